@@ -19,7 +19,7 @@ namespace {
 using Subjects = std::vector<std::unique_ptr<Subject>>;
 
 /// Operations a second, all threads together: each thread runs its own subject for that long.
-double rate_of(const Subjects& subjects, std::chrono::milliseconds length) {
+double rate_together(const Subjects& subjects, std::chrono::milliseconds length) {
   std::atomic<std::int64_t> done{0};
   std::vector<std::thread> threads;
   const double taken = seconds([&] {
@@ -103,11 +103,11 @@ void measure_threads(Bench& bench, std::size_t threads, double goal) {
 
   const std::chrono::milliseconds length{bench.sized(30, 300, 500)};
   std::vector<double> ours, own_mutex, raw_mutex, over_own, over_raw;
-  rate_of(in_group, length), rate_of(under_mutex, length), rate_of(bare, length);
+  rate_together(in_group, length), rate_together(under_mutex, length), rate_together(bare, length);
   for (int round = 0; round < bench.rounds(15); ++round) {
-    ours.push_back(rate_of(in_group, length));
-    raw_mutex.push_back(rate_of(bare, length));
-    own_mutex.push_back(rate_of(under_mutex, length));
+    ours.push_back(rate_together(in_group, length));
+    raw_mutex.push_back(rate_together(bare, length));
+    own_mutex.push_back(rate_together(under_mutex, length));
     over_raw.push_back(ours.back() / raw_mutex.back());
     over_own.push_back(ours.back() / own_mutex.back());
   }

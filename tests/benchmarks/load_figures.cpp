@@ -47,7 +47,7 @@ class BareLoad final : public Subject {
   Dice dice_{9};
 };
 
-struct Case {
+struct LoadCase {
   std::string name;
   Codec codec;
   bool interleaved;
@@ -55,7 +55,7 @@ struct Case {
 };
 
 template <class Apply>
-void measure(Bench& bench, const Case& c, const std::string& against,
+void measure(Bench& bench, const LoadCase& c, const std::string& against,
              Apply (*apply)(std::int64_t)) {
   if (!bench.begins(c.name)) return;
   const Folder folder{bench.places().disk};

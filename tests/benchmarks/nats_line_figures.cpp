@@ -34,7 +34,7 @@ using Direction = test::TcpProxy::Direction;
 
 constexpr int partitions = 16;
 /// Of each partition: what the relay has by default.
-constexpr int window = 2'000;
+constexpr int line_window = 2'000;
 
 std::string stream_of(int index) {
   return "STELA_" + PartitionId::at(index, partitions).label();
@@ -125,7 +125,7 @@ class StelaOverLine : public Subject {
         : store{sqlite::open(path, {.durability = sqlite::Durability::relaxed})},
           outbox{store, {.partition_count = partitions}},
           publisher{{.url = url}},
-          relay{outbox, publisher, {.window = window}} {}
+          relay{outbox, publisher, {.window = line_window}} {}
 
     Store store;
     Outbox outbox;
@@ -166,7 +166,7 @@ class BareOverLine : public Subject {
   /// On a new connection.
   void publish(std::size_t first, std::size_t last) {
     nats_ = std::make_unique<RawNats>(
-        line_.proxy.url(), RawNatsOptions{.window = partitions * window, .one_stream = false});
+        line_.proxy.url(), RawNatsOptions{.window = partitions * line_window, .one_stream = false});
     for (std::size_t i = first; i < last; ++i) {
       const auto index = static_cast<std::size_t>(kept_[i].partition - 1);
       nats_->publish(envelopes_[index].make(kept_[i].event));

@@ -20,7 +20,7 @@ namespace {
 
 /// The client's limit of what is in flight, and how much is fetched, noted and marked at once.
 constexpr int window = 2'000;
-constexpr int batch_size = 500;
+constexpr int relay_batch = 500;
 
 /// One way of publishing everything in a database: each time from a full outbox into an empty
 /// stream.
@@ -89,7 +89,7 @@ class StelaRelaying final : public Relaying {
         : store{sqlite::open(path)},
           outbox{store},
           publisher{{.url = url, .fence = fence}},
-          relay{outbox, publisher, {.batch_size = batch_size, .window = window}} {}
+          relay{outbox, publisher, {.batch_size = relay_batch, .window = window}} {}
 
     Store store;
     Outbox outbox;
@@ -115,9 +115,10 @@ class BareRelaying final : public Relaying {
     nats_ = std::make_unique<RawNats>(server_.url(), RawNatsOptions{.window = window});
   }
   void relay() override {
-    relay_bare(
-        path_, *nats_,
-        {.chained = chained_, .batch_size = batch_size, .batches_in_flight = window / batch_size});
+    relay_bare(path_, *nats_,
+               {.chained = chained_,
+                .batch_size = relay_batch,
+                .batches_in_flight = window / relay_batch});
   }
   void tear_down() override { nats_.reset(); }
 
@@ -135,7 +136,7 @@ class BarePublishing final : public Relaying {
     nats_ = std::make_unique<RawNats>(server_.url(), RawNatsOptions{.window = window});
     if (!kept_.empty()) return;
     RawOutbox outbox{path_};
-    while (outbox.next(batch_size, [this](const RawEvent& event) { kept_.emplace_back(event); }) >
+    while (outbox.next(relay_batch, [this](const RawEvent& event) { kept_.emplace_back(event); }) >
            0)
       continue;
   }
