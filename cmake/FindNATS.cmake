@@ -5,7 +5,7 @@ if(PkgConfig_FOUND)
   pkg_check_modules(PC_NATS QUIET libnats)
 endif()
 find_path(NATS_INCLUDE_DIR nats/nats.h HINTS ${PC_NATS_INCLUDE_DIRS})
-find_library(NATS_LIBRARY NAMES nats nats_static HINTS ${PC_NATS_LIBRARY_DIRS})
+find_library(NATS_LIBRARY NAMES nats nats_static natsd nats_staticd HINTS ${PC_NATS_LIBRARY_DIRS})
 
 if(NATS_INCLUDE_DIR AND EXISTS "${NATS_INCLUDE_DIR}/nats/version.h")
   file(STRINGS "${NATS_INCLUDE_DIR}/nats/version.h" line REGEX "#define NATS_VERSION_STRING ")

@@ -2,8 +2,13 @@
 # What a module needs is read from what it links; the table below says how its users find it.
 include(CMakePackageConfigHelpers)
 
-# Where libpq isn't with the system's libraries, its folder comes along.
+# A static libpq's module names what it needs. A shared one needs nothing but its folder, if that isn't
+# the system's: Debian's module names static libraries that Debian doesn't package.
 set(stela_libpq_flags "-lpq")
+if(PostgreSQL_LIBRARY_RELEASE MATCHES "\\.a$")
+  set(stela_libpq_flags "libpq")
+  set(PostgreSQL_LIBRARY_DIRS "")
+endif()
 foreach(folder IN LISTS PostgreSQL_LIBRARY_DIRS)
   if(NOT folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES AND
      NOT folder IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
@@ -12,7 +17,6 @@ foreach(folder IN LISTS PostgreSQL_LIBRARY_DIRS)
 endforeach()
 
 # linked target | how CMake finds it | the pkg-config module, or its compile flags if it has none.
-# Of libpq Debian's module names for static linking what Debian doesn't have.
 set(stela_packages
   "cereal::cereal|cereal 1.3 CONFIG|"
   "Threads::Threads|Threads|-pthread"

@@ -5,15 +5,7 @@ file(REMOVE_RECURSE "${WORK}")
 file(MAKE_DIRECTORY "${WORK}")
 set(consumer "${CMAKE_CURRENT_LIST_DIR}/consumer")
 
-function(run_or_fail)
-  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${WORK}" OUTPUT_VARIABLE output
-    ERROR_VARIABLE output RESULT_VARIABLE result)
-  if(NOT result EQUAL 0)
-    string(JOIN " " command ${ARGN})
-    message(FATAL_ERROR "${command} ended with ${result}:\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/run_or_fail.cmake")
 
 function(expect_absent what pattern file)
   file(STRINGS "${file}" lines REGEX "${pattern}")

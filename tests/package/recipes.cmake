@@ -6,15 +6,8 @@ cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE "${WORK}")
 file(MAKE_DIRECTORY "${WORK}")
 
-function(run_or_fail)
-  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${WORK}" OUTPUT_VARIABLE output
-    ERROR_VARIABLE output RESULT_VARIABLE result)
-  if(NOT result EQUAL 0)
-    string(JOIN " " command ${ARGN})
-    message(FATAL_ERROR "${command} ended with ${result}:\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/run_or_fail.cmake")
+set(build_from "${SOURCE}")
 
 function(expect_equal what found wanted)
   if(NOT "${found}" STREQUAL "${wanted}")
@@ -107,6 +100,11 @@ else()
   string(REGEX MATCHALL "-D[^\n]*" options "${output}")
   string(REGEX MATCHALL "requires [^\n]*" names "${output}")
   list(TRANSFORM names REPLACE "^requires " "")
+  # Conan builds from what the recipe copies, and nothing else.
+  string(REGEX MATCHALL "copies [^/\n]*" copies "${output}")
+  list(TRANSFORM copies REPLACE "^copies " "${SOURCE}/")
+  file(COPY ${copies} DESTINATION "${WORK}/source")
+  set(build_from "${WORK}/source")
 endif()
 expect_equal("the recipe's version" "${version}" "${VERSION}")
 
@@ -155,7 +153,7 @@ foreach(line IN LISTS lines)
   string(REGEX REPLACE "^([A-Z_]+):[A-Z]+=" "-D\\1=" line "${line}")
   list(APPEND same "${line}")
 endforeach()
-run_or_fail("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${WORK}/build" -G Ninja ${same}
+run_or_fail("${CMAKE_COMMAND}" -S "${build_from}" -B "${WORK}/build" -G Ninja ${same}
   "-DCMAKE_INSTALL_LIBDIR=lib" ${options})
 if(output MATCHES "not used by the project")
   message(FATAL_ERROR "the recipe passes what the build doesn't have:\n${output}")

@@ -28,6 +28,7 @@ for step in ("set_version", "configure", "validate", "layout", "requirements",
     getattr(recipe, step)()
 for pattern in recipe.copied:
     assert glob.glob(os.path.join(source, pattern)), f"{pattern} matches no file"
+    print("copies", pattern)
 for step in ("package", "package_info"):
     getattr(recipe, step)()
 
