@@ -22,5 +22,5 @@ if ! cmake --preset release -DSTELA_BUILD_TESTS=OFF -DSTELA_BUILD_BENCHMARKS=OFF
   exit 1
 fi
 cmake --build --preset release --target orders shipping 2>&1 |
-  show_progress "building the order application"
+  show_progress ninja "building the order application"
 samples/story.sh "$PWD/build/release/bin" "$@"

@@ -37,7 +37,7 @@ build() {
     cat "$log"
     exit 1
   fi
-  cmake --build --preset "$preset" ${1:+--target "$@"} 2>&1 | show_progress "building, preset $preset"
+  cmake --build --preset "$preset" ${1:+--target "$@"} 2>&1 | show_progress ninja "building, preset $preset"
 }
 
 # sanitized PRESET LABEL…: the tests with these labels, and nothing else, in this preset.
@@ -62,4 +62,4 @@ if [[ $sanitizers == yes ]]; then
   sanitized tsan contract threads
 fi
 stage "Running the tests"
-ctest --preset ci --output-on-failure -j "$jobs" | show_progress "running the tests"
+ctest --preset ci --output-on-failure -j "$jobs" | show_progress ctest "running the tests"

@@ -7,23 +7,31 @@ minutes() { printf '%3d:%02d' $((SECONDS / 60)) $((SECONDS % 60)); }
 # stage TEXT: names what comes next.
 stage() { echo "$(minutes)  $1"; }
 
-# show_progress TEXT: reads the output of ninja or ctest, and shows its counts after TEXT. The lines
-# that aren't counts of what went well are passed on.
+# show_progress ninja|ctest TEXT: reads what the program prints, and shows its counts before TEXT. The
+# lines that aren't counts of what went well are passed on.
 show_progress() {
-  local text=$1 line done=0 all=0 tenth=0 shown='' moves=no
-  [ -t 1 ] && moves=yes
+  local text=$2 line done=0 all=0 tenth=0 shown='' width=0 counted passed_over
+  case $1 in
+    ninja)
+      counted='^\[([0-9]+)/([0-9]+)\] '
+      passed_over='^ninja: no work to do\.$' ;;
+    ctest)
+      counted='^ *([0-9]+)/([0-9]+) Test +#.* Passed +[0-9.]+ sec'
+      passed_over='^ *Start +[0-9]+: ' ;;
+  esac
+  if [ -t 1 ]; then width=$(stty size 2>/dev/null </dev/tty | cut -d' ' -f2); fi
   while IFS= read -r line || [ -n "$line" ]; do
-    if [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\  ]] ||
-       [[ $line =~ ^\ *([0-9]+)/([0-9]+)\ Test\ .*\ Passed\  ]]; then
+    # Output of a failed step may hold such lines, too: of another number, or of what was before.
+    if [[ $line =~ $counted ]] && ((BASH_REMATCH[2] >= all && BASH_REMATCH[1] > done)); then
       done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
-      if [ $moves = yes ]; then
+      if ((width > 0)); then
         shown=$(printf '%s  [%*d/%d] %s' "$(minutes)" ${#all} "$done" "$all" "$text")
-        printf '\r\033[K%s' "${shown:0:${COLUMNS:-80}}"
+        printf '\r\033[K%s' "${shown:0:width - 1}"
       elif ((done * 10 / all > tenth)); then
         tenth=$((done * 10 / all))
         echo "$(minutes)  [$done/$all] $text"
       fi
-    elif ! [[ $line =~ ^\ *(Start\ +[0-9]+:|$) ]]; then
+    elif ! [[ $line =~ $passed_over ]]; then
       [ -z "$shown" ] || printf '\r\033[K'
       shown=
       printf '%s\n' "$line"
