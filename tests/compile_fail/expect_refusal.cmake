@@ -1,10 +1,10 @@
 # Compiles `case`; it must fail, and say what its first line says. A second line "// only that" asks
-# that it is the only error.
+# that it is the only error. A precompiled header that GCC doesn't take is one, too.
 file(STRINGS "${case}" sentence LIMIT_COUNT 1)
 string(REGEX REPLACE "^// " "" sentence "${sentence}")
 string(REPLACE "\\;" ";" sentence "${sentence}")
 execute_process(
-  COMMAND "${compiler}" "@${flags}" -include "${header}" -fsyntax-only "${case}"
+  COMMAND "${compiler}" "@${flags}" -Werror=invalid-pch -include "${header}" -fsyntax-only "${case}"
   RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said)
 if(result EQUAL 0)
   message(FATAL_ERROR "this compiles, and should not: ${case}")
