@@ -3,6 +3,7 @@
 #include "support/histories.hpp"
 #include "support/random_history.hpp"
 #include "support/raw_sqlite.hpp"
+#include "support/samples_of.hpp"
 #include "support/soundness.hpp"
 #include "support/temp_dir.hpp"
 
@@ -124,7 +125,7 @@ class DamagedFile : public ::testing::Test {
   void damage(int count, Damage&& damage_one) {
     std::map<Outcome, int> outcomes;
     std::mt19937 random{42};
-    for (int i = 0; i < count && !HasFailure(); ++i) {
+    for (int i = 0; i < test::samples_of(count) && !HasFailure(); ++i) {
       std::string bytes = original;
       const std::string what = damage_one(bytes, random);
       SCOPED_TRACE(what);
@@ -133,14 +134,15 @@ class DamagedFile : public ::testing::Test {
     RecordProperty("refused", outcomes[Outcome::refused]);
     RecordProperty("reported", outcomes[Outcome::reported]);
     RecordProperty("harmless", outcomes[Outcome::harmless]);
-    EXPECT_THAT(outcomes[Outcome::refused] + outcomes[Outcome::reported], Gt(count / 4));
+    EXPECT_THAT(outcomes[Outcome::refused] + outcomes[Outcome::reported],
+                Gt(test::samples_of(count) / 4));
   }
 
   std::size_t any(std::mt19937& random, std::size_t below) {
     return std::uniform_int_distribution<std::size_t>{0, below - 1}(random);
   }
 
-  test::TempDir dir;
+  test::TempDir dir = test::TempDir::in_memory();
   const std::string path = dir.file("shop.db");
   testing::ManualClock clock;
   test::SeededRandom ids{5};
