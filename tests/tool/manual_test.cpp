@@ -1,4 +1,5 @@
 // What is made from the table of commands.
+#include "cli/command.hpp"
 #include "support/temp_dir.hpp"
 #include "tool/program.hpp"
 
@@ -8,10 +9,16 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace stela::test::manual_test {
 namespace {
 
+using ::testing::AnyOfArray;
+using ::testing::Each;
 using ::testing::HasSubstr;
 
 std::string content(const std::string& path) {
@@ -33,6 +40,32 @@ TEST(ToolManual, ThePageNamesEveryCommand) {
   for (const char* command : {"outbox work", "events append", "projections rebuild", "doctor"}) {
     EXPECT_THAT(page, HasSubstr(std::string{".SS stela "} + command));
   }
+}
+
+/// The words of an example that are options, up to a pipe to another command.
+std::vector<std::string> options_in(std::string_view example) {
+  std::vector<std::string> options;
+  std::istringstream words{std::string{example}};
+  for (std::string word; words >> word && word != "|";) {
+    if (word.starts_with("--")) options.push_back(word.substr(0, word.find('=')));
+  }
+  return options;
+}
+
+TEST(ToolManual, ExamplesCallTheirCommandWithOptionsThatItHas) {
+  int examples = 0;
+  for (const tool::Command& command : tool::all_commands()) {
+    std::vector<std::string> known;
+    for (const tool::Option& option : command.options) known.emplace_back(option.name);
+    for (const tool::Option& option : tool::common_options()) known.emplace_back(option.name);
+    for (const tool::Example& example : command.examples) {
+      ++examples;
+      EXPECT_THAT(" " + std::string{example.command} + " ",
+                  HasSubstr(" " + std::string{command.path} + " "));
+      EXPECT_THAT(options_in(example.command), Each(AnyOfArray(known))) << example.command;
+    }
+  }
+  EXPECT_GT(examples, 50);
 }
 
 TEST(ToolManual, BashCompletesCommandsAndOptions) {
