@@ -2,6 +2,7 @@
 #include <stela/framework/transaction_scope.hpp>
 
 #include <algorithm>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -34,10 +35,9 @@ bool Retries::is_worthwhile(const Error& error) {
   if (!error.is_retryable() || TransactionScope::is_open()) return false;
   if (is_last_conflict(error) || is_last_condition(error) || attempts_++ == options_.attempts)
     return false;
-  // Most work succeeds at once and needs no random numbers.
-  if (attempts_ == 2) random_.seed(std::random_device{}());
+  thread_local std::minstd_rand random{std::random_device{}()};
   using Range = std::uniform_int_distribution<std::chrono::microseconds::rep>;
-  pause_ = std::chrono::microseconds{Range{limit_.count() / 2, limit_.count()}(random_)};
+  pause_ = std::chrono::microseconds{Range{limit_.count() / 2, limit_.count()}(random)};
   limit_ = std::min<std::chrono::microseconds>(limit_ * 2, options_.longest_pause);
   return options_.clock->steady_now() + pause_ <= end_;
 }

@@ -46,12 +46,18 @@ void append_escaped(std::string& out, unsigned char byte) {
 }
 
 template <class T>
-void append_finite(std::string& out, T value) {
-  if (!std::isfinite(value)) {
-    throw codec::EncodeError{"a number isn't finite (NaN or infinity), which JSON can't hold"};
-  }
+bool try_append_number(std::string& out, T value) {
+  if (!std::isfinite(value)) return false;
   char digits[32];
   out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+  return true;
+}
+
+template <class T>
+void append_number(std::string& out, T value) {
+  if (!try_append_number(out, value)) {
+    throw codec::EncodeError{"a number isn't finite (NaN or infinity), which JSON can't hold"};
+  }
 }
 
 }  // namespace
@@ -109,10 +115,17 @@ bool try_append_string(std::string& out, std::string_view text) {
 }
 
 void append_double(std::string& out, double value) {
-  append_finite(out, value);
+  append_number(out, value);
 }
 void append_double(std::string& out, float value) {
-  append_finite(out, value);
+  append_number(out, value);
+}
+
+bool try_append_double(std::string& out, double value) {
+  return try_append_number(out, value);
+}
+bool try_append_double(std::string& out, float value) {
+  return try_append_number(out, value);
 }
 
 }  // namespace stela::json

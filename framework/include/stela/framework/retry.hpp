@@ -8,7 +8,6 @@
 #include <chrono>
 #include <functional>
 #include <optional>
-#include <random>
 #include <utility>
 
 namespace stela {
@@ -53,7 +52,6 @@ class STELA_FRAMEWORK_EXPORT Retries {
 
   const RetryOptions& options_;
   const std::chrono::steady_clock::time_point end_;
-  std::minstd_rand random_;
   std::chrono::microseconds limit_;
   std::chrono::microseconds pause_{0};
   int attempts_ = 1;

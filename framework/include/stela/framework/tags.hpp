@@ -9,8 +9,8 @@
 #include <concepts>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -87,9 +87,12 @@ requires TagValue<V>::is_tag struct TagValue<std::optional<V>> {
   }
 };
 
-template <std::ranges::range R>
-requires TagValue<std::ranges::range_value_t<R>>::is_tag struct TagValue<R> {
-  using V = std::ranges::range_value_t<R>;
+template <class R>
+using ElementOf = std::iter_value_t<decltype(std::begin(std::declval<const R&>()))>;
+
+template <class R>
+requires TagValue<ElementOf<R>>::is_tag struct TagValue<R> {
+  using V = ElementOf<R>;
   static constexpr bool is_tag = true;
   static constexpr bool is_one = false;
   static constexpr bool may_be_several = true;

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <bitset>
 #include <chrono>
-#include <cmath>
 #include <concepts>
 #include <deque>
 #include <forward_list>
@@ -41,8 +40,9 @@ void save(OutputArchive& archive, const T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     append_bool(archive.out(), value);
   } else if constexpr (std::is_floating_point_v<T>) {
-    if (!std::isfinite(value)) archive.fail("is NaN or infinite, which JSON can't hold");
-    append_double(archive.out(), value);
+    if (!try_append_double(archive.out(), value)) {
+      archive.fail("is NaN or infinite, which JSON can't hold");
+    }
   } else {
     append_integer(archive.out(), codec::as_number(value));
   }

@@ -20,6 +20,9 @@ STELA_FRAMEWORK_EXPORT void append_string(std::string& out, std::string_view tex
 /// Appends the shortest digits that give the same double when read. EncodeError if it isn't finite.
 STELA_FRAMEWORK_EXPORT void append_double(std::string& out, double value);
 STELA_FRAMEWORK_EXPORT void append_double(std::string& out, float value);
+/// As append_double, but returns false, and appends nothing, if `value` isn't finite.
+[[nodiscard]] STELA_FRAMEWORK_EXPORT bool try_append_double(std::string& out, double value);
+[[nodiscard]] STELA_FRAMEWORK_EXPORT bool try_append_double(std::string& out, float value);
 
 template <std::integral T>
 void append_integer(std::string& out, T value) {
