@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test; codec and store under sanitizers as well.
+# Installs what is missing, builds with GCC and clang, and runs every test; codec and store under
+# sanitizers as well.
 # Works from any folder; leaves nothing running. Says how far it is, with the minutes gone by; ctest's
 # own closing lines come last.
 #   tests/run.sh [--no-sanitizers]
@@ -57,6 +58,8 @@ sanitized() {
 
 stage "Building (preset ci)"
 build ci
+stage "Building the library and the samples with clang"
+build clang
 if [[ $sanitizers == yes ]]; then
   sanitized asan codec framework contract eventstore threads fuzz
   sanitized tsan contract threads
