@@ -10,6 +10,9 @@ constexpr Setting<Options> for_stores[] = {
                                     {.range = day}),
     setting<&Options::schema>("schema", "on PostgreSQL: the schema of Stela's tables",
                               {.range = {.least = 1, .most = 63}}),
+    setting<&Options::sql_schema>("sql_schema",
+                                  "on PostgreSQL: the schema of your own SQL's tables",
+                                  {.range = {.most = 63}, .unset = "<schema>_app"}),
     setting<&Options::connect_timeout>(
         "connect_timeout", "on PostgreSQL: how long to wait for each host", {.range = day}),
     setting<&Options::reply_timeout>(

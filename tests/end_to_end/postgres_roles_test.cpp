@@ -267,6 +267,32 @@ TEST_F(RolesOnPostgres, LetTheApplicationRunProcesses) {
   EXPECT_THAT(TimerOperations{reader}.list(), IsEmpty());
 }
 
+TEST_F(RolesOnPostgres, LetTheApplicationMakeTablesOfItsOwn) {
+  const std::string may_create =
+      "SELECT has_database_privilege('shop', current_database(), 'CREATE')";
+  ASSERT_EQ(server.ask(may_create), "f");
+  server.ask("SET ROLE shop_owner; CREATE TABLE stela_app.rates (id bigserial, cents integer)");
+  Store store = open_as("shop");
+  store.transact([](Transaction& transaction) {
+    Sql sql{transaction};
+    sql.execute("CREATE TABLE limits (used integer)");
+    sql.execute("INSERT INTO limits VALUES (1)");
+    sql.execute("INSERT INTO rates (cents) VALUES (7)");
+  });
+  EXPECT_EQ(server.ask("SELECT used FROM stela_app.limits"), "1");
+  Store reader = open_as("shop_reader", {.read_only = true});
+  EXPECT_EQ(ModelReader{reader}.value<int>("SELECT cents FROM rates"), 7);
+}
+
+TEST_F(RolesOnPostgres, LeaveTheChoiceOfASchemaToTheOwner) {
+  server.ask("DELETE FROM stela.stela_facts WHERE name = 'sql_schema'");
+  EXPECT_THAT(
+      message_of<StoreFailed>([&] { open_as("shop", {.sql_schema = "stela_app"}); }),
+      AllOf(HasSubstr("only 'shop_owner'"), HasSubstr("not 'shop'"), HasSubstr("stela migrate")));
+  open_as("shop_owner", {.sql_schema = "stela_app"});
+  EXPECT_NO_THROW(open_as("shop", {.sql_schema = "stela_app"}));
+}
+
 struct Course {
   static constexpr std::string_view category = "course";
 };

@@ -91,8 +91,11 @@ TEST(PostgresStatus, NamesTheRightsThatARoleLacks) {
   EXPECT_FALSE(status.may_relay);
   EXPECT_THAT(status.missing_rights,
               AllOf(Contains("SELECT on streams"), Contains("INSERT on streams"),
-                    Contains("UPDATE on snapshots"), Not(Contains("INSERT on events"))));
-  admin.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA stela TO app");
+                    Contains("UPDATE on snapshots"), Contains("USAGE on schema stela_app"),
+                    Not(Contains("INSERT on events"))));
+  admin.execute(
+      "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA stela TO app; "
+      "GRANT USAGE ON SCHEMA stela_app TO app");
   EXPECT_THAT(server_status(of_app).missing_rights, IsEmpty());
 }
 

@@ -48,7 +48,7 @@ class PostgresSql : public ::testing::Test {
 
   test::PostgresServer server;
   Store store = postgres::open(server.url());
-  Connection outside{{.conninfo = server.url()}};
+  Connection outside{{.conninfo = server.url() + "&options=-csearch_path%3Dstela_app"}};
 };
 
 TEST_F(PostgresSql, WritesNoTableThatAStoreIsMadeWith) {
@@ -144,14 +144,15 @@ TEST_F(PostgresSql, KeepsAReaderFastBesideManyStatements) {
 TEST_F(PostgresSql, LendsItsConnection) {
   store.transact([&](Transaction& transaction) {
     append(transaction, "order-1");
-    const Result done{PQexec(handle(transaction), "INSERT INTO public.limits VALUES ('ada', 1)")};
+    const Result done{
+        PQexec(handle(transaction), "INSERT INTO stela_app.limits VALUES ('ada', 1)")};
     EXPECT_EQ(done.command(), "INSERT 0 1");
     append(transaction, "order-1");
   });
   EXPECT_EQ(limits(), "ada");
 
   EXPECT_THROW(store.transact([&](Transaction& transaction) {
-    const Result done{PQexec(handle(transaction), "DELETE FROM public.limits")};
+    const Result done{PQexec(handle(transaction), "DELETE FROM stela_app.limits")};
     throw std::runtime_error{"no"};
   }),
                std::runtime_error);

@@ -261,6 +261,26 @@ TEST_F(PostgresProjections, SayWhatKeepsAViewFromBeingTurned) {
               HasSubstr("other objects of the database depend on it"));
 }
 
+TEST_F(PostgresProjections, OfTwoStoresShareNoTable) {
+  Store shop = postgres::open(server.url(), {.schema = "shop"});
+  int cents = 0;
+  for (Store* const one : {&store, &shop}) {
+    const std::string rate = std::to_string(++cents);
+    one->transact([&](Transaction& transaction) {
+      Sql{transaction}.execute("CREATE TABLE rates AS SELECT " + rate + " AS cents");
+    });
+    Projections projections{*one};
+    projections.add(Totals<1>{[&](ReadModel& model, const StoredEvent&) {
+      EXPECT_EQ(model.value<int>("SELECT cents FROM rates"), cents);
+    }});
+    place(*one, rate);
+    Runner{projections}.catch_up();
+    Replayer{projections}.run();
+    EXPECT_THAT(orders_in(*one), ElementsAre(rate + " jane 100 0 -"));
+    EXPECT_EQ(ModelReader{*one}.value<int>("SELECT cents FROM rates"), cents);
+  }
+}
+
 TEST_F(PostgresProjections, TakeOverOnceALongReaderHasEnded) {
   Projections projections{store};
   projections.add(Totals<1>{});

@@ -86,7 +86,7 @@ TEST_F(PostgresTimers, AreHeldInADumpThatReplacesItsSchema) {
   server.ask("CREATE DATABASE kept");
   set_timer(server.url());
   dump(server.url(), server.url("kept"));
-  server.ask("DROP SCHEMA stela CASCADE");
+  server.ask("DROP SCHEMA stela, stela_app CASCADE");
   dump(server.url("kept"), server.url());
 
   fire_only_when_resumed(server.url());

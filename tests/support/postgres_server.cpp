@@ -276,7 +276,7 @@ void PostgresServer::dump(const std::string& database, const std::string& file) 
 }
 
 void PostgresServer::restore(const std::string& database, const std::string& file) const {
-  psql({"-c", "DROP SCHEMA stela CASCADE", "-f", file}, database);
+  psql({"-c", "DROP SCHEMA stela, stela_app CASCADE", "-f", file}, database);
 }
 
 void PostgresServer::replace_by_dump(const std::string& database, const std::string& file) const {

@@ -60,7 +60,7 @@ class PostgresServer {
 
   /// By pg_dump, into a file.
   void dump(const std::string& database, const std::string& file) const;
-  /// What the file holds takes the place of Stela's tables; all sessions stay.
+  /// What the file holds takes the place of Stela's tables and the user's; all sessions stay.
   void restore(const std::string& database, const std::string& file) const;
   /// The database gives way to what the file holds: restored under another name, which is changed
   /// once the database's sessions are ended.

@@ -174,6 +174,8 @@ TEST_F(ToolInRoles, NamesTheRightsThatAScriptOfOldLeavesOut) {
                            HasSubstr("run grants.sql again")));
   server_.ask("REVOKE SELECT ON stela.inbox_held FROM shop_reader");
   EXPECT_THAT(run_as("shop_reader", {"doctor"}).out, HasSubstr("lacks SELECT on inbox_held"));
+  server_.ask("GRANT INSERT ON stela.streams TO shop; REVOKE USAGE ON SCHEMA stela_app FROM shop");
+  EXPECT_THAT(well("shop", {"doctor"}), HasSubstr("lacks USAGE on schema stela_app\n"));
 }
 
 }  // namespace

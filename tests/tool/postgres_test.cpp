@@ -87,13 +87,14 @@ TEST_F(ToolOnPostgres, MakesAStoreOnlyWhenItIsAskedTo) {
 
 TEST_F(ToolOnPostgres, TakesTheUrlFromTheFlagTheEnvironmentOrTheFile) {
   const TempDir dir;
-  std::ofstream{dir.file("stela.toml")} << "db = \"" << url() << "\"\n[store]\nschema = \"mine\"\n";
+  std::ofstream{dir.file("stela.toml")} << "db = \"" << url() << "\"\n[store]\nschema = \"mine\"\n"
+                                        << "sql_schema = \"billing\"\n";
   const RunOptions here{.folder = dir.path().string()};
   const Ran shown = run({"config", "show", "--json"}, here);
   EXPECT_THAT(shown.out, AllOf(HasSubstr("postgresql://app:***@127.0.0.1"),
                                HasSubstr("stela.toml:1"), Not(HasSubstr(canary))));
   run_well({"migrate"}, here);
-  EXPECT_EQ(sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'mine'"), "1");
+  EXPECT_EQ(sql("SELECT count(*) FROM pg_namespace WHERE nspname IN ('mine', 'billing')"), "2");
   run_well({"events", "list", "--db", url(), "--set", "store.schema=mine"});
   EXPECT_EQ(stela({"events", "list"}).code, 3);
 }

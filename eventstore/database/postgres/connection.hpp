@@ -30,6 +30,8 @@ struct ConnectionOptions {
   std::string conninfo = {};
   /// The schema of Stela's tables.
   std::string schema = "stela";
+  /// Where SQL of the user's makes its tables; empty: where the search_path says.
+  std::string sql_schema = {};
   /// For each host.
   std::chrono::milliseconds connect_timeout{5000};
   /// A server that says nothing for longer has lost the connection.
@@ -145,8 +147,8 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
 
   /// What the server warned of since it was asked last.
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
-  /// Where SQL of the user's finds its tables: the schemas of the search_path that the connection
-  /// had at first, but for Stela's.
+  /// Where SQL of the user's finds its tables: in its own schema, and in those of the search_path
+  /// that the connection had at first, but for Stela's.
   const std::string& users_path() const noexcept { return users_path_; }
   void set_users_path(std::string path) { users_path_ = std::move(path); }
   /// SQL of the user's has run in the transaction: what it set for the session may outlive it.

@@ -16,18 +16,26 @@
 --
 -- Roles that are missing are made, without a login: let them log in, or grant them to roles that do.
 -- Another schema than "stela": -v schema=NAME.
+--
+-- SQL of the application's own has a schema beside it, "stela_app" or -v sql_schema=NAME, where it makes
+-- its tables. Those that the owner makes there, the application may write and the reader read.
 \set ON_ERROR_STOP on
 SET client_min_messages = warning;
 \if :{?schema}
 \else
 \set schema stela
 \endif
+\if :{?sql_schema}
+\else
+\set sql_schema :schema _app
+\endif
 
 SELECT format('CREATE ROLE %I', r.name)
 FROM unnest(ARRAY[:'owner', :'application', :'relay', :'reader']) AS r(name)
 WHERE NOT EXISTS (SELECT FROM pg_roles AS p WHERE p.rolname = r.name) \gexec
-SELECT format('CREATE SCHEMA %I AUTHORIZATION %I', :'schema', :'owner')
-WHERE NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = :'schema') \gexec
+SELECT format('CREATE SCHEMA %I AUTHORIZATION %I', s.name, :'owner')
+FROM unnest(ARRAY[:'schema', :'sql_schema']) AS s(name)
+WHERE NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = s.name) \gexec
 
 BEGIN;
 REVOKE ALL ON SCHEMA :"schema" FROM PUBLIC;
@@ -56,6 +64,15 @@ WHERE schemaname = :'schema'
 SELECT format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO %I', :'schema', tablename, :'relay')
 FROM pg_tables
 WHERE schemaname = :'schema' AND tablename LIKE 'outbox\_%' \gexec
+
+GRANT USAGE, CREATE ON SCHEMA :"sql_schema" TO :"application";
+GRANT USAGE ON SCHEMA :"sql_schema" TO :"reader";
+ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"sql_schema"
+  GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO :"application";
+ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"sql_schema"
+  GRANT USAGE ON SEQUENCES TO :"application";
+ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"sql_schema"
+  GRANT SELECT ON TABLES TO :"reader";
 COMMIT;
 
 \if :{?projector}

@@ -14,14 +14,21 @@ namespace {
 
 using std::chrono::milliseconds;
 
+void check_name(std::string_view option, const std::string& schema) {
+  if (schema.size() <= 63 && schema.find('\0') == std::string::npos) return;
+  throw UsageError{std::string{option} + " has " + std::to_string(schema.size()) +
+                   " bytes; PostgreSQL takes 1 to 63, and no zero byte"};
+}
+
 Options checked(Options options) {
   if (options.log == nullptr || options.metrics == nullptr || options.clock == nullptr) {
     throw UsageError{"log, metrics and clock can't be null; leave them out for the defaults"};
   }
-  if (options.schema.empty() || options.schema.size() > 63 ||
-      options.schema.find('\0') != std::string::npos) {
-    throw UsageError{"the schema's name has " + std::to_string(options.schema.size()) +
-                     " bytes; PostgreSQL takes 1 to 63, and no zero byte"};
+  if (options.schema.empty()) throw UsageError{"the schema of Stela's tables has no name"};
+  check_name("the schema's name", options.schema);
+  check_name("the name of sql_schema", sql_schema_of(options));
+  if (sql_schema_of(options) == options.schema) {
+    throw UsageError{"sql_schema names the schema of Stela's tables; name another one"};
   }
   for (const milliseconds time : {options.busy_timeout, options.connect_timeout,
                                   options.reply_timeout, options.commit_timeout}) {
@@ -67,10 +74,13 @@ ConnectionOptions connection_options_of(const std::string& conninfo, const Optio
   return all;
 }
 
-Facts prepare_on(const ConnectionOptions& connection_options, const Options& options) {
+/// From now on, connections know where SQL of the user's makes its tables.
+Facts prepare_on(ConnectionOptions& connection_options, const Options& options) {
   Connection connection{connection_options};
   set_up(connection);
-  return prepare(connection, options);
+  Facts facts = prepare(connection, options);
+  connection_options.sql_schema = facts.sql_schema.value_or("");
+  return facts;
 }
 
 StoreIdentity identity_of(const std::string& conninfo, const Options& options, const Facts& facts) {

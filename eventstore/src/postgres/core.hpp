@@ -113,7 +113,7 @@ class Core final : public Store::Core, private Reading {
 
   const database::OwningProcess owner_;
   const Options options_;
-  const ConnectionOptions connection_options_;
+  ConnectionOptions connection_options_;
   const Facts facts_;
   const Conventions conventions_;
   CommitListeners listeners_{conventions_};

@@ -133,7 +133,7 @@ void apply(Connection& connection, const Module& module, const database::Migrati
 
 /// Whoever makes a table owns it: that is the owner of the others, or of the schema that was given.
 /// StoreFailed if this role isn't a member of that one.
-void act_as_owner(Connection& connection, const std::string& schema, const Module& module) {
+void act_as_owner(Connection& connection, const std::string& schema, const std::string& problem) {
   Parameters parameters;
   parameters.add(schema);
   const Result found = connection.query(
@@ -148,9 +148,8 @@ void act_as_owner(Connection& connection, const std::string& schema, const Modul
   if (found.rows() == 0 || found.integer(0, 1) != 0) return;
   const std::string owner{found.bytes(0, 0)};
   if (found.integer(0, 2) == 0) {
-    throw StoreFailed{"the tables of '" + std::string{module.name} +
-                      "' are missing or older, and only '" + owner + "', who owns the schema '" +
-                      schema + "', makes them, not '" + std::string{found.bytes(0, 3)} +
+    throw StoreFailed{problem + ", and only '" + owner + "', who owns the schema '" + schema +
+                      "', may change that, not '" + std::string{found.bytes(0, 3)} +
                       "': run 'stela migrate' as '" + owner + "', and grants.sql after it"};
   }
   Parameters role;
@@ -169,7 +168,8 @@ bool try_to_migrate(Connection& connection, const std::string& schema, const Mod
       connection.query("SELECT pg_try_advisory_xact_lock($1)", std::move(parameters));
   const bool is_mine = locked.integer(0, 0) != 0;
   if (is_mine) {
-    act_as_owner(connection, schema, module);
+    act_as_owner(connection, schema,
+                 "the tables of '" + std::string{module.name} + "' are missing or older");
     if (!has_ledger(connection, schema)) make_ledger(connection, schema);
     const std::size_t applied = read_ledger(connection, module).count;
     for (std::size_t i = applied; i < module.migrations.size(); ++i) {
@@ -188,15 +188,43 @@ std::optional<Codec> parse_codec(std::string_view name) noexcept {
   return std::nullopt;
 }
 
+void make_sql_schema(Connection& connection, const std::string& name) {
+  if (name.empty()) return;
+  if (has_ledger(connection, name)) {
+    throw UsageError{"the schema '" + name +
+                     "' is another store's; name one for SQL of your own by sql_schema"};
+  }
+  Parameters parameters;
+  parameters.add(name);
+  const Result found = connection.query(
+      "SELECT to_regnamespace(quote_ident($1)) IS NOT NULL, "
+      "has_database_privilege(current_database(), 'CREATE'), current_user::text",
+      std::move(parameters), "looking for the schema of the user's SQL");
+  if (found.integer(0, 0) != 0) return;
+  const std::string role{found.bytes(0, 2)};
+  if (found.integer(0, 1) == 0) {
+    throw StoreFailed{"the schema '" + name + "', for SQL of your own, is missing, and '" + role +
+                      "' may not make it: make it for that role, as grants.sql does, or name "
+                      "another one by sql_schema"};
+  }
+  connection.execute("CREATE SCHEMA " + postgres::quoted(name));
+}
+
+/// Those that aren't set.
 void set_facts(Connection& connection, const Options& options) {
   const std::string id = make_uuid().to_string();
+  const std::string sql_schema = sql_schema_of(options);
+  connection.query(begin_sql);
+  act_as_owner(connection, options.schema, "facts of the store aren't set");
   Parameters parameters;
-  parameters.add(id).add(to_string(options.codec.value_or(Codec::json)));
-  // All or none: whoever was faster has set them.
-  connection.query(
-      "INSERT INTO stela.stela_facts (name, value) VALUES ('store_id', $1), ('codec', $2) "
-      "ON CONFLICT DO NOTHING",
+  parameters.add(id).add(to_string(options.codec.value_or(Codec::json))).add(sql_schema);
+  // Whoever was faster is waited for, and has set them all.
+  const Result set = connection.query(
+      "INSERT INTO stela.stela_facts (name, value) "
+      "VALUES ('store_id', $1), ('codec', $2), ('sql_schema', $3) ON CONFLICT DO NOTHING",
       std::move(parameters), "setting the facts of the store");
+  if (set.changes() > 0) make_sql_schema(connection, sql_schema);
+  check_committed(connection.query("COMMIT", {}, "setting the facts of the store"));
 }
 
 Facts read_facts(Connection& connection) {
@@ -207,6 +235,7 @@ Facts read_facts(Connection& connection) {
     const std::string_view name = rows.bytes(row, 0);
     const std::string value{rows.bytes(row, 1)};
     if (name == "store_id") facts.store_id = Uuid::parse(value).value_or(Uuid{});
+    if (name == "sql_schema") facts.sql_schema = value;
     if (name != "codec") continue;
     const auto codec = parse_codec(value);
     if (!codec) throw SchemaMismatch{"the codec '" + value + "' isn't one of this Stela's"};
@@ -216,6 +245,10 @@ Facts read_facts(Connection& connection) {
 }
 
 }  // namespace
+
+std::string sql_schema_of(const Options& options) {
+  return options.sql_schema.value_or(options.schema + "_app");
+}
 
 std::string checksum_of(const database::Migration& migration) {
   std::array<char, 16> digits{};
@@ -262,7 +295,8 @@ Facts prepare(Connection& connection, const Options& options) {
   }
   migrate(connection, options, {"eventstore", sql::migrations});
   Facts facts = read_facts(connection);
-  if (facts.store_id.is_nil() && !options.read_only) {
+  const bool is_incomplete = facts.store_id.is_nil() || (options.sql_schema && !facts.sql_schema);
+  if (is_incomplete && !options.read_only) {
     set_facts(connection, options);
     facts = read_facts(connection);
   }
@@ -270,6 +304,10 @@ Facts prepare(Connection& connection, const Options& options) {
   if (options.codec && *options.codec != facts.codec) {
     throw UsageError{"this store was made with codec '" + std::string{to_string(facts.codec)} +
                      "', and '" + std::string{to_string(*options.codec)} + "' was asked for"};
+  }
+  if (options.sql_schema && *options.sql_schema != facts.sql_schema.value_or(*options.sql_schema)) {
+    throw UsageError{"the sql_schema of this store is '" + *facts.sql_schema + "', and '" +
+                     *options.sql_schema + "' was asked for"};
   }
   return facts;
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +20,12 @@ namespace stela::postgres {
 struct Facts {
   Uuid store_id = {};
   Codec codec = Codec::json;
+  /// Unset by a Stela that didn't know of it: as if empty.
+  std::optional<std::string> sql_schema = {};
 };
+
+/// The one that a store is made with.
+std::string sql_schema_of(const Options& options);
 
 struct Module {
   std::string_view name;

@@ -47,7 +47,10 @@ std::string users_path_of(Connection& connection) {
       // Nor are they another store's.
       "AND to_regclass(quote_ident(s.name) || '.stela_migrations') IS NULL",
       std::move(parameters), "finding the user's schemas");
-  return std::string{row.bytes(0, 0)};
+  const std::string& own = connection.options().sql_schema;
+  std::string path = own.empty() ? "" : postgres::quoted(own);
+  if (!path.empty() && !row.bytes(0, 0).empty()) path += ", ";
+  return path.append(row.bytes(0, 0));
 }
 
 }  // namespace

@@ -118,7 +118,10 @@ constexpr std::string_view rights_sql =
     "UNION ALL SELECT 'read', 'EXECUTE on ' || p.proname, has_function_privilege(p.oid, 'EXECUTE') "
     "FROM pg_catalog.pg_proc AS p "
     "WHERE p.pronamespace = (SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1) "
-    "AND p.prorettype <> 'trigger'::regtype ORDER BY 2";
+    "AND p.prorettype <> 'trigger'::regtype "
+    "UNION ALL SELECT 'append', 'USAGE on schema ' || $2, "
+    "coalesce(has_schema_privilege(to_regnamespace(quote_ident($2)), 'USAGE'), false) "
+    "WHERE $2 <> '' ORDER BY 2";
 
 /// What a role is for shows in the right to the first thing that it would write.
 struct Use {
@@ -133,7 +136,7 @@ constexpr std::array uses{Use{"append", "INSERT on events", &ServerStatus::may_a
 
 void read_rights(Connection& connection, ServerStatus& status) {
   Parameters parameters;
-  parameters.add(status.schema);
+  parameters.add(status.schema).add(status.sql_schema);
   const Result rows =
       connection.query(rights_sql, std::move(parameters), "asking for the role's rights");
   for (int row = 0; row < rows.rows(); ++row) {
@@ -163,6 +166,7 @@ ServerStatus server_status(Store& store) {
   Connection connection{core->connection_options()};
   ServerStatus status;
   status.schema = connection.options().schema;
+  status.sql_schema = connection.options().sql_schema;
   read_settings(connection, status);
   read_standbys(connection, status);
   read_transactions(connection, status);

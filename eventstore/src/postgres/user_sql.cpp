@@ -37,6 +37,23 @@ bool names_schema_of_stela(Connection& connection, std::string_view sql) {
   return false;
 }
 
+/// The server passes over a schema that is missing, or that the role may not use, and would make or
+/// drop a table in the next one of the search_path.
+void check_sql_schema(Connection& connection, const UserStatement& statement) {
+  const std::string& schema = connection.options().sql_schema;
+  if (schema.empty()) return;
+  Parameters parameters;
+  parameters.add(schema);
+  const Result found = connection.query(
+      "SELECT coalesce(has_schema_privilege(to_regnamespace(quote_ident($1)), 'USAGE'), false), "
+      "current_user::text",
+      std::move(parameters), "looking for the schema of the user's SQL");
+  if (found.integer(0, 0) != 0) return;
+  statement.refuse("isn't run: the schema '" + schema + "', for SQL of your own, is missing, or '" +
+                   std::string{found.bytes(0, 1)} +
+                   "' may not use it; make it, and run grants.sql again");
+}
+
 /// What the server can't be asked: whoever owns Stela's tables may do all of this.
 void check(Connection& connection, const UserStatement& statement, std::string_view word) {
   constexpr std::array<std::string_view, 9> transactions{
@@ -64,6 +81,7 @@ void check(Connection& connection, const UserStatement& statement, std::string_v
         "isn't run: it makes, alters or drops what is in the schema of Stela's tables, or of those "
         "of another store");
   }
+  if (changes_schema(word)) check_sql_schema(connection, statement);
   check_parameters(sql, statement.values.size());
 }
 

@@ -18,8 +18,10 @@ using postgres::StandbyStatus;
 constexpr std::int64_t few_dead_rows = 100'000;
 
 void look_at_settings(Examination& examination, const ServerStatus& status) {
-  examination.fine("server", "PostgreSQL " + status.version + ", schema '" + status.schema +
-                                 "', role '" + status.role + "'");
+  const std::string own =
+      status.sql_schema.empty() ? "" : ", SQL of your own in '" + status.sql_schema + '\'';
+  examination.fine("server", "PostgreSQL " + status.version + ", schema '" + status.schema + '\'' +
+                                 own + ", role '" + status.role + "'");
   if (status.is_standby) {
     examination.warn("server", "it is a standby, which only reads",
                      "name the primary to append and relay");

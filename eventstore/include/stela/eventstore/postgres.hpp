@@ -16,6 +16,12 @@ struct Options {
   std::optional<Codec> codec = {};
   /// The schema of Stela's tables.
   std::string schema = "stela";
+  /// The schema where SQL of your own (`Sql`) makes its tables, and looks for them first. A fact of
+  /// the store as well, set when it is created: the default is the name of Stela's schema and
+  /// "_app", and "" leaves it to the search_path of the connection string or the role. Created if
+  /// it is missing. A store without this fact does as with "", until its owner opens it with this
+  /// option.
+  std::optional<std::string> sql_schema = {};
   /// Whether to create the schema and its tables if they are missing. NotFound if they are missing
   /// and it is false.
   bool create = true;

@@ -12,7 +12,7 @@ namespace stela::postgres {
 /// with the events. From this call on nobody else appends until the transaction ends. Rules:
 /// - Don't begin, commit or roll back, and don't keep the connection.
 /// - Don't write to Stela's tables. Its search_path finds those alone: name your tables with their
-///   schema, or set the search_path back when you are done.
+///   schema (`Options::sql_schema`), or set the search_path back when you are done.
 /// - A statement that fails makes the server refuse the rest of the transaction. What may fail goes
 ///   between savepoints of yours, but none named `stela_savepoint` or `stela_sql`.
 /// - Leave the settings of the session, its prepared statements and its pipeline mode as they were,

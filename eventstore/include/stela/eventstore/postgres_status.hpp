@@ -43,6 +43,8 @@ struct ServerStatus {
   /// "15.20".
   std::string version;
   std::string schema;
+  /// Where SQL of the user's makes its tables; empty: where the search_path says.
+  std::string sql_schema;
   std::string role;
   bool is_standby = false;
   bool has_fsync = true;

@@ -74,8 +74,9 @@ class STELA_EVENTSTORE_EXPORT SqlStatements : public SqlQueries {
 /// - The first statement takes the lock that orders appends: nobody else appends until the
 ///   transaction ends. A statement that waits longer than 100 ms for another program's lock fails
 ///   with StoreBusy.
-/// - Names without a schema are the user's, by the search_path of the connection string or the
-///   role, and after them Stela's. What is created, altered and dropped is the user's.
+/// - Names without a schema are the user's: those in `postgres::Options::sql_schema` first, where
+///   tables are created, then those that the search_path of the connection string or the role
+///   finds. Stela's come after them. What is created, altered and dropped is the user's.
 /// - Views may be created too, and tables renamed. TRUNCATE, LOCK and MERGE work.
 /// - Integers are sent as bigint, and texts and UUIDs as what the server takes them for. Numbers
 ///   come as integers or real numbers, booleans as 0 and 1, bytea as bytes, and anything else as
