@@ -221,6 +221,31 @@ TEST(UnchangedCreate, MayNameItsTablesByTheModel) {
   EXPECT_THROW(Projections{store}.add(named("b")), UsageError);
 }
 
+TEST(ChangedCreate, IsSeenAfterAComment) {
+  auto store = test::open_empty();
+  const auto after = [](const char* comment, const char* sql) {
+    return made(std::string{comment} + sql);
+  };
+  Projections{store}.add(after("-- who ordered (what)\n/* and when */ ", narrow));
+  Projections{store}.add(after("-- another comment\n", narrow));
+  EXPECT_THROW(Projections{store}.add(after("-- who ordered (what)\n", wide)), UsageError);
+}
+
+/// Makes the table in another way where the first one isn't possible.
+TEST(CreateWithAFallback, IsTakenAsItIs) {
+  auto store = test::open_empty();
+  const Made<1> with_fallback{[](ReadModel& model) {
+    try {
+      model.execute("CREATE TABLE {orders} (id TEXT) WITH MAGIC");
+    } catch (const UsageError&) {
+      model.execute(narrow);
+    }
+  }};
+  Projections{store}.add(with_fallback);
+  Projections{store}.add(with_fallback);
+  EXPECT_THAT(lines(ModelReader{store}.query("SELECT id FROM orders")), IsEmpty());
+}
+
 TEST(CreateThatAsksTheDatabase, IsTakenAsItIs) {
   auto store = test::open_empty();
   const auto asking = [](const std::string& sql) {
