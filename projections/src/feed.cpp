@@ -58,7 +58,9 @@ Seat::Seat(Store& store, const detail::Registration& the_registration, const Bui
 }
 
 void report_caught(Store& store, Seat& seat) {
-  for (const CaughtStatement& each : seat.caught) {
+  // What logs them may append, which calls the handlers again.
+  const std::vector<CaughtStatement> caught = std::exchange(seat.caught, {});
+  for (const CaughtStatement& each : caught) {
     const std::array fields{LogEntry::Field{"projector", seat.build.name},
                             LogEntry::Field{"version", std::to_string(seat.build.version)},
                             LogEntry::Field{"problem", each.error}};
@@ -71,7 +73,6 @@ void report_caught(Store& store, Seat& seat) {
     store.conventions().metrics->count("stela_handler_failed_statements_total", 1,
                                        {{"handler", seat.build.name}});
   }
-  seat.caught.clear();
 }
 
 Timestamp Feed::lease_until() const {
@@ -114,6 +115,7 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
           for (std::size_t i = 0; i < seats.size(); ++i) {
             // A savepoint copies each page that is changed: not for one that has it all.
             if (!alone) connection.run(savepoint);
+            seats[i]->caught.clear();
             outcomes[i] = handle(connection, *seats[i], batch);
             if (alone && !outcomes[i].is_good()) throw RollBack{};
             if (alone) continue;
@@ -172,7 +174,11 @@ Feed::Failure Feed::failure_at(const StoredEvent& event) {
 std::optional<Feed::Failure> Feed::project_events(Connection& connection, Seat& seat,
                                                   std::span<const StoredEvent> events) {
   std::optional<Failure> failure;
-  seat.model->attempt(connection, [&] { failure = attempt_events(connection, seat, events); });
+  const std::size_t caught_before = seat.caught.size();
+  seat.model->attempt(connection, [&] {
+    seat.caught.resize(caught_before);
+    failure = attempt_events(connection, seat, events);
+  });
   return failure;
 }
 
@@ -182,7 +188,6 @@ std::optional<Feed::Failure> Feed::attempt_events(const Connection& connection, 
   std::optional<ContextScope> replaying;
   if (seat.build.state != BuildState::living) replaying.emplace(Context{.is_replaying = true});
   const StoredEvent* suspect = nullptr;
-  seat.caught.clear();
   database::FailureWatch watch{connection};
   for (const StoredEvent& event : events) {
     try {
@@ -487,7 +492,6 @@ void Feed::project_inside(Connection& connection, Seat& seat, const Batch& batch
   }
   if (outcome.failure)
     throw UsageError{seat.build.describe() + " failed at " + outcome.failure->error};
-  report_caught(store_, seat);
 }
 
 void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {

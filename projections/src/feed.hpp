@@ -62,7 +62,8 @@ class Feed {
   void project(std::span<Seat* const> seats, const Batch& batch);
 
   /// The same on a connection whose transaction is open, for one seat; what fails is thrown,
-  /// LeaseLost if it isn't ours any more, VersionUnknown if the event isn't for this release.
+  /// LeaseLost if it isn't ours any more, VersionUnknown if the event isn't for this release. What
+  /// handlers caught is left in the seat, for the caller to report after the commit.
   void project_inside(database::Connection& connection, Seat& seat, const Batch& batch);
 
   /// Projects a parked event by itself, and takes it out of what is parked if that works.

@@ -364,6 +364,7 @@ class Replay {
     bool is_near = false;
     try {
       store_.database().write([&](Connection& connection) {
+        seat.caught.clear();
         const auto builds = projections::read_builds(connection, before.name);
         const Build* const living = projections::find(builds, before.name, BuildState::living);
         if (living == nullptr || !extend(connection, seat.build, *living)) {
@@ -377,6 +378,7 @@ class Replay {
       seat.build = before;
       throw;
     }
+    projections::report_caught(store_, seat);
     return is_near;
   }
 

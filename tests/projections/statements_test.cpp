@@ -86,6 +86,33 @@ TEST(FailedStatement, ThatIsWrongIsLoggedToo) {
   EXPECT_THAT(log.entries(), ElementsAre(HasSubstr("costumers")));
 }
 
+/// Sees whether it is told inside a transaction of the store's.
+class Outsider final : public LogSink {
+ public:
+  void write(const LogEntry& entry) noexcept override {
+    if (entry.name != "projection.statement_failed") return;
+    try {
+      store->transact([](Transaction&) {});
+      told.emplace_back("after the commit");
+    } catch (const UsageError&) {
+      told.emplace_back("before the commit");
+    }
+  }
+
+  Store* store = nullptr;
+  std::vector<std::string> told;
+};
+
+TEST(FailedStatement, OfAnInlineProjectorThatIsNewIsLoggedAfterTheCommit) {
+  Outsider log;
+  auto store = test::open_empty({.log = &log});
+  log.store = &store;
+  for (const char* const key : {"1", "2"}) place(store, key);
+  Projections projections{store};
+  projections.add_inline(Told{insert_if_new});
+  EXPECT_THAT(log.told, ElementsAre("after the commit"));
+}
+
 TEST(FailedStatement, OfAHandlerThatFailsIsSaidByItsFailure) {
   test::RecordingLog log;
   auto store = test::open_empty({.log = &log});
