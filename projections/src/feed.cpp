@@ -501,7 +501,7 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
   std::optional<Failure> failure;
   seat.caught.clear();
   const auto settle_row = [&](Connection& connection) {
-    if (!advance(connection, seat.build, seat.build.position, lease_until())) throw RollBack{};
+    if (!renew(connection, seat.build, lease_until())) throw RollBack{};
     connection.run(
         sql::unpark{.name = seat.build.name, .build = seat.build.number, .sequence = sequence});
   };
@@ -531,7 +531,7 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
   bool lost = false;
   store_.database().write(
       [&](Connection& connection) {
-        lost = !advance(connection, seat.build, seat.build.position, lease_until());
+        lost = !renew(connection, seat.build, lease_until());
         if (lost) return;
         connection.run(sql::park{.name = seat.build.name,
                                  .build = seat.build.number,

@@ -84,7 +84,7 @@ Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
   }
   if (firing.broke_with) {
     store_.database().write([&](Connection& connection) {
-      if (!advance(connection, seat.build, seat.build.position, lease_until())) return;
+      if (!renew(connection, seat.build, lease_until())) return;
       note_timer(seat, *firing.broke_with, connection, store_.database().now());
     });
     firing.is_more = true;
