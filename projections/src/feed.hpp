@@ -150,7 +150,7 @@ class Feed {
                      Firing& firing);
   void note_timer(Seat& seat, Timer& timer, database::Connection& connection, Timestamp now);
   void settle_timers(Seat& seat, const Firing& firing);
-  void log_timer(const Timer& timer, std::string_view name) const;
+  void log_timer(const Timer& timer) const;
 
   /// Moves the checkpoint, if every lease is still held that this takes.
   bool move(database::Connection& connection, const Seat& seat, std::int64_t position) const;

@@ -415,6 +415,7 @@ TEST_F(UnknownVersion, InAnAggregatePutsATimerOff) {
     clock_.advance(6min - 1s);
   }
   EXPECT_EQ(TimerOperations{store_}.list().at(0).attempts, 0);
+  EXPECT_THAT(log_.entries(), ElementsAre(HasSubstr("timer.failed"))) << "said once";
 
   EXPECT_EQ(Runner{newer_}.catch_up().timers_fired, 1);
   EXPECT_EQ(store_.last_sequence(), GlobalSequence{3});
