@@ -273,12 +273,16 @@ class Replay {
   void fail_if_lost() const {
     for (const auto& seat : seats_) {
       if (seat->held) continue;
-      throw UsageError{seat->build.describe() + " was taken over by another process meanwhile" +
-                       (seat->shut_out ? "; its living tables are replayed up to event " +
-                                             std::to_string(seat->build.position) +
-                                             " only: run the same replay again"
-                                       : "")};
+      std::string text = seat->build.describe() + " was taken over by another process meanwhile";
+      if (is_into_living()) text += what_stands(*seat) + ": run the same replay again";
+      throw UsageError{text};
     }
+  }
+
+  /// What the batches that are committed have left in the living tables.
+  static std::string what_stands(const Seat& seat) {
+    return "; its living tables are replayed up to event " + std::to_string(seat.build.position) +
+           " only";
   }
 
   /// Those of seats that don't move for long, too.
@@ -326,9 +330,11 @@ class Replay {
   void fail_if_halted() const {
     for (const auto& seat : seats_) {
       if (!seat->build.halted) continue;
-      throw UsageError{(is_rebuild_ ? "the rebuild of " : "the replay of ") +
-                       seat->build.describe() + " stopped at " + seat->build.error +
-                       "; the living tables are as they were; mend the handler and run it again"};
+      throw UsageError{
+          (is_rebuild_ ? "the rebuild of " : "the replay of ") + seat->build.describe() +
+          " stopped at " + seat->build.error +
+          (is_into_living() ? what_stands(*seat) : "; the living tables are as they were") +
+          "; mend the handler and run it again"};
     }
   }
 
