@@ -130,7 +130,7 @@ class Runner::Driver {
   /// Others see by its presence whether this runner still runs.
   LeaseTerm lease() const {
     return {worker_, options_.lease_ttl, now(),
-            presence_ ? std::optional{presence_->number()} : std::nullopt};
+            is_present_ ? std::optional{presence_->number()} : std::nullopt};
   }
 
   /// False if the store, or the memory, is in trouble that ends by itself.
@@ -247,9 +247,16 @@ class Runner::Driver {
     return free;
   }
 
+  /// Without a presence its leases still hold, and end by themselves.
   void appear() {
-    if (!presence_) presence_ = store_.database().appear();
-    presence_->renew();
+    is_present_ = false;
+    try {
+      if (!presence_) presence_ = store_.database().appear();
+      presence_->renew();
+      is_present_ = true;
+    } catch (const Error& e) {
+      report_trouble(std::string{"other runners can't see that this one runs: "} + e.what());
+    }
   }
 
   void acquire_free() {
@@ -504,6 +511,7 @@ class Runner::Driver {
   std::unique_ptr<database::CommitWatch> watch_;
   /// From the first lease on.
   std::unique_ptr<database::Presence> presence_;
+  bool is_present_ = false;
   std::map<Key, std::unique_ptr<Seat>> seats_;
   std::function<void(const RunnerTick&)> listener_;
   FeedCounts reported_;
