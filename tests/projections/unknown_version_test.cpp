@@ -223,6 +223,14 @@ TEST_F(UnknownVersionOfAProjector, IsSaidOnceByEachRunner) {
                           "sequence=2 attempts=0"));
 }
 
+TEST_F(UnknownVersionOfAProjector, IsWaitedForAYearAtMost) {
+  EXPECT_THAT(test::message_of<UsageError>([&] {
+                const Runner runner{older_, {.unknown_version_wait = 24h * 366}};
+              }),
+              HasSubstr("unknown_version_wait is 8784 h; it must be 0 ms to 8760 h"));
+  const Runner runner{older_, {.unknown_version_wait = 24h * 365}};
+}
+
 TEST_F(UnknownVersionOfAProjector, TakesNothingFromARunnerThatKnowsIt) {
   Runner old_runner{older_};
   old_runner.catch_up();
