@@ -316,6 +316,7 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
     seat.build.position = batch.end;
     seat.build.attempts = 0;
     seat.build.failing = 0;
+    seat.build.resumes = false;
     seat.shortages = 0;
     ++counts_.commits;
     report_caught(store_, seat);
@@ -363,6 +364,8 @@ void Feed::note(Seat& seat, const Failure& failure) {
       (failure.is_unknown || attempts >= options.max_attempts || build.state != BuildState::living);
   const bool parks =
       is_last && options.on_error == OnError::park && build.state == BuildState::living;
+  // Not kept from a runner that knows the version.
+  const bool is_let_go = is_last && !parks && failure.is_unknown && unknown_version_wait_;
   const Timestamp next = next_attempt(seat, failure, attempts);
   bool lost = false;
   store_.database().write(
@@ -388,7 +391,9 @@ void Feed::note(Seat& seat, const Failure& failure) {
                                                 .next_attempt_at = next,
                                                 .failing = failure.sequence,
                                                 .error = failure.error,
-                                                .halted = is_last}) != 1;
+                                                .halted = is_last,
+                                                .resumes = build.resumes}) != 1;
+        if (is_let_go) release(connection, build);
       },
       database::Sync::none);
   if (lost) {
@@ -396,6 +401,7 @@ void Feed::note(Seat& seat, const Failure& failure) {
     return;
   }
   ++counts_.failed;
+  build.resumes = false;
   if (parks) {
     build.position = failure.sequence;
     build.attempts = 0;
@@ -409,11 +415,13 @@ void Feed::note(Seat& seat, const Failure& failure) {
   build.next_attempt_at = next;
   build.halted = is_last;
   if (is_last) ++counts_.halted;
+  if (is_let_go) give_up(seat);
   log_failure(seat, failure, is_last ? "projection.halted" : "projection.failed");
 }
 
 void Feed::note_unknown(Seat& seat, Failure failure) {
   const Build& build = seat.build;
+  if (build.resumes) return keep_halted(seat);
   const Timestamp now = store_.database().now();
   const std::string waiting = failure.error + waits_for_newer;
   // Who met it first has set the end of the time, unless an operator said to try again.
@@ -426,10 +434,13 @@ void Feed::note_unknown(Seat& seat, Failure failure) {
   }
   failure.error += no_newer_came;
   note(seat, failure);
-  // Not kept from a runner that knows it.
-  if (!seat.held || !seat.build.halted) return;
+}
+
+void Feed::keep_halted(Seat& seat) {
   store_.database().write([&](Connection& connection) { release(connection, seat.build); },
                           database::Sync::none);
+  seat.build.halted = true;
+  seat.build.resumes = false;
   give_up(seat);
 }
 
@@ -446,7 +457,8 @@ void Feed::leave_to_newer(Seat& seat, const Failure& failure, Timestamp until) {
                                                 .next_attempt_at = until,
                                                 .failing = failure.sequence,
                                                 .error = failure.error,
-                                                .halted = false}) != 1;
+                                                .halted = false,
+                                                .resumes = false}) != 1;
         release(connection, build);
       },
       database::Sync::none);
@@ -472,10 +484,12 @@ void Feed::halt(Seat& seat, const std::string& error) {
                                          .next_attempt_at = Timestamp{},
                                          .failing = 0,
                                          .error = error,
-                                         .halted = true});
+                                         .halted = true,
+                                         .resumes = seat.build.resumes});
       },
       database::Sync::none);
   seat.build.halted = true;
+  seat.build.resumes = false;
   seat.build.error = error;
   ++counts_.halted;
   log_failure(seat, {0, error}, "projection.halted");

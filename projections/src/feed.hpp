@@ -159,6 +159,8 @@ class Feed {
   /// Notes it, unless it is an event for a newer release that may still come.
   void note_unknown(Seat& seat, Failure failure);
   void leave_to_newer(Seat& seat, const Failure& failure, Timestamp until);
+  /// It had halted for a version that this runner doesn't know either.
+  void keep_halted(Seat& seat);
   /// When it is tried again after so many failures in a row.
   Timestamp next_attempt(const Seat& seat, const Failure& failure, int attempts) const;
   void log_failure(const Seat& seat, const Failure& failure, std::string_view name,

@@ -11,7 +11,6 @@
 #include "database/presence.hpp"
 #include "feed.hpp"
 #include "groups.hpp"
-#include "projections_sql/builds.hpp"
 #include "projections_sql/parked.hpp"
 #include "takeover.hpp"
 #include "timer_clock.hpp"
@@ -210,7 +209,9 @@ class Runner::Driver {
     auto seat = known != before.end() ? std::move(known->second)
                                       : std::make_unique<Seat>(store_, registration, build);
     seat->held = seat->held && build.owner == worker_ && build.epoch == seat->build.epoch;
+    const bool resumes = seat->held && build.halted && seat->build.resumes;
     seat->build = build;
+    if (resumes) resume(*seat);
     seats_.emplace(key, std::move(seat));
   }
 
@@ -281,7 +282,7 @@ class Runner::Driver {
               projections::renew(connection, seat->build, mine.until());
             } else if (acquire(connection, *seat, mine, free.contains(seat.get()))) {
               fresh.push_back(seat.get());
-              if (waits_without_attempts(*seat)) resume(connection, *seat);
+              if (seat->build.halted && waits_without_attempts(*seat)) resume(*seat);
               auto problem =
                   projections::tables_of(connection).find_alteration(connection, seat->build);
               if (!problem.empty()) altered.emplace_back(seat.get(), std::move(problem));
@@ -317,12 +318,11 @@ class Runner::Driver {
     return seat.refuses && (build.halted || build.next_attempt_at > now());
   }
 
-  /// It halted because no runner knew the version of an event.
-  static void resume(Connection& connection, Seat& seat) {
-    if (!seat.build.halted) return;
-    connection.run(
-        projections::sql::resume_halted{.name = seat.build.name, .build = seat.build.number});
+  /// It halted because no runner knew the version of an event. Whether this one does is seen when
+  /// it tries: until then it stays halted in the database.
+  static void resume(Seat& seat) {
     seat.build.halted = false;
+    seat.build.resumes = true;
   }
 
   /// A process whose timers only this runner knows is taken from whoever has it.

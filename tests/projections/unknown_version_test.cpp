@@ -288,6 +288,43 @@ TEST_F(UnknownVersionOfAProjector, ResumesWhatHaltedWhenARunnerKnowsIt) {
   EXPECT_THAT(payments_in(store_), SizeIs(4));
 }
 
+/// Looks at the projectors when it is told that one has halted.
+class Onlooker final : public LogSink {
+ public:
+  void write(const LogEntry& entry) noexcept override {
+    if (entry.name != "projection.halted") return;
+    for (const ProjectorStatus& one : ProjectionOperations{*store}.status()) {
+      seen.push_back(one.halted && one.owner.empty() ? "halted and free" : "halted or free");
+    }
+  }
+
+  Store* store = nullptr;
+  std::vector<std::string> seen;
+};
+
+TEST(UnknownVersionThatHalts, GivesTheProjectorBackInTheSameTransaction) {
+  Onlooker onlooker;
+  Store store = test::open_empty({.log = &onlooker});
+  onlooker.store = &store;
+  Projections older{store};
+  older.add(Payments<PaidV1>{});
+  append(store, "1", Paid{200, "USD"});
+
+  EXPECT_EQ((Runner{older, {.unknown_version_wait = 0ms}}.catch_up().halted), 1);
+
+  EXPECT_THAT(onlooker.seen, ElementsAre("halted and free"));
+}
+
+TEST_F(UnknownVersionOfAProjector, StaysHaltedUntilARunnerThatKnowsItHasTried) {
+  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.catch_up().halted), 1);
+  fails_ = true;
+
+  EXPECT_EQ(Runner{newer_}.catch_up().failed, 1);
+
+  EXPECT_THAT(standing(store_), ElementsAre("payments@1 v1 living 1 retries 2"));
+  EXPECT_EQ(status().attempts, 1);
+}
+
 TEST_F(UnknownVersionOfAProjector, ChargesARunnerThatKnowsItForItsOwnFailures) {
   Runner{older_}.catch_up();
   fails_ = true;
@@ -408,6 +445,38 @@ TEST_F(UnknownVersion, InAnAggregateLeavesAReactionToANewerRunner) {
   Runner{newer_}.catch_up();
 
   EXPECT_EQ(store_.last_sequence(), GlobalSequence{3});
+}
+
+/// Which runner knows what the handler needs isn't seen before it has tried.
+TEST_F(UnknownVersion, InAnAggregateKeepsAReactionHaltedUntilARunnerKnowsIt) {
+  older_.add_reaction(Obliging<PaidV1>{}, {.start = ReactionStart::beginning});
+  newer_.add_reaction(Obliging<Paid>{}, {.start = ReactionStart::beginning});
+  append(store_, "2", Paid{200, "USD"});
+  append(store_, "9", Asked{"2"});
+  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.catch_up().halted), 1);
+  const std::string error = status().error;
+
+  Runner another{older_};
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(another.catch_up().left_to_newer, 0);
+  EXPECT_TRUE(status().halted);
+  EXPECT_EQ(status().error, error);
+  EXPECT_EQ(status().owner, "");
+  Runner{newer_}.catch_up();
+
+  EXPECT_EQ(store_.last_sequence(), GlobalSequence{3});
+  EXPECT_FALSE(status().halted);
+}
+
+TEST_F(UnknownVersion, InAnAggregateOfAHaltedReactionIsTriedByAnyRunnerWhenAPersonSaysSo) {
+  older_.add_reaction(Obliging<PaidV1>{}, {.start = ReactionStart::beginning});
+  append(store_, "2", Paid{200, "USD"});
+  append(store_, "9", Asked{"2"});
+  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.catch_up().halted), 1);
+
+  ProjectionOperations{store_}.retry("obliging");
+
+  EXPECT_EQ(Runner{older_}.catch_up().left_to_newer, 1);
+  EXPECT_FALSE(status().halted);
 }
 
 TEST_F(UnknownVersion, InAnAggregatePutsATimerOff) {
