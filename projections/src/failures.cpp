@@ -21,9 +21,9 @@ namespace {
 constexpr const char* unknown_here = ": the program that met it doesn't know its version";
 constexpr const char* waits_for_newer = "; it waits for a runner that knows it";
 constexpr const char* no_newer_came =
-    "; no runner that knows it came in time; one that comes goes on by itself";
+    "; no runner that knows it came in time; one that comes later continues by itself";
 
-/// The build is free, and this runner isn't to take it for the event that it is at.
+/// The build is free. This runner doesn't take it again for the event that it stands before.
 void give_up(Seat& seat) noexcept {
   seat.held = false;
   seat.build.owner.clear();

@@ -23,7 +23,7 @@
 
 namespace stela::projections {
 
-/// Somebody else has taken the build meanwhile.
+/// Another process has taken the build meanwhile.
 class LeaseLost final : public StoreBusy {
  public:
   using StoreBusy::StoreBusy;
@@ -50,13 +50,13 @@ class Feed {
 
   /// Takes those `seats` that stand where the batch begins to its end. One whose handler throws
   /// stays before that event, and the failure is noted, without an attempt if it was short of
-  /// memory; one that doesn't know an event's version is left to others for a time; one that
-  /// somebody else has taken is no longer held. Throws if the store fails.
+  /// memory. One that doesn't know an event's version is left to others for a time. One that
+  /// another process has taken is no longer held. Throws if the store fails.
   void project(std::span<Seat* const> seats, const Batch& batch);
 
   /// The same on a connection whose transaction is open, for one seat; what fails is thrown,
-  /// LeaseLost if it isn't ours any more, VersionUnknown if the event isn't for this release. What
-  /// handlers caught is left in the seat, for the caller to report after the commit.
+  /// LeaseLost if another process has the lease, VersionUnknown if the event isn't for this
+  /// release. What handlers caught is left in the seat, for the caller to report after the commit.
   void project_inside(database::Connection& connection, Seat& seat, const Batch& batch);
 
   /// Projects a parked event by itself, and takes it out of what is parked if that works.

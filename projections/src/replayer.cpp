@@ -285,7 +285,7 @@ class Replay {
            " only";
   }
 
-  /// Those of seats that don't move for long, too.
+  /// Also of seats that don't move for long.
   void renew_leases() {
     const LeaseTerm mine = lease();
     if (mine.now < renewed_at_ + replay_lease / 3) return;

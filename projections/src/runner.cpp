@@ -215,8 +215,8 @@ class Runner::Driver {
     seats_.emplace(key, std::move(seat));
   }
 
-  /// Of those whose leases are good, but whose owners have ended. On a server that is a query, so
-  /// it isn't asked more often than an idle runner looks.
+  /// Presences of owners that have ended before their leases. On a server that is a query, so it
+  /// runs no more often than an idle runner looks.
   std::set<std::int64_t> find_ended(Timestamp now) {
     const auto begun = steady_clock::now();
     if (begun < asked_at_ + options_.idle_backoff) return {};
@@ -298,7 +298,7 @@ class Runner::Driver {
     }
   }
 
-  /// No handler failed: a version that wasn't known, or memory, is what it waits for.
+  /// No handler failed: it waits for a runner that knows a version, or for memory.
   static bool waits_without_attempts(const Seat& seat) {
     return seat.build.failing > 0 && seat.build.attempts == 0;
   }
@@ -343,7 +343,7 @@ class Runner::Driver {
     return seat.held && !seat.build.halted && !is_pausing(seat);
   }
 
-  /// What another runner lacked, this one may have.
+  /// What another runner lacked, a version or memory, this one may have.
   bool is_pausing(const Seat& seat) const {
     const bool is_own = !waits_without_attempts(seat) || seat.shortages > 0;
     return is_own && seat.build.next_attempt_at > now();
@@ -516,7 +516,7 @@ class Runner::Driver {
   std::function<void(const RunnerTick&)> listener_;
   FeedCounts reported_;
   Timestamp renewed_at_{};
-  /// When it was last asked which other runners have ended.
+  /// When this runner last asked which others have ended.
   steady_clock::time_point asked_at_{};
   std::int64_t taken_over_ = 0;
   bool wants_again_ = false;

@@ -23,7 +23,7 @@ void report_caught(Store& store, Seat& seat) {
                             LogEntry::Field{"version", std::to_string(seat.build.version)},
                             LogEntry::Field{"problem", each.error}};
     const std::string message =
-        each.where + ": its handler went on after a statement had failed: " + each.error;
+        each.where + ": its handler continued after a statement had failed: " + each.error;
     store.conventions().log->write({.level = LogLevel::warning,
                                     .name = "projection.statement_failed",
                                     .message = message,

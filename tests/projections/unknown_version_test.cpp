@@ -270,8 +270,9 @@ TEST_F(UnknownVersionOfAProjector, HaltsItWhenNobodyKnewItForSoLong) {
   EXPECT_EQ(tick.halted, 1);
   EXPECT_THAT(standing(store_), ElementsAre("payments@1 v1 living 1 halted at 2"));
   EXPECT_EQ(status().attempts, 0);
-  EXPECT_THAT(status().error,
-              HasSubstr("no runner that knows it came in time; one that comes goes on by itself"));
+  EXPECT_THAT(
+      status().error,
+      HasSubstr("no runner that knows it came in time; one that comes later continues by itself"));
   EXPECT_EQ(status().owner, "");
   EXPECT_EQ(last.catch_up().halted, 0);
 }
@@ -335,7 +336,7 @@ TEST_F(UnknownVersionOfAProjector, ChargesARunnerThatKnowsItForItsOwnFailures) {
   clock_.advance(1s);
   EXPECT_EQ(Runner{newer_}.catch_up().failed, 1);
   EXPECT_EQ(status().attempts, 2);
-  // It isn't there any more: the time begins anew.
+  // That runner has gone: the time begins again.
   clock_.advance(1h);
   EXPECT_EQ(Runner{older_}.catch_up().left_to_newer, 1);
   EXPECT_EQ(status().next_attempt_at, clock_.now() + 1h);
