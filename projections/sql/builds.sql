@@ -80,12 +80,12 @@ UPDATE projections SET owner = NULL, lease_until = 0
 WHERE name = :name AND build = :build AND epoch = :epoch;
 
 -- name: advance
--- takes: name text, build int, from_position int, epoch int, to_position int, until time
+-- takes: name text, build int, from_position int, epoch int, to_position int, until time, resumes bool
 UPDATE projections
 SET position = :to_position, lease_until = :until, attempts = 0, next_attempt_at = 0, failing = 0,
-    error = ''
+    error = '', halted = 0
 WHERE name = :name AND build = :build AND position = :from_position AND epoch = :epoch
-  AND halted = 0 AND state <> 'retired';
+  AND (halted = 0 OR :resumes) AND state <> 'retired';
 
 -- name: advance_inline
 -- takes: name text, build int, from_position int, to_position int
@@ -94,11 +94,12 @@ WHERE name = :name AND build = :build AND position = :from_position AND state = 
 
 -- name: note_failure
 -- takes: name text, build int, position int, epoch int, attempts int, next_attempt_at time, failing int,
---        error text, halted bool
+--        error text, halted bool, resumes bool
 UPDATE projections
 SET attempts = :attempts, next_attempt_at = :next_attempt_at, failing = :failing, error = :error,
     halted = CASE WHEN :halted THEN 1 ELSE 0 END
-WHERE name = :name AND build = :build AND position = :position AND epoch = :epoch AND halted = 0;
+WHERE name = :name AND build = :build AND position = :position AND epoch = :epoch
+  AND (halted = 0 OR :resumes);
 
 -- name: skip_failing
 -- takes: name text, build int, failing int

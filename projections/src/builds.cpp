@@ -189,7 +189,8 @@ bool advance(Connection& connection, const Build& build, std::int64_t position,
                                      .from_position = build.position,
                                      .epoch = build.epoch,
                                      .to_position = position,
-                                     .until = lease_until}) == 1;
+                                     .until = lease_until,
+                                     .resumes = build.resumes}) == 1;
 }
 
 }  // namespace stela::projections

@@ -33,6 +33,8 @@ struct Build {
   std::int64_t failing = 0;
   std::string error = {};
   bool halted = false;
+  /// It halted as no runner knew the version of an event. What this runner commits next ends that.
+  bool resumes = false;
   /// Of a replay: what it is for, where it ends, and whose tables it writes if not its own. Of
   /// other builds `upto` is the checksum of the statements that made their tables; 0 if it isn't
   /// known.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstddef>
 #include <exception>
 #include <string>
 
@@ -27,6 +28,18 @@ std::string with_single_spaces(std::string_view sql) {
   }
   if (!text.empty() && text.back() == ' ') text.pop_back();
   return text;
+}
+
+/// Without the comments before it.
+std::string_view from_first_word(std::string_view sql) noexcept {
+  for (;;) {
+    while (!sql.empty() && is_space_in_sql(sql.front())) sql.remove_prefix(1);
+    const bool is_line = sql.starts_with("--");
+    if (!is_line && !sql.starts_with("/*")) return sql;
+    const std::string_view end = is_line ? "\n" : "*/";
+    const std::size_t at = sql.find(end, 2);
+    sql.remove_prefix(at == std::string_view::npos ? sql.size() : at + end.size());
+  }
 }
 
 bool makes_something(std::string_view sql) {
@@ -60,7 +73,7 @@ class ImaginedModel final : public ReadModel {
 }  // namespace
 
 void CreateStatements::add(std::string_view sql, std::string_view prefix) {
-  std::string text = with_single_spaces(sql);
+  std::string text = with_single_spaces(from_first_word(sql));
   if (!makes_something(text)) return;
   for (auto at = text.find(prefix); !prefix.empty() && at != std::string::npos;
        at = text.find(prefix, at)) {

@@ -13,14 +13,17 @@ namespace stela::projections {
 /// Threads: one at a time.
 class CreateStatements {
  public:
-  /// Other statements don't count, nor do spaces. `prefix` is what the names of the build's tables
-  /// begin with, which differs from build to build.
+  /// Other statements don't count, nor do spaces, nor comments before a statement. `prefix` is what
+  /// the names of the build's tables begin with, which differs from build to build.
   void add(std::string_view sql, std::string_view prefix);
-  /// 0 if there were none.
-  std::int64_t checksum() const noexcept { return checksum_; }
+  /// One failed. What `create` runs after that depends on the database.
+  void note_failure() noexcept { has_failed_ = true; }
+  /// 0 if there were none, or one failed.
+  std::int64_t checksum() const noexcept { return has_failed_ ? 0 : checksum_; }
 
  private:
   std::int64_t checksum_ = 0;
+  bool has_failed_ = false;
 };
 
 /// What the projector's `create` would run; nothing if it reads from the database, or throws. It is

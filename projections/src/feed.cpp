@@ -5,15 +5,12 @@
 #include "database/occupation.hpp"
 #include "database/transaction.hpp"
 #include "handler_failure.hpp"
-#include "projections_sql/builds.hpp"
 #include "projections_sql/parked.hpp"
 
-#include <stela/framework/backoff.hpp>
 #include <stela/framework/decision.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <utility>
 
@@ -29,50 +26,10 @@ constexpr std::string_view release_savepoint = "RELEASE projector";
 
 constexpr const char* broken_key = "a deferred FOREIGN KEY constraint fails when its handler ends";
 
-constexpr const char* unknown_here = ": the program that met it doesn't know its version";
-constexpr const char* waits_for_newer = "; it waits for a runner that knows it";
-constexpr const char* no_newer_came =
-    "; no runner that knows it came in time; one that comes goes on by itself";
-
 /// A reaction's transaction syncs, and holds the lock while aggregates are loaded.
 constexpr std::size_t reaction_batch = 64;
 
-/// The build is free, and this runner isn't to take it for the event that it is at.
-void give_up(Seat& seat) noexcept {
-  seat.held = false;
-  seat.build.owner.clear();
-  seat.looked_at = seat.build.failing;
-  seat.refuses = true;
-}
-
 }  // namespace
-
-Seat::Seat(Store& store, const detail::Registration& the_registration, const Build& the_build)
-    : registration{the_registration}, build{the_build}, who{the_build.describe()} {
-  if (registration.make_process) {
-    process = registration.make_process();
-    return;
-  }
-  projector = registration.make_projector();
-  model = make_model(store, build);
-}
-
-void report_caught(Store& store, Seat& seat) {
-  for (const CaughtStatement& each : seat.caught) {
-    const std::array fields{LogEntry::Field{"projector", seat.build.name},
-                            LogEntry::Field{"version", std::to_string(seat.build.version)},
-                            LogEntry::Field{"problem", each.error}};
-    const std::string message =
-        each.where + ": its handler went on after a statement had failed: " + each.error;
-    store.conventions().log->write({.level = LogLevel::warning,
-                                    .name = "projection.statement_failed",
-                                    .message = message,
-                                    .fields = fields});
-    store.conventions().metrics->count("stela_handler_failed_statements_total", 1,
-                                       {{"handler", seat.build.name}});
-  }
-  seat.caught.clear();
-}
 
 Timestamp Feed::lease_until() const {
   return store_.database().now() + lease_ttl_;
@@ -114,6 +71,7 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
           for (std::size_t i = 0; i < seats.size(); ++i) {
             // A savepoint copies each page that is changed: not for one that has it all.
             if (!alone) connection.run(savepoint);
+            seats[i]->caught.clear();
             outcomes[i] = handle(connection, *seats[i], batch);
             if (alone && !outcomes[i].is_good()) throw RollBack{};
             if (alone) continue;
@@ -146,43 +104,23 @@ bool Feed::move(Connection& connection, const Seat& seat, std::int64_t position)
   return advance(connection, seat.build, position, until);
 }
 
-/// If memory is short for this, too, it isn't the handler's shortage alone.
-Feed::Failure Feed::shortage_at(const StoredEvent& event) {
-  return {event.sequence.value(), event.describe() + ": there isn't enough memory for it", true};
-}
-
-Feed::Failure Feed::unknown_at(const StoredEvent& event) {
-  Failure failure{event.sequence.value(), event.describe() + unknown_here};
-  failure.is_unknown = true;
-  return failure;
-}
-
-Feed::Failure Feed::failure_at(const StoredEvent& event) {
-  const std::exception_ptr error = std::current_exception();
-  Failure failure{event.sequence.value(), event.describe() + ": " + text_of(error)};
-  try {
-    throw;
-  } catch (const UnknownEvent&) {
-    failure.is_unknown = true;
-  } catch (...) {
-  }
-  return failure;
-}
-
-std::optional<Feed::Failure> Feed::project_events(Connection& connection, Seat& seat,
-                                                  std::span<const StoredEvent> events) {
+std::optional<Failure> Feed::project_events(Connection& connection, Seat& seat,
+                                            std::span<const StoredEvent> events) {
   std::optional<Failure> failure;
-  seat.model->attempt(connection, [&] { failure = attempt_events(connection, seat, events); });
+  const std::size_t caught_before = seat.caught.size();
+  seat.model->attempt(connection, [&] {
+    seat.caught.resize(caught_before);
+    failure = attempt_events(connection, seat, events);
+  });
   return failure;
 }
 
-std::optional<Feed::Failure> Feed::attempt_events(const Connection& connection, Seat& seat,
-                                                  std::span<const StoredEvent> events) {
+std::optional<Failure> Feed::attempt_events(const Connection& connection, Seat& seat,
+                                            std::span<const StoredEvent> events) {
   // What the living model has seen before is seen again.
   std::optional<ContextScope> replaying;
   if (seat.build.state != BuildState::living) replaying.emplace(Context{.is_replaying = true});
   const StoredEvent* suspect = nullptr;
-  seat.caught.clear();
   database::FailureWatch watch{connection};
   for (const StoredEvent& event : events) {
     try {
@@ -264,8 +202,8 @@ std::optional<std::string> Feed::instance_of(Seat& seat, const StoredEvent& even
   }
 }
 
-std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction,
-                                            std::span<const StoredEvent> events) {
+std::optional<Failure> Feed::react_to(Seat& seat, Transaction& transaction,
+                                      std::span<const StoredEvent> events) {
   database::OpenTransaction& open = database::open_transaction(transaction);
   const database::Occupation occupation{seat.who};
   for (const StoredEvent& event : events) {
@@ -311,6 +249,7 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
     seat.build.position = batch.end;
     seat.build.attempts = 0;
     seat.build.failing = 0;
+    seat.build.resumes = false;
     seat.shortages = 0;
     ++counts_.commits;
     report_caught(store_, seat);
@@ -330,150 +269,7 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
     settle(seat, again, prefix);
     if (!again.is_good()) return;
   }
-  if (outcome.failure->is_unknown && unknown_version_wait_)
-    return note_unknown(seat, *outcome.failure);
-  note(seat, *outcome.failure);
-}
-
-Timestamp Feed::next_attempt(const Seat& seat, const Failure& failure, int attempts) const {
-  const ProjectorOptions& options = seat.registration.options;
-  // Without an end of the attempts there must be a pause.
-  constexpr std::chrono::milliseconds least_pause{1'000};
-  const int failures = failure.is_shortage ? seat.shortages : attempts;
-  const auto first =
-      failure.is_shortage ? std::max(options.retry_backoff, least_pause) : options.retry_backoff;
-  const auto longest = std::max(first, options.retry_backoff_max);
-  return store_.database().now() + doubled(first, longest, failures);
-}
-
-void Feed::note(Seat& seat, const Failure& failure) {
-  const ProjectorOptions& options = seat.registration.options;
-  Build& build = seat.build;
-  const int before = build.failing == failure.sequence ? build.attempts : 0;
-  const int attempts = before + (failure.is_shortage || failure.is_unknown ? 0 : 1);
-  seat.shortages = failure.is_shortage ? seat.shortages + 1 : 0;
-  // A rebuild or a replay stops at once: the living model serves on.
-  const bool is_last =
-      !failure.is_shortage &&
-      (failure.is_unknown || attempts >= options.max_attempts || build.state != BuildState::living);
-  const bool parks =
-      is_last && options.on_error == OnError::park && build.state == BuildState::living;
-  const Timestamp next = next_attempt(seat, failure, attempts);
-  bool lost = false;
-  store_.database().write(
-      [&](Connection& connection) {
-        if (parks) {
-          lost = !advance(connection, build, failure.sequence, lease_until());
-          if (lost) return;
-          connection.run(sql::park{.name = build.name,
-                                   .build = build.number,
-                                   .sequence = failure.sequence,
-                                   .state = to_string(ParkedEventState::parked),
-                                   .parked_at = store_.database().now(),
-                                   .attempts = attempts,
-                                   .error = failure.error,
-                                   .instance = failure.instance});
-          return;
-        }
-        lost = connection.run(sql::note_failure{.name = build.name,
-                                                .build = build.number,
-                                                .position = build.position,
-                                                .epoch = build.epoch,
-                                                .attempts = attempts,
-                                                .next_attempt_at = next,
-                                                .failing = failure.sequence,
-                                                .error = failure.error,
-                                                .halted = is_last}) != 1;
-      },
-      database::Sync::none);
-  if (lost) {
-    seat.held = false;
-    return;
-  }
-  ++counts_.failed;
-  if (parks) {
-    build.position = failure.sequence;
-    build.attempts = 0;
-    build.failing = 0;
-    ++counts_.parked;
-    return log_failure(seat, failure, "projection.parked");
-  }
-  build.attempts = attempts;
-  build.failing = failure.sequence;
-  build.error = failure.error;
-  build.next_attempt_at = next;
-  build.halted = is_last;
-  if (is_last) ++counts_.halted;
-  log_failure(seat, failure, is_last ? "projection.halted" : "projection.failed");
-}
-
-void Feed::note_unknown(Seat& seat, Failure failure) {
-  const Build& build = seat.build;
-  const Timestamp now = store_.database().now();
-  const std::string waiting = failure.error + waits_for_newer;
-  // Who met it first has set the end of the time, unless an operator said to try again.
-  const bool was_left = build.failing == failure.sequence && build.error == waiting &&
-                        build.next_attempt_at != Timestamp{};
-  const Timestamp until = was_left ? build.next_attempt_at : now + *unknown_version_wait_;
-  if (now < until) {
-    failure.error = waiting;
-    return leave_to_newer(seat, failure, until);
-  }
-  failure.error += no_newer_came;
-  note(seat, failure);
-  // Not kept from a runner that knows it.
-  if (!seat.held || !seat.build.halted) return;
-  store_.database().write([&](Connection& connection) { release(connection, seat.build); },
-                          database::Sync::none);
-  give_up(seat);
-}
-
-void Feed::leave_to_newer(Seat& seat, const Failure& failure, Timestamp until) {
-  Build& build = seat.build;
-  bool lost = false;
-  store_.database().write(
-      [&](Connection& connection) {
-        lost = connection.run(sql::note_failure{.name = build.name,
-                                                .build = build.number,
-                                                .position = build.position,
-                                                .epoch = build.epoch,
-                                                .attempts = 0,
-                                                .next_attempt_at = until,
-                                                .failing = failure.sequence,
-                                                .error = failure.error,
-                                                .halted = false}) != 1;
-        release(connection, build);
-      },
-      database::Sync::none);
-  seat.held = false;
-  if (lost) return;
-  build.attempts = 0;
-  build.failing = failure.sequence;
-  build.error = failure.error;
-  build.next_attempt_at = until;
-  give_up(seat);
-  ++counts_.left_to_newer;
-  log_failure(seat, failure, "projection.left_to_newer", LogLevel::warning);
-}
-
-void Feed::halt(Seat& seat, const std::string& error) {
-  store_.database().write(
-      [&](Connection& connection) {
-        connection.run(sql::note_failure{.name = seat.build.name,
-                                         .build = seat.build.number,
-                                         .position = seat.build.position,
-                                         .epoch = seat.build.epoch,
-                                         .attempts = 0,
-                                         .next_attempt_at = Timestamp{},
-                                         .failing = 0,
-                                         .error = error,
-                                         .halted = true});
-      },
-      database::Sync::none);
-  seat.build.halted = true;
-  seat.build.error = error;
-  ++counts_.halted;
-  log_failure(seat, {0, error}, "projection.halted");
+  failures_.note(seat, *outcome.failure);
 }
 
 void Feed::project_inside(Connection& connection, Seat& seat, const Batch& batch) {
@@ -487,7 +283,6 @@ void Feed::project_inside(Connection& connection, Seat& seat, const Batch& batch
   }
   if (outcome.failure)
     throw UsageError{seat.build.describe() + " failed at " + outcome.failure->error};
-  report_caught(store_, seat);
 }
 
 void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
@@ -497,7 +292,7 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
   std::optional<Failure> failure;
   seat.caught.clear();
   const auto settle_row = [&](Connection& connection) {
-    if (!advance(connection, seat.build, seat.build.position, lease_until())) throw RollBack{};
+    if (!renew(connection, seat.build, lease_until())) throw RollBack{};
     connection.run(
         sql::unpark{.name = seat.build.name, .build = seat.build.number, .sequence = sequence});
   };
@@ -523,38 +318,7 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
   } catch (const RollBack&) {
     if (!failure) seat.held = false;
   }
-  if (!failure) return;
-  bool lost = false;
-  store_.database().write(
-      [&](Connection& connection) {
-        lost = !advance(connection, seat.build, seat.build.position, lease_until());
-        if (lost) return;
-        connection.run(sql::park{.name = seat.build.name,
-                                 .build = seat.build.number,
-                                 .sequence = sequence,
-                                 .state = to_string(ParkedEventState::parked),
-                                 .parked_at = store_.database().now(),
-                                 .attempts = attempts + (failure->is_unknown ? 0 : 1),
-                                 .error = failure->error,
-                                 .instance = failure->instance});
-      },
-      database::Sync::none);
-  if (lost) {
-    seat.held = false;
-    return;
-  }
-  ++counts_.failed;
-  log_failure(seat, *failure, "projection.parked");
-}
-
-void Feed::log_failure(const Seat& seat, const Failure& failure, std::string_view name,
-                       LogLevel level) const {
-  const std::array fields{LogEntry::Field{"projector", seat.build.name},
-                          LogEntry::Field{"version", std::to_string(seat.build.version)},
-                          LogEntry::Field{"sequence", std::to_string(failure.sequence)},
-                          LogEntry::Field{"attempts", std::to_string(seat.build.attempts)}};
-  store_.conventions().log->write(
-      {.level = level, .name = name, .message = failure.error, .fields = fields});
+  if (failure) failures_.park_again(seat, *failure, attempts);
 }
 
 }  // namespace stela::projections

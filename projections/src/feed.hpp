@@ -3,6 +3,7 @@
 
 #include "database/event_page.hpp"
 #include "database/event_reader.hpp"
+#include "failures.hpp"
 #include "scan.hpp"
 #include "seat.hpp"
 #include "timer_clock.hpp"
@@ -22,19 +23,7 @@
 
 namespace stela::projections {
 
-struct FeedCounts {
-  std::int64_t scanned = 0;
-  std::int64_t commits = 0;
-  std::int64_t failed = 0;
-  std::int64_t halted = 0;
-  std::int64_t parked = 0;
-  std::int64_t left_to_newer = 0;
-  std::int64_t timers_fired = 0;
-  std::int64_t timers_failed = 0;
-  std::int64_t timers_parked = 0;
-};
-
-/// Somebody else has taken the build meanwhile.
+/// Another process has taken the build meanwhile.
 class LeaseLost final : public StoreBusy {
  public:
   using StoreBusy::StoreBusy;
@@ -49,20 +38,25 @@ class VersionUnknown final : public UsageError {
 /// Threads: one at a time.
 class Feed {
  public:
-  /// With `unknown_version_wait` a build waits so long for a runner that knows the version of an
-  /// event, and is let go of; otherwise that is a failure like others.
+  /// `unknown_version_wait` as Failures says.
   Feed(Store& store, std::chrono::milliseconds lease_ttl,
        std::optional<std::chrono::milliseconds> unknown_version_wait = {}) noexcept
-      : store_{store}, lease_ttl_{lease_ttl}, unknown_version_wait_{unknown_version_wait} {}
+      : store_{store},
+        lease_ttl_{lease_ttl},
+        unknown_version_wait_{unknown_version_wait},
+        failures_{store, lease_ttl, unknown_version_wait, counts_} {}
+  Feed(const Feed&) = delete;
+  Feed& operator=(const Feed&) = delete;
 
   /// Takes those `seats` that stand where the batch begins to its end. One whose handler throws
   /// stays before that event, and the failure is noted, without an attempt if it was short of
-  /// memory; one that doesn't know an event's version is left to others for a time; one that
-  /// somebody else has taken is no longer held. Throws if the store fails.
+  /// memory. One that doesn't know an event's version is left to others for a time. One that
+  /// another process has taken is no longer held. Throws if the store fails.
   void project(std::span<Seat* const> seats, const Batch& batch);
 
   /// The same on a connection whose transaction is open, for one seat; what fails is thrown,
-  /// LeaseLost if it isn't ours any more, VersionUnknown if the event isn't for this release.
+  /// LeaseLost if another process has the lease, VersionUnknown if the event isn't for this
+  /// release. What handlers caught is left in the seat, for the caller to report after the commit.
   void project_inside(database::Connection& connection, Seat& seat, const Batch& batch);
 
   /// Projects a parked event by itself, and takes it out of what is parked if that works.
@@ -74,22 +68,11 @@ class Feed {
   bool fire(Seat& seat, TimerClock& clock);
 
   /// Halts a seat with an error that no event is to blame for.
-  void halt(Seat& seat, const std::string& error);
+  void halt(Seat& seat, const std::string& error) { failures_.halt(seat, error); }
 
   const FeedCounts& counts() const noexcept { return counts_; }
 
  private:
-  struct Failure {
-    std::int64_t sequence = 0;
-    std::string error = {};
-    /// Memory was short: the event isn't to blame, and the next one might as well have met it.
-    bool is_shortage = false;
-    /// No handler is to blame: this release doesn't know the event's version, or that of another
-    /// one that its handler needs.
-    bool is_unknown = false;
-    /// The instance of a process that the event belongs to, if that is known.
-    std::optional<std::string> instance = {};
-  };
   struct Outcome {
     std::optional<Failure> failure = {};
     bool lost = false;
@@ -97,10 +80,6 @@ class Feed {
     bool is_good() const noexcept { return !failure && !lost; }
   };
 
-  static Failure shortage_at(const StoredEvent& event);
-  static Failure unknown_at(const StoredEvent& event);
-  /// What the handler of the event threw: called in a catch (...).
-  static Failure failure_at(const StoredEvent& event);
   /// The instance that the event belongs to; nothing if it doesn't say.
   static std::optional<std::string> instance_of(Seat& seat, const StoredEvent& event);
   void react(Seat& seat, const Batch& batch);
@@ -149,25 +128,18 @@ class Feed {
                      Firing& firing);
   void note_timer(Seat& seat, Timer& timer, database::Connection& connection, Timestamp now);
   void settle_timers(Seat& seat, const Firing& firing);
-  void log_timer(const Timer& timer, std::string_view name) const;
+  void log_timer(const Timer& timer) const;
 
   /// Moves the checkpoint, if every lease is still held that this takes.
   bool move(database::Connection& connection, const Seat& seat, std::int64_t position) const;
   void settle(Seat& seat, const Outcome& outcome, const Batch& batch);
-  void note(Seat& seat, const Failure& failure);
-  /// Notes it, unless it is an event for a newer release that may still come.
-  void note_unknown(Seat& seat, Failure failure);
-  void leave_to_newer(Seat& seat, const Failure& failure, Timestamp until);
-  /// When it is tried again after so many failures in a row.
-  Timestamp next_attempt(const Seat& seat, const Failure& failure, int attempts) const;
-  void log_failure(const Seat& seat, const Failure& failure, std::string_view name,
-                   LogLevel level = LogLevel::error) const;
   Timestamp lease_until() const;
 
   Store& store_;
   const std::chrono::milliseconds lease_ttl_;
   const std::optional<std::chrono::milliseconds> unknown_version_wait_;
   FeedCounts counts_;
+  Failures failures_;
   /// For events inside a transaction of timers.
   std::unique_ptr<database::EventReader> reader_;
   EventPage page_;

@@ -84,8 +84,9 @@ Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
   }
   if (firing.broke_with) {
     store_.database().write([&](Connection& connection) {
-      if (!advance(connection, seat.build, seat.build.position, lease_until())) return;
+      if (!renew(connection, seat.build, lease_until())) return;
       note_timer(seat, *firing.broke_with, connection, store_.database().now());
+      log_timer(*firing.broke_with);
     });
     firing.is_more = true;
   }
@@ -144,6 +145,7 @@ void Feed::fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firi
     if (firing.must_end || !instances.insert(timer.key).second) return;
     if (firing.touched.contains(timer.key)) return;
     if (clock.steady_now() - began > longest_batch) return;
+    const std::string known_error = timer.error;
     const Fired outcome = fire_one(seat, timer, now, transaction, firing);
     switch (outcome) {
       case Fired::fired:
@@ -161,6 +163,8 @@ void Feed::fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firi
         }
         firing.failed += outcome == Fired::failed ? 1 : 0;
         note_timer(seat, timer, connection, now);
+        // One that is put off is tried every second.
+        if (outcome == Fired::failed || timer.error != known_error) log_timer(timer);
         if (timer.state == TimerState::parked) ++firing.parked;
     }
   }
@@ -175,7 +179,7 @@ Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction&
                   "; a runner of a newer release may";
     note_failure(database::open_transaction(transaction).connection(), timer, timer.state,
                  timer.wake_at);
-    log_timer(timer, "timer.unknown");
+    log_timer(timer);
     return Fired::gone;
   }
   database::FailureWatch watch{database::open_transaction(transaction).connection()};
@@ -284,7 +288,6 @@ void Feed::note_timer(Seat& seat, Timer& timer, Connection& connection, Timestam
   const auto pause = doubled(first, std::max(first, options.retry_backoff_max), timer.attempts);
   if (is_last) timer.state = TimerState::parked;
   note_failure(connection, timer, timer.state, now + pause);
-  log_timer(timer, is_last ? "timer.parked" : "timer.failed");
 }
 
 void Feed::settle_timers(Seat& seat, const Firing& firing) {
@@ -297,7 +300,10 @@ void Feed::settle_timers(Seat& seat, const Firing& firing) {
   counts_.timers_parked += firing.parked;
 }
 
-void Feed::log_timer(const Timer& timer, std::string_view name) const {
+void Feed::log_timer(const Timer& timer) const {
+  const std::string_view name = timer.state == TimerState::parked    ? "timer.parked"
+                                : timer.state == TimerState::unknown ? "timer.unknown"
+                                                                     : "timer.failed";
   const std::array fields{LogEntry::Field{"process", timer.process},
                           LogEntry::Field{"key", timer.key}, LogEntry::Field{"timer", timer.kind},
                           LogEntry::Field{"attempts", std::to_string(timer.attempts)}};

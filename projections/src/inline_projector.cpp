@@ -61,8 +61,10 @@ Projections::InlineProjector::InlineProjector(Store& store,
   const Build before = seat_->build;
   projections::past_readers(store_, [&] {
     seat_->build = before;
+    seat_->caught.clear();
     store_.database().attach(*this, [&](Connection& connection) { prepare(connection); });
   });
+  projections::report_caught(store_, *seat_);
 }
 
 Projections::InlineProjector::~InlineProjector() {
@@ -132,11 +134,13 @@ void Projections::InlineProjector::project_missing() {
       const std::int64_t at = seat_->build.position;
       store_.database().write(
           [&](Connection& connection) {
+            seat_->caught.clear();
             // First: rows that another process has made would look like a failure of the projector.
             feed_.project_inside(connection, *seat_, {at, {}, at});
             feed_.project_inside(connection, *seat_, batch);
           },
           database::Sync::none);
+      projections::report_caught(store_, *seat_);
       seat_->build.position = batch.end;
     }
   }
@@ -245,6 +249,7 @@ void Projections::InlineProjector::on_append(Transaction& transaction,
   }
   const database::Occupation occupation{seat_->who};
   seat_->model->attempt(connection, [&] { project(open, events); });
+  // Nobody is told when the append is committed.
   projections::report_caught(store_, *seat_);
 }
 

@@ -273,15 +273,19 @@ class Replay {
   void fail_if_lost() const {
     for (const auto& seat : seats_) {
       if (seat->held) continue;
-      throw UsageError{seat->build.describe() + " was taken over by another process meanwhile" +
-                       (seat->shut_out ? "; its living tables are replayed up to event " +
-                                             std::to_string(seat->build.position) +
-                                             " only: run the same replay again"
-                                       : "")};
+      std::string text = seat->build.describe() + " was taken over by another process meanwhile";
+      if (is_into_living()) text += what_stands(*seat) + ": run the same replay again";
+      throw UsageError{text};
     }
   }
 
-  /// Those of seats that don't move for long, too.
+  /// What the batches that are committed have left in the living tables.
+  static std::string what_stands(const Seat& seat) {
+    return "; its living tables are replayed up to event " + std::to_string(seat.build.position) +
+           " only";
+  }
+
+  /// Also of seats that don't move for long.
   void renew_leases() {
     const LeaseTerm mine = lease();
     if (mine.now < renewed_at_ + replay_lease / 3) return;
@@ -326,9 +330,11 @@ class Replay {
   void fail_if_halted() const {
     for (const auto& seat : seats_) {
       if (!seat->build.halted) continue;
-      throw UsageError{(is_rebuild_ ? "the rebuild of " : "the replay of ") +
-                       seat->build.describe() + " stopped at " + seat->build.error +
-                       "; the living tables are as they were; mend the handler and run it again"};
+      throw UsageError{
+          (is_rebuild_ ? "the rebuild of " : "the replay of ") + seat->build.describe() +
+          " stopped at " + seat->build.error +
+          (is_into_living() ? what_stands(*seat) : "; the living tables are as they were") +
+          "; mend the handler and run it again"};
     }
   }
 
@@ -364,6 +370,7 @@ class Replay {
     bool is_near = false;
     try {
       store_.database().write([&](Connection& connection) {
+        seat.caught.clear();
         const auto builds = projections::read_builds(connection, before.name);
         const Build* const living = projections::find(builds, before.name, BuildState::living);
         if (living == nullptr || !extend(connection, seat.build, *living)) {
@@ -377,6 +384,7 @@ class Replay {
       seat.build = before;
       throw;
     }
+    projections::report_caught(store_, seat);
     return is_near;
   }
 

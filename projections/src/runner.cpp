@@ -11,7 +11,6 @@
 #include "database/presence.hpp"
 #include "feed.hpp"
 #include "groups.hpp"
-#include "projections_sql/builds.hpp"
 #include "projections_sql/parked.hpp"
 #include "takeover.hpp"
 #include "timer_clock.hpp"
@@ -130,7 +129,7 @@ class Runner::Driver {
   /// Others see by its presence whether this runner still runs.
   LeaseTerm lease() const {
     return {worker_, options_.lease_ttl, now(),
-            presence_ ? std::optional{presence_->number()} : std::nullopt};
+            is_present_ ? std::optional{presence_->number()} : std::nullopt};
   }
 
   /// False if the store, or the memory, is in trouble that ends by itself.
@@ -210,12 +209,14 @@ class Runner::Driver {
     auto seat = known != before.end() ? std::move(known->second)
                                       : std::make_unique<Seat>(store_, registration, build);
     seat->held = seat->held && build.owner == worker_ && build.epoch == seat->build.epoch;
+    const bool resumes = seat->held && build.halted && seat->build.resumes;
     seat->build = build;
+    if (resumes) resume(*seat);
     seats_.emplace(key, std::move(seat));
   }
 
-  /// Of those whose leases are good, but whose owners have ended. On a server that is a query, so
-  /// it isn't asked more often than an idle runner looks.
+  /// Presences of owners that have ended before their leases. On a server that is a query, so it
+  /// runs no more often than an idle runner looks.
   std::set<std::int64_t> find_ended(Timestamp now) {
     const auto begun = steady_clock::now();
     if (begun < asked_at_ + options_.idle_backoff) return {};
@@ -247,9 +248,16 @@ class Runner::Driver {
     return free;
   }
 
+  /// Without a presence its leases still hold, and end by themselves.
   void appear() {
-    if (!presence_) presence_ = store_.database().appear();
-    presence_->renew();
+    is_present_ = false;
+    try {
+      if (!presence_) presence_ = store_.database().appear();
+      presence_->renew();
+      is_present_ = true;
+    } catch (const Error& e) {
+      report_trouble(std::string{"other runners can't see that this one runs: "} + e.what());
+    }
   }
 
   void acquire_free() {
@@ -274,7 +282,7 @@ class Runner::Driver {
               projections::renew(connection, seat->build, mine.until());
             } else if (acquire(connection, *seat, mine, free.contains(seat.get()))) {
               fresh.push_back(seat.get());
-              if (waits_without_attempts(*seat)) resume(connection, *seat);
+              if (seat->build.halted && waits_without_attempts(*seat)) resume(*seat);
               auto problem =
                   projections::tables_of(connection).find_alteration(connection, seat->build);
               if (!problem.empty()) altered.emplace_back(seat.get(), std::move(problem));
@@ -290,7 +298,7 @@ class Runner::Driver {
     }
   }
 
-  /// No handler failed: a version that wasn't known, or memory, is what it waits for.
+  /// No handler failed: it waits for a runner that knows a version, or for memory.
   static bool waits_without_attempts(const Seat& seat) {
     return seat.build.failing > 0 && seat.build.attempts == 0;
   }
@@ -310,12 +318,11 @@ class Runner::Driver {
     return seat.refuses && (build.halted || build.next_attempt_at > now());
   }
 
-  /// It halted because no runner knew the version of an event.
-  static void resume(Connection& connection, Seat& seat) {
-    if (!seat.build.halted) return;
-    connection.run(
-        projections::sql::resume_halted{.name = seat.build.name, .build = seat.build.number});
+  /// It halted because no runner knew the version of an event. Whether this one does is seen when
+  /// it tries: until then it stays halted in the database.
+  static void resume(Seat& seat) {
     seat.build.halted = false;
+    seat.build.resumes = true;
   }
 
   /// A process whose timers only this runner knows is taken from whoever has it.
@@ -336,7 +343,7 @@ class Runner::Driver {
     return seat.held && !seat.build.halted && !is_pausing(seat);
   }
 
-  /// What another runner lacked, this one may have.
+  /// What another runner lacked, a version or memory, this one may have.
   bool is_pausing(const Seat& seat) const {
     const bool is_own = !waits_without_attempts(seat) || seat.shortages > 0;
     return is_own && seat.build.next_attempt_at > now();
@@ -505,11 +512,12 @@ class Runner::Driver {
   std::unique_ptr<database::CommitWatch> watch_;
   /// From the first lease on.
   std::unique_ptr<database::Presence> presence_;
+  bool is_present_ = false;
   std::map<Key, std::unique_ptr<Seat>> seats_;
   std::function<void(const RunnerTick&)> listener_;
   FeedCounts reported_;
   Timestamp renewed_at_{};
-  /// When it was last asked which other runners have ended.
+  /// When this runner last asked which others have ended.
   steady_clock::time_point asked_at_{};
   std::int64_t taken_over_ = 0;
   bool wants_again_ = false;

@@ -13,7 +13,7 @@
 
 namespace stela::projections {
 
-/// A statement that failed in a handler that went on all the same.
+/// A statement that failed in a handler which continued.
 struct CaughtStatement {
   /// "event 7 …".
   std::string where;
@@ -46,25 +46,25 @@ struct Seat {
   Timestamp next_wake = Timestamp::max();
   /// Timers that other runners didn't know wait for this one.
   bool knows_unknown = false;
-  /// An event that a build waits at without an attempt, and whether this runner can't take it: its
-  /// version is one of another release.
+  /// The failing event without an attempt that this runner has looked at last, and whether it needs
+  /// a version that only another release knows.
   std::int64_t looked_at = 0;
   bool refuses = false;
-  /// So the build isn't taken for now.
+  /// The build is left to a runner of that release for now.
   bool is_left = false;
   /// One of the two, and the tables of the first.
   std::unique_ptr<detail::AnyProjector> projector;
   std::unique_ptr<detail::AnyProcess> process;
   std::unique_ptr<BuildModel> model;
-  /// Of what is in the open transaction; said once that is committed.
+  /// In the transaction that is open, or was committed last: reported after the commit.
   std::vector<CaughtStatement> caught;
-  /// For messages to those who wait while a handler works.
+  /// For the message to a writer that waits for a handler.
   const std::string who;
   /// The events of the batch that it is being taken through, if they were decoded ahead.
   detail::AnyDecoded* decoded = nullptr;
 };
 
-/// Logs and counts what its handlers went on after.
+/// Logs and counts the statements after which its handlers continued.
 void report_caught(Store& store, Seat& seat);
 
 }  // namespace stela::projections

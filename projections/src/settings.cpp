@@ -27,7 +27,8 @@ constexpr Setting<R> for_runners[] = {
         {.range = some_time}),
     setting<&R::unknown_version_wait>(
         "unknown_version_wait",
-        "how long a projector waits for a runner that knows the version of an event"),
+        "how long a projector waits for a runner that knows the version of an event",
+        {.range = {.most = some_time.most}}),
 };
 
 }  // namespace

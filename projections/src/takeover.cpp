@@ -113,6 +113,7 @@ bool take_over(Store& store, Feed& feed, Seat& seat) {
   const Build before = seat.build;
   try {
     store.database().write([&](Connection& connection) {
+      seat.caught.clear();
       // Also when nothing is missing: it must still be ours.
       feed.project_inside(connection, seat, {before.position, {}, before.position});
       finish(connection, store, feed, seat);
@@ -123,6 +124,7 @@ bool take_over(Store& store, Feed& feed, Seat& seat) {
     throw;
   }
   seat.build.state = BuildState::living;
+  report_caught(store, seat);
   return true;
 }
 

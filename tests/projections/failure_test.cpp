@@ -188,10 +188,55 @@ TEST_F(ThrowingHandler, IsNamedByOperations) {
               HasSubstr("hasn't parked event 2"));
 }
 
+class PatientlyParkingProjector : public ThrowingHandler {
+ protected:
+  PatientlyParkingProjector() : ThrowingHandler{{.on_error = OnError::park, .max_attempts = 2}} {}
+  ProjectorStatus totals() { return ProjectionOperations{store_}.status().at(1); }
+};
+
+TEST_F(PatientlyParkingProjector, KeepsItsBackOffWhileAParkedEventIsTried) {
+  Runner runner{projections_};
+  runner.catch_up();
+  clock_.advance(1s);
+  EXPECT_EQ(runner.catch_up().parked, 1);
+  poison_->push_back(4);
+  place(store_, "4");
+  runner.catch_up();
+  const ProjectorStatus before = totals();
+  ASSERT_EQ(before.attempts, 1);
+
+  for (const bool works : {false, true}) {
+    if (works) std::erase(*poison_, 2);
+    clock_.advance(100ms);
+    ProjectionOperations{store_}.retry("totals", GlobalSequence{2});
+    runner.catch_up();
+    EXPECT_EQ(totals().parked, works ? 0 : 1);
+    EXPECT_EQ(totals().attempts, 1);
+    EXPECT_EQ(totals().failing, GlobalSequence{4});
+    EXPECT_EQ(totals().next_attempt_at, before.next_attempt_at);
+  }
+}
+
 class ParkingProjector : public ThrowingHandler {
  protected:
   ParkingProjector() : ThrowingHandler{{.on_error = OnError::park, .max_attempts = 1}} {}
 };
+
+TEST_F(ParkingProjector, TriesAParkedEventAgainWhileItIsHalted) {
+  Runner{projections_}.catch_up();
+  Projections halting{store_};
+  halting.add(Totals<1>{test::throwing_at(poison_)}, {.max_attempts = 1});
+  *poison_ = {4};
+  place(store_, "4");
+  EXPECT_EQ(Runner{halting}.catch_up().halted, 1);
+
+  ProjectionOperations{store_}.retry("totals", GlobalSequence{2});
+  Runner{halting}.catch_up();
+
+  EXPECT_THAT(ProjectionOperations{store_}.parked("totals"), IsEmpty());
+  EXPECT_THAT(standing(store_),
+              ::testing::Contains(std::string{"totals@1 v1 living 3 halted at 4"}));
+}
 
 TEST_F(ParkingProjector, ParksTheEventAndContinues) {
   const RunnerTick tick = Runner{projections_}.catch_up();

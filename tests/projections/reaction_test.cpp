@@ -130,7 +130,7 @@ TEST(Reaction, RollsItsEventsBackWhenItThrows) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{5});
 }
 
-/// Commits what its runner commits, and gets over the error.
+/// Commits what its runner commits, and catches the error.
 struct Committing {
   static constexpr ReactionType reaction_type{"committing"};
   using Events = EventSet<test::OrderPlaced>;
@@ -144,7 +144,7 @@ struct Committing {
   }
 };
 
-TEST(Reaction, FailsIfItCommitsAndGetsOverTheError) {
+TEST(Reaction, FailsIfItCommitsAndCatchesTheError) {
   auto store = test::open_empty();
   Projections projections{store};
   projections.add_reaction(Committing{}, {.handling = {.max_attempts = 1}});
@@ -156,7 +156,7 @@ TEST(Reaction, FailsIfItCommitsAndGetsOverTheError) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
 }
 
-/// Counts orders in a table that isn't there, and doesn't mind.
+/// Counts orders in a missing table, and catches the error.
 struct Careless {
   static constexpr ReactionType reaction_type{"careless"};
   using Events = EventSet<test::OrderPlaced>;
@@ -171,7 +171,7 @@ struct Careless {
   }
 };
 
-TEST(Reaction, SaysThatAStatementFailedThatItGotOver) {
+TEST(Reaction, ReportsAFailedStatementWhoseErrorItCaught) {
   test::RecordingLog log;
   auto store = test::open_empty({.log = &log});
   Projections projections{store};

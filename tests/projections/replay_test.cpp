@@ -297,6 +297,59 @@ TEST_F(LivingReplay, CommitsNothingOnceItsLeaseIsLost) {
   EXPECT_EQ(replayed, customers_as_they_should_be());
 }
 
+/// Can't take an event, once it is told which.
+class PickyCustomers : public Customers {
+ public:
+  explicit PickyCustomers(const std::int64_t& refused) : refused_{refused} {}
+  static constexpr ProjectorType projector_type{"picky", 1};
+  void create(ReadModel& model) {
+    model.execute("CREATE TABLE {picky} (name TEXT PRIMARY KEY, at INTEGER NOT NULL)");
+  }
+  void project(ReadModel& model, const Recorded<test::OrderPlaced>& e) {
+    if (e.sequence().value() == refused_) throw std::runtime_error{"no"};
+    model.execute(
+        "INSERT INTO {picky} VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET at = excluded.at",
+        e->customer, e.sequence());
+  }
+
+ private:
+  const std::int64_t& refused_;
+};
+
+TEST_F(LivingReplay, ThatFailsSaysHowFarItWent) {
+  std::int64_t refused = 0;
+  Projections projections{store_};
+  projections.add(PickyCustomers{refused});
+  Runner{projections}.catch_up();
+  const auto read = [&] {
+    return test::lines(ModelReader{store_}.query("SELECT name, at FROM picky ORDER BY name"));
+  };
+  const auto before = read();
+  refused = 900;
+  ReplayOptions options = living();
+  options.projectors = {"picky"};
+  Replayer replayer{projections};
+
+  EXPECT_THAT(test::message_of<UsageError>([&] { replayer.run(options); }),
+              HasSubstr("no; its living tables are replayed up to event 899 only; mend the handler "
+                        "and run it again"));
+  EXPECT_NE(read(), before);
+  refused = 0;
+  EXPECT_TRUE(replayer.run(options).was_resumed);
+
+  EXPECT_EQ(read(), before);
+}
+
+TEST_F(LivingReplay, WithAnEndLeavesWhatItTouchedAtThatEnd) {
+  ReplayOptions options = living();
+  options.filter = {.to = GlobalSequence{107}};
+  (void)replayer_.run(options);
+
+  EXPECT_EQ(ModelReader{store_}.value<int>("SELECT at FROM customers WHERE name = 'jo99'"), 107);
+  Replayer{projections_}.run({.projectors = {"customers"}});
+  EXPECT_EQ(ModelReader{store_}.value<int>("SELECT at FROM customers WHERE name = 'jo99'"), 1007);
+}
+
 TEST_F(LivingReplay, EndsAfterWhatTheRunnerProjectedSinceItWasCancelled) {
   std::stop_source stop;
   (void)replayer_.run(living([&] { stop.request_stop(); }), stop.get_token());

@@ -1,8 +1,8 @@
 // A small bank, in three releases that are built from this file: RELEASE 1 knows the first version
 // of an event; 2 knows the second as well, and records the first; 3 records the second.
-//   rollout_program LOCATION… deposit FIRST COUNT   deposits into accounts of these numbers, and
-//   ends rollout_program LOCATION… run                   drives projections until it is killed
-// LOCATION is the path of an SQLite file, or the URL of a PostgreSQL database and a schema.
+// `rollout_program LOCATION… deposit FIRST COUNT` deposits into accounts of these numbers, and
+// ends. `rollout_program LOCATION… run` drives projections until it is killed. LOCATION is the path
+// of an SQLite file, or the URL of a PostgreSQL database and a schema.
 #include <stela/eventstore.hpp>
 #include <stela/framework.hpp>
 #include <stela/projections.hpp>

@@ -9,6 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <new>
 #include <stop_token>
 #include <thread>
@@ -295,6 +298,44 @@ TEST(Runner, TakesOverAtOnceFromOneThatWasKilled) {
   // A server may take a moment to notice that the connection is gone. The clock stands still.
   EXPECT_TRUE(test::eventually([&] { return runner.catch_up().owned_count == 1; }));
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 dhl"));
+}
+
+/// While it lives, this process opens no more files and connections.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = dup(STDERR_FILENO);
+    close(next);
+    const rlimit limit{static_cast<rlim_t>(next), before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoMoreFiles(const NoMoreFiles&) = delete;
+  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Runner, WorksWhereOthersCannotSeeThatItRuns) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  test::RecordingLog log;
+  auto store = test::open_at(dir.file("a.db"), {.log = &log});
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+  Runner{projections}.catch_up();
+  ship(store, "1");
+  Runner runner{projections};
+  {
+    const NoMoreFiles limit;
+    EXPECT_EQ(runner.catch_up().commits, 1);
+  }
+
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 dhl"));
+  EXPECT_THAT(log.entries(),
+              ElementsAre(::testing::StartsWith("warning projection.store_trouble worker=")));
 }
 
 TEST(Runner, LeavesProjectorsToOneThatOnlyStandsStill) {

@@ -86,6 +86,33 @@ TEST(FailedStatement, ThatIsWrongIsLoggedToo) {
   EXPECT_THAT(log.entries(), ElementsAre(HasSubstr("costumers")));
 }
 
+/// Sees whether it is told inside a transaction of the store's.
+class Outsider final : public LogSink {
+ public:
+  void write(const LogEntry& entry) noexcept override {
+    if (entry.name != "projection.statement_failed") return;
+    try {
+      store->transact([](Transaction&) {});
+      told.emplace_back("after the commit");
+    } catch (const UsageError&) {
+      told.emplace_back("before the commit");
+    }
+  }
+
+  Store* store = nullptr;
+  std::vector<std::string> told;
+};
+
+TEST(FailedStatement, OfAnInlineProjectorThatIsNewIsLoggedAfterTheCommit) {
+  Outsider log;
+  auto store = test::open_empty({.log = &log});
+  log.store = &store;
+  for (const char* const key : {"1", "2"}) place(store, key);
+  Projections projections{store};
+  projections.add_inline(Told{insert_if_new});
+  EXPECT_THAT(log.told, ElementsAre("after the commit"));
+}
+
 TEST(FailedStatement, OfAHandlerThatFailsIsSaidByItsFailure) {
   test::RecordingLog log;
   auto store = test::open_empty({.log = &log});
@@ -219,6 +246,31 @@ TEST(UnchangedCreate, MayNameItsTablesByTheModel) {
   Projections{store}.add(named("a"));
   Projections{store}.add(named("a"));
   EXPECT_THROW(Projections{store}.add(named("b")), UsageError);
+}
+
+TEST(ChangedCreate, IsSeenAfterAComment) {
+  auto store = test::open_empty();
+  const auto after = [](const char* comment, const char* sql) {
+    return made(std::string{comment} + sql);
+  };
+  Projections{store}.add(after("-- who ordered (what)\n/* and when */ ", narrow));
+  Projections{store}.add(after("-- another comment\n", narrow));
+  EXPECT_THROW(Projections{store}.add(after("-- who ordered (what)\n", wide)), UsageError);
+}
+
+/// Makes the table in another way where the first one isn't possible.
+TEST(CreateWithAFallback, IsTakenAsItIs) {
+  auto store = test::open_empty();
+  const Made<1> with_fallback{[](ReadModel& model) {
+    try {
+      model.execute("CREATE TABLE {orders} (id TEXT) WITH MAGIC");
+    } catch (const UsageError&) {
+      model.execute(narrow);
+    }
+  }};
+  Projections{store}.add(with_fallback);
+  Projections{store}.add(with_fallback);
+  EXPECT_THAT(lines(ModelReader{store}.query("SELECT id FROM orders")), IsEmpty());
 }
 
 TEST(CreateThatAsksTheDatabase, IsTakenAsItIs) {

@@ -223,6 +223,14 @@ TEST_F(UnknownVersionOfAProjector, IsSaidOnceByEachRunner) {
                           "sequence=2 attempts=0"));
 }
 
+TEST_F(UnknownVersionOfAProjector, IsWaitedForAYearAtMost) {
+  EXPECT_THAT(test::message_of<UsageError>([&] {
+                const Runner runner{older_, {.unknown_version_wait = 24h * 366}};
+              }),
+              HasSubstr("unknown_version_wait is 8784 h; it must be 0 ms to 8760 h"));
+  const Runner runner{older_, {.unknown_version_wait = 24h * 365}};
+}
+
 TEST_F(UnknownVersionOfAProjector, TakesNothingFromARunnerThatKnowsIt) {
   Runner old_runner{older_};
   old_runner.catch_up();
@@ -262,8 +270,9 @@ TEST_F(UnknownVersionOfAProjector, HaltsItWhenNobodyKnewItForSoLong) {
   EXPECT_EQ(tick.halted, 1);
   EXPECT_THAT(standing(store_), ElementsAre("payments@1 v1 living 1 halted at 2"));
   EXPECT_EQ(status().attempts, 0);
-  EXPECT_THAT(status().error,
-              HasSubstr("no runner that knows it came in time; one that comes goes on by itself"));
+  EXPECT_THAT(
+      status().error,
+      HasSubstr("no runner that knows it came in time; one that comes later continues by itself"));
   EXPECT_EQ(status().owner, "");
   EXPECT_EQ(last.catch_up().halted, 0);
 }
@@ -280,6 +289,43 @@ TEST_F(UnknownVersionOfAProjector, ResumesWhatHaltedWhenARunnerKnowsIt) {
   EXPECT_THAT(payments_in(store_), SizeIs(4));
 }
 
+/// Looks at the projectors when it is told that one has halted.
+class Onlooker final : public LogSink {
+ public:
+  void write(const LogEntry& entry) noexcept override {
+    if (entry.name != "projection.halted") return;
+    for (const ProjectorStatus& one : ProjectionOperations{*store}.status()) {
+      seen.push_back(one.halted && one.owner.empty() ? "halted and free" : "halted or free");
+    }
+  }
+
+  Store* store = nullptr;
+  std::vector<std::string> seen;
+};
+
+TEST(UnknownVersionThatHalts, GivesTheProjectorBackInTheSameTransaction) {
+  Onlooker onlooker;
+  Store store = test::open_empty({.log = &onlooker});
+  onlooker.store = &store;
+  Projections older{store};
+  older.add(Payments<PaidV1>{});
+  append(store, "1", Paid{200, "USD"});
+
+  EXPECT_EQ((Runner{older, {.unknown_version_wait = 0ms}}.catch_up().halted), 1);
+
+  EXPECT_THAT(onlooker.seen, ElementsAre("halted and free"));
+}
+
+TEST_F(UnknownVersionOfAProjector, StaysHaltedUntilARunnerThatKnowsItHasTried) {
+  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.catch_up().halted), 1);
+  fails_ = true;
+
+  EXPECT_EQ(Runner{newer_}.catch_up().failed, 1);
+
+  EXPECT_THAT(standing(store_), ElementsAre("payments@1 v1 living 1 retries 2"));
+  EXPECT_EQ(status().attempts, 1);
+}
+
 TEST_F(UnknownVersionOfAProjector, ChargesARunnerThatKnowsItForItsOwnFailures) {
   Runner{older_}.catch_up();
   fails_ = true;
@@ -290,7 +336,7 @@ TEST_F(UnknownVersionOfAProjector, ChargesARunnerThatKnowsItForItsOwnFailures) {
   clock_.advance(1s);
   EXPECT_EQ(Runner{newer_}.catch_up().failed, 1);
   EXPECT_EQ(status().attempts, 2);
-  // It isn't there any more: the time begins anew.
+  // That runner has gone: the time begins again.
   clock_.advance(1h);
   EXPECT_EQ(Runner{older_}.catch_up().left_to_newer, 1);
   EXPECT_EQ(status().next_attempt_at, clock_.now() + 1h);
@@ -402,6 +448,38 @@ TEST_F(UnknownVersion, InAnAggregateLeavesAReactionToANewerRunner) {
   EXPECT_EQ(store_.last_sequence(), GlobalSequence{3});
 }
 
+/// Which runner knows what the handler needs isn't seen before it has tried.
+TEST_F(UnknownVersion, InAnAggregateKeepsAReactionHaltedUntilARunnerKnowsIt) {
+  older_.add_reaction(Obliging<PaidV1>{}, {.start = ReactionStart::beginning});
+  newer_.add_reaction(Obliging<Paid>{}, {.start = ReactionStart::beginning});
+  append(store_, "2", Paid{200, "USD"});
+  append(store_, "9", Asked{"2"});
+  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.catch_up().halted), 1);
+  const std::string error = status().error;
+
+  Runner another{older_};
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(another.catch_up().left_to_newer, 0);
+  EXPECT_TRUE(status().halted);
+  EXPECT_EQ(status().error, error);
+  EXPECT_EQ(status().owner, "");
+  Runner{newer_}.catch_up();
+
+  EXPECT_EQ(store_.last_sequence(), GlobalSequence{3});
+  EXPECT_FALSE(status().halted);
+}
+
+TEST_F(UnknownVersion, InAnAggregateOfAHaltedReactionIsTriedByAnyRunnerWhenAPersonSaysSo) {
+  older_.add_reaction(Obliging<PaidV1>{}, {.start = ReactionStart::beginning});
+  append(store_, "2", Paid{200, "USD"});
+  append(store_, "9", Asked{"2"});
+  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.catch_up().halted), 1);
+
+  ProjectionOperations{store_}.retry("obliging");
+
+  EXPECT_EQ(Runner{older_}.catch_up().left_to_newer, 1);
+  EXPECT_FALSE(status().halted);
+}
+
 TEST_F(UnknownVersion, InAnAggregatePutsATimerOff) {
   older_.add_process(Dilatory<PaidV1>{}, {.start = ReactionStart::beginning});
   newer_.add_process(Dilatory<Paid>{}, {.start = ReactionStart::beginning});
@@ -415,6 +493,7 @@ TEST_F(UnknownVersion, InAnAggregatePutsATimerOff) {
     clock_.advance(6min - 1s);
   }
   EXPECT_EQ(TimerOperations{store_}.list().at(0).attempts, 0);
+  EXPECT_THAT(log_.entries(), ElementsAre(HasSubstr("timer.failed"))) << "said once";
 
   EXPECT_EQ(Runner{newer_}.catch_up().timers_fired, 1);
   EXPECT_EQ(store_.last_sequence(), GlobalSequence{3});

@@ -176,7 +176,8 @@ std::int64_t PostgresReadModel::run_checked(std::string_view sql, std::span<cons
   }
 }
 
-void PostgresReadModel::note_refusal() const noexcept {
+void PostgresReadModel::note_refusal() noexcept {
+  created_.note_failure();
   if (connection_ != nullptr) database::FailureWatch::note_refusal(connection_->database());
 }
 

@@ -40,7 +40,7 @@ class PostgresReadModel final : public BuildModel {
  private:
   void attempt_once(FunctionRef<void()> work);
   std::int64_t run_checked(std::string_view sql, std::span<const SqlValue> values, Rows* rows);
-  void note_refusal() const noexcept;
+  void note_refusal() noexcept;
   bool has_deferred_keys();
   bool is_deferred_key_broken();
   void check(const postgres::UserStatement& statement) const;

@@ -20,6 +20,16 @@ SqliteReadModel::~SqliteReadModel() {
   }
 }
 
+std::int64_t SqliteReadModel::run(std::string_view sql, std::span<const SqlValue> values,
+                                  Rows* rows) try {
+  const std::int64_t changed = run_on(driver_.writing(), sql, values, rows);
+  if (creating_) created_.add(sql, prefix_);
+  return changed;
+} catch (...) {
+  created_.note_failure();
+  throw;
+}
+
 std::string SqliteReadModel::translated(std::string_view sql) const {
   return sqlite::with_table_names(sql, prefix_);
 }

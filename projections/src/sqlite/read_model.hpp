@@ -32,11 +32,7 @@ class SqliteReadModel final : public BuildModel, private sqlite::CallerSql {
   }
 
  protected:
-  std::int64_t run(std::string_view sql, std::span<const SqlValue> values, Rows* rows) override {
-    const std::int64_t changed = run_on(driver_.writing(), sql, values, rows);
-    if (creating_) created_.add(sql, prefix_);
-    return changed;
-  }
+  std::int64_t run(std::string_view sql, std::span<const SqlValue> values, Rows* rows) override;
 
  private:
   std::string refusal_of(const Action& action) override;

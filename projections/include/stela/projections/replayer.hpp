@@ -96,7 +96,8 @@ class STELA_PROJECTIONS_EXPORT Replayer {
   /// in their place in one transaction when they have caught up. With a filter it fills scratch
   /// tables, or writes to the living ones while their runner waits. It resumes a run that was
   /// stopped or killed. UsageError if another process rebuilds or replays one of the projectors, or
-  /// if a handler throws; the living tables are unchanged then.
+  /// if a handler throws. The living tables are unchanged then. If it writes to them, they keep
+  /// what it has replayed before that event, which the next run of the same replay continues after.
   ReplayResult run(const ReplayOptions& options = {}, std::stop_token stop = {});
 
   /// How many events of each type `filter` selects. Writes nothing.

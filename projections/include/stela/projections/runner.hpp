@@ -28,9 +28,9 @@ struct RunnerOptions {
   /// A jump forward of the clock by more than this holds timers until it has lasted this long.
   std::chrono::milliseconds clock_jump_limit{600'000};
   /// An event of a version that this runner doesn't know isn't a failure: its projector is left to
-  /// a runner that knows it. If none has come after this long, the projector halts, or parks the
-  /// event, as after the last attempt. A runner that comes later goes on with what halted for this
-  /// reason.
+  /// a runner that knows it. If none has come after this long, at most a year, the projector halts,
+  /// or parks the event, as after the last attempt. What halted for this reason is continued by a
+  /// later runner that knows the version.
   std::chrono::milliseconds unknown_version_wait{3'600'000};
 };
 

@@ -1,0 +1,249 @@
+#include "failures.hpp"
+
+#include "database/database.hpp"
+#include "handler_failure.hpp"
+#include "projections_sql/builds.hpp"
+#include "projections_sql/parked.hpp"
+
+#include <stela/framework/backoff.hpp>
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+
+namespace stela::projections {
+
+using database::Connection;
+
+namespace {
+
+constexpr const char* unknown_here = ": the program that met it doesn't know its version";
+constexpr const char* waits_for_newer = "; it waits for a runner that knows it";
+constexpr const char* no_newer_came =
+    "; no runner that knows it came in time; one that comes later continues by itself";
+
+/// The build is free. This runner doesn't take it again for the event that it stands before.
+void give_up(Seat& seat) noexcept {
+  seat.held = false;
+  seat.build.owner.clear();
+  seat.looked_at = seat.build.failing;
+  seat.refuses = true;
+}
+
+}  // namespace
+
+/// If memory is short for this, too, it isn't the handler's shortage alone.
+Failure shortage_at(const StoredEvent& event) {
+  return {event.sequence.value(), event.describe() + ": there isn't enough memory for it", true};
+}
+
+Failure unknown_at(const StoredEvent& event) {
+  Failure failure{event.sequence.value(), event.describe() + unknown_here};
+  failure.is_unknown = true;
+  return failure;
+}
+
+Failure failure_at(const StoredEvent& event) {
+  const std::exception_ptr error = std::current_exception();
+  Failure failure{event.sequence.value(), event.describe() + ": " + text_of(error)};
+  try {
+    throw;
+  } catch (const UnknownEvent&) {
+    failure.is_unknown = true;
+  } catch (...) {
+  }
+  return failure;
+}
+
+void Failures::note(Seat& seat, const Failure& failure) {
+  if (failure.is_unknown && unknown_version_wait_) return note_unknown(seat, failure);
+  note_counted(seat, failure);
+}
+
+Timestamp Failures::next_attempt(const Seat& seat, const Failure& failure, int attempts) const {
+  const ProjectorOptions& options = seat.registration.options;
+  // Without an end of the attempts there must be a pause.
+  constexpr std::chrono::milliseconds least_pause{1'000};
+  const int failures = failure.is_shortage ? seat.shortages : attempts;
+  const auto first =
+      failure.is_shortage ? std::max(options.retry_backoff, least_pause) : options.retry_backoff;
+  const auto longest = std::max(first, options.retry_backoff_max);
+  return store_.database().now() + doubled(first, longest, failures);
+}
+
+void Failures::note_counted(Seat& seat, const Failure& failure) {
+  const ProjectorOptions& options = seat.registration.options;
+  Build& build = seat.build;
+  const int before = build.failing == failure.sequence ? build.attempts : 0;
+  const int attempts = before + (failure.is_shortage || failure.is_unknown ? 0 : 1);
+  seat.shortages = failure.is_shortage ? seat.shortages + 1 : 0;
+  // A rebuild or a replay stops at once: the living model serves on.
+  const bool is_last =
+      !failure.is_shortage &&
+      (failure.is_unknown || attempts >= options.max_attempts || build.state != BuildState::living);
+  const bool parks =
+      is_last && options.on_error == OnError::park && build.state == BuildState::living;
+  // Not kept from a runner that knows the version.
+  const bool is_let_go = is_last && !parks && failure.is_unknown && unknown_version_wait_;
+  const Timestamp next = next_attempt(seat, failure, attempts);
+  bool lost = false;
+  store_.database().write(
+      [&](Connection& connection) {
+        if (parks) {
+          lost =
+              !advance(connection, build, failure.sequence, store_.database().now() + lease_ttl_);
+          if (lost) return;
+          return park(connection, build, failure, attempts);
+        }
+        lost = connection.run(sql::note_failure{.name = build.name,
+                                                .build = build.number,
+                                                .position = build.position,
+                                                .epoch = build.epoch,
+                                                .attempts = attempts,
+                                                .next_attempt_at = next,
+                                                .failing = failure.sequence,
+                                                .error = failure.error,
+                                                .halted = is_last,
+                                                .resumes = build.resumes}) != 1;
+        if (is_let_go) release(connection, build);
+      },
+      database::Sync::none);
+  if (lost) {
+    seat.held = false;
+    return;
+  }
+  ++counts_.failed;
+  build.resumes = false;
+  if (parks) {
+    build.position = failure.sequence;
+    build.attempts = 0;
+    build.failing = 0;
+    ++counts_.parked;
+    return log(seat, failure, "projection.parked");
+  }
+  build.attempts = attempts;
+  build.failing = failure.sequence;
+  build.error = failure.error;
+  build.next_attempt_at = next;
+  build.halted = is_last;
+  if (is_last) ++counts_.halted;
+  if (is_let_go) give_up(seat);
+  log(seat, failure, is_last ? "projection.halted" : "projection.failed");
+}
+
+void Failures::note_unknown(Seat& seat, Failure failure) {
+  const Build& build = seat.build;
+  if (build.resumes) return keep_halted(seat);
+  const Timestamp now = store_.database().now();
+  const std::string waiting = failure.error + waits_for_newer;
+  // Who met it first has set the end of the time, unless an operator said to try again.
+  const bool was_left = build.failing == failure.sequence && build.error == waiting &&
+                        build.next_attempt_at != Timestamp{};
+  const Timestamp until = was_left ? build.next_attempt_at : now + *unknown_version_wait_;
+  if (now < until) {
+    failure.error = waiting;
+    return leave_to_newer(seat, failure, until);
+  }
+  failure.error += no_newer_came;
+  note_counted(seat, failure);
+}
+
+void Failures::keep_halted(Seat& seat) {
+  store_.database().write([&](Connection& connection) { release(connection, seat.build); },
+                          database::Sync::none);
+  seat.build.halted = true;
+  seat.build.resumes = false;
+  give_up(seat);
+}
+
+void Failures::leave_to_newer(Seat& seat, const Failure& failure, Timestamp until) {
+  Build& build = seat.build;
+  bool lost = false;
+  store_.database().write(
+      [&](Connection& connection) {
+        lost = connection.run(sql::note_failure{.name = build.name,
+                                                .build = build.number,
+                                                .position = build.position,
+                                                .epoch = build.epoch,
+                                                .attempts = 0,
+                                                .next_attempt_at = until,
+                                                .failing = failure.sequence,
+                                                .error = failure.error,
+                                                .halted = false,
+                                                .resumes = false}) != 1;
+        release(connection, build);
+      },
+      database::Sync::none);
+  seat.held = false;
+  if (lost) return;
+  build.attempts = 0;
+  build.failing = failure.sequence;
+  build.error = failure.error;
+  build.next_attempt_at = until;
+  give_up(seat);
+  ++counts_.left_to_newer;
+  log(seat, failure, "projection.left_to_newer", LogLevel::warning);
+}
+
+void Failures::halt(Seat& seat, const std::string& error) {
+  store_.database().write(
+      [&](Connection& connection) {
+        connection.run(sql::note_failure{.name = seat.build.name,
+                                         .build = seat.build.number,
+                                         .position = seat.build.position,
+                                         .epoch = seat.build.epoch,
+                                         .attempts = 0,
+                                         .next_attempt_at = Timestamp{},
+                                         .failing = 0,
+                                         .error = error,
+                                         .halted = true,
+                                         .resumes = seat.build.resumes});
+      },
+      database::Sync::none);
+  seat.build.halted = true;
+  seat.build.resumes = false;
+  seat.build.error = error;
+  ++counts_.halted;
+  log(seat, {0, error}, "projection.halted");
+}
+
+void Failures::park_again(Seat& seat, const Failure& failure, int attempts) {
+  bool lost = false;
+  store_.database().write(
+      [&](Connection& connection) {
+        lost = !renew(connection, seat.build, store_.database().now() + lease_ttl_);
+        if (!lost) park(connection, seat.build, failure, attempts + (failure.is_unknown ? 0 : 1));
+      },
+      database::Sync::none);
+  if (lost) {
+    seat.held = false;
+    return;
+  }
+  ++counts_.failed;
+  log(seat, failure, "projection.parked");
+}
+
+void Failures::park(Connection& connection, const Build& build, const Failure& failure,
+                    int attempts) const {
+  connection.run(sql::park{.name = build.name,
+                           .build = build.number,
+                           .sequence = failure.sequence,
+                           .state = to_string(ParkedEventState::parked),
+                           .parked_at = store_.database().now(),
+                           .attempts = attempts,
+                           .error = failure.error,
+                           .instance = failure.instance});
+}
+
+void Failures::log(const Seat& seat, const Failure& failure, std::string_view name,
+                   LogLevel level) const {
+  const std::array fields{LogEntry::Field{"projector", seat.build.name},
+                          LogEntry::Field{"version", std::to_string(seat.build.version)},
+                          LogEntry::Field{"sequence", std::to_string(failure.sequence)},
+                          LogEntry::Field{"attempts", std::to_string(seat.build.attempts)}};
+  store_.conventions().log->write(
+      {.level = level, .name = name, .message = failure.error, .fields = fields});
+}
+
+}  // namespace stela::projections
