@@ -129,7 +129,7 @@ BackupResult backup(Store& store, const std::string& path, const BackupOptions& 
   check_target(path);
   BackupResult result;
   const std::string& original = sqlite::path(store);
-  database::PartialFile partial{path, original.empty() ? 0644 : 0600};
+  database::PartialFile partial{path, original.empty() ? 0644U : 0600U};
   const LogOfCopy log{partial.path()};
   const std::string& vfs = core_of(store).options().vfs;
   const Timestamp now = store.database().now();
