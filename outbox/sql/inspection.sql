@@ -77,12 +77,15 @@ LEFT JOIN event_kinds AS k ON k.kind = e.kind
 LEFT JOIN outbox_partitions AS p ON p.partition = s.partition;
 
 -- name: inspect_orphans
--- The first parked message of each stream whose first one is parked behind another.
+-- The first parked message of each stream whose first one is parked behind another, unless some of
+-- the stream are to be sent again: the relay sends these after them.
 -- gives: sequence int
 SELECT p.sequence FROM outbox_parked AS p
 WHERE p.reason = 'behind'
   AND NOT EXISTS (SELECT 1 FROM outbox_parked AS e
                   WHERE e.stream = p.stream AND e.sequence < p.sequence)
+  AND NOT EXISTS (SELECT 1 FROM outbox_redeliveries AS r
+                  WHERE r.stream = p.stream AND r.kind = 'retry')
 ORDER BY p.sequence;
 
 -- name: inspect_sums

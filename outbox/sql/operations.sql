@@ -27,16 +27,25 @@ ORDER BY p.stream LIMIT 1;
 SELECT sequence, was_lost FROM outbox_parked
 WHERE stream = :stream AND sequence <= :through ORDER BY sequence;
 
--- name: parked_of_stream
--- takes: stream int
--- gives: sequence int, reason text
-SELECT sequence, reason FROM outbox_parked WHERE stream = :stream ORDER BY sequence;
-
 -- name: parked_after
--- takes: stream int, after int
+-- takes: stream int, after int, most int
 -- gives: sequence int, partition int, reason text, was_lost bool
 SELECT sequence, partition, reason, was_lost FROM outbox_parked
-WHERE stream = :stream AND sequence > :after ORDER BY sequence;
+WHERE stream = :stream AND sequence > :after ORDER BY sequence LIMIT :most;
+
+-- name: park_behind
+-- takes: stream int, through int
+UPDATE outbox_parked SET reason = 'behind'
+WHERE stream = :stream AND sequence <= :through AND reason <> 'behind';
+
+-- name: has_redeliveries
+-- Whether more than so many messages of the stream, from the first on, are to be sent again that
+-- weren't published.
+-- takes: stream int, first int, most int
+-- gives: has_more bool
+SELECT EXISTS (SELECT 1 FROM outbox_redeliveries
+               WHERE stream = :stream AND sequence >= :first AND kind = 'retry'
+               LIMIT 1 OFFSET :most) AS has_more;
 
 -- name: later_redeliveries
 -- What of the stream was to be sent again already, and comes later in it.

@@ -33,7 +33,7 @@ using outbox::ParkedPrefix;
 namespace {
 
 /// As much as one transaction changes.
-constexpr std::size_t step_messages = 500;
+constexpr auto step_messages = static_cast<std::size_t>(outbox::step_messages);
 
 void require_outbox(Store& store) {
   bool is_there = false;
@@ -135,7 +135,10 @@ class OutboxOperations::Impl {
   /// What is parked only because `meant` are.
   static void add_followers(Connection& connection, std::int64_t stream,
                             std::vector<GlobalSequence>& meant) {
-    auto rows = connection.rows(sql::parked_after{.stream = stream, .after = meant.back().value()});
+    auto rows =
+        connection.rows(sql::parked_after{.stream = stream,
+                                          .after = meant.back().value(),
+                                          .most = std::numeric_limits<std::int64_t>::max()});
     while (rows.step() && rows.reason() == to_string(SetAsideReason::behind)) {
       meant.emplace_back(rows.sequence());
     }
@@ -173,12 +176,23 @@ class OutboxOperations::Impl {
         auto row = connection.rows(sql::find_parked{.sequence = sequence.value()});
         if (row.step()) gone[row.stream()].push_back(sequence);
       }
-      for (const auto& [stream, those] : gone) {
-        count += outbox::find_followers(connection, stream, those,
-                                        std::numeric_limits<std::int64_t>::max())
-                     .count;
-      }
+      for (const auto& [stream, those] : gone) count += followers_of(connection, stream, those);
     });
+    return count;
+  }
+
+  static std::int64_t followers_of(Connection& connection, std::int64_t stream,
+                                   const std::vector<GlobalSequence>& gone) {
+    std::int64_t count = 0;
+    auto rows = connection.rows(sql::parked_after{
+        .stream = stream, .after = 0, .most = std::numeric_limits<std::int64_t>::max()});
+    while (rows.step()) {
+      const GlobalSequence sequence{rows.sequence()};
+      if (std::binary_search(gone.begin(), gone.end(), sequence)) continue;
+      const bool follows = rows.reason() == to_string(SetAsideReason::behind);
+      if (sequence < gone.front() || !follows) break;
+      ++count;
+    }
     return count;
   }
 

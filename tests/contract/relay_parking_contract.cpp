@@ -51,6 +51,25 @@ TEST_P(RelayStoreContract, SendsWhatIsParkedBehindAMessageThatArrivedAllTheSame)
   EXPECT_EQ(next(), "2r1 3r2 6 behind") << "4 is parked itself";
 }
 
+/// What is to be sent again already would overtake it.
+TEST_P(RelayStoreContract, SendsWhatIsParkedBehindAMessageThatArrivedAllTheSameInOrder) {
+  using enum relay::ParkedMessage::Reason;
+  append({1, 1, 1});
+  acquire();
+  park(1);
+  park(2, 0, behind);
+  park(3, 0, behind);
+  retry(1, 3);
+  park(1, 1);
+  park(2, 2, behind);
+  EXPECT_TRUE(publish(1));
+  EXPECT_EQ(next(), "3r3 behind");
+
+  EXPECT_TRUE(park(3, 3, behind));
+
+  EXPECT_EQ(next(), "2r4 3r5");
+}
+
 TEST_P(RelayStoreContract, RetriesThePrefixThatIsMeant) {
   append({1, 1, 1});
   acquire();

@@ -10,6 +10,7 @@ namespace {
 
 using test::message_of;
 using test::Shop;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -97,6 +98,33 @@ TEST(OutboxRetry, TakesManyMessagesParkedBehindInBoundedSteps) {
   EXPECT_THAT(shop.actions(), ElementsAre("ann retry order-1: 500 messages, 1 to 500",
                                           "ann retry order-1: 500 messages, 501 to 1000",
                                           "ann retry order-1: 203 messages, 1001 to 1203"));
+}
+
+/// To come later, they would all have to get new numbers.
+TEST(OutboxRetry, LeavesManyLaterMessagesAsTheyAre) {
+  Shop shop;
+  shop.too_large = {1};
+  for (int i = 0; i < 1'203; ++i) shop.append("order-1");
+  for (int i = 0; i < 5; ++i) shop.relay();
+  shop.operations.retry({.sequences = {GlobalSequence{1}}});
+  shop.raw().run(
+      "INSERT INTO outbox_parked (stream, sequence, partition, parked_at, attempts, reason, error) "
+      "SELECT stream, sequence, partition, 0, 1, 'refused', 'no' FROM outbox_redeliveries "
+      "WHERE sequence = 1; DELETE FROM outbox_redeliveries WHERE sequence = 1");
+  ASSERT_EQ(shop.totals(), "1202 to be sent again, 1 parked");
+  shop.too_large.clear();
+
+  EXPECT_EQ(shop.operations.retry({.sequences = {GlobalSequence{1}}}).messages, 1);
+  EXPECT_THAT(shop.raw().rows("SELECT min(redelivery), max(redelivery) FROM outbox_redeliveries"),
+              ElementsAre("2|1203"));
+  for (int i = 0; i < 30; ++i) shop.relay();
+
+  EXPECT_EQ(shop.totals(), "1203 published");
+  EXPECT_EQ(shop.broker.database().integer(
+                "SELECT count(*) FROM stored WHERE event = sequence AND redelivery > 0"),
+            1'203)
+      << "in order, and once";
+  EXPECT_THAT(shop.actions(), Contains("ann retry order-1: through 1, by the relay"));
 }
 
 TEST(OutboxRetry, ChoosesStreamsByTheirFirstParkedMessage) {

@@ -121,6 +121,26 @@ TEST(OutboxLeases, OfAnOlderStelaAreBelievedUnlessTheyAreAbsurd) {
   EXPECT_EQ(shop.relay().owned_count, 1);
 }
 
+TEST(OutboxLeases, CountAWorkerOfAnOlderStelaUnlessItsHeartbeatIsAbsurd) {
+  Shop shop{{.partition_count = 2}, short_leases};
+  const auto beat = [&](std::chrono::seconds length) {
+    const auto until = (shop.clock.now() + length).time_since_epoch().count();
+    shop.raw().run(
+        "INSERT OR REPLACE INTO outbox_workers (worker, host, pid, started_at, heartbeat_until) "
+        "VALUES ('older', 'elsewhere.invalid', 1, 0, " +
+        std::to_string(until) + ")");
+  };
+  const auto is_alive = [&] { return shop.operations.status().workers.front().is_alive; };
+
+  beat(60s);
+  EXPECT_TRUE(is_alive());
+  EXPECT_EQ(shop.relay().active_workers, 2);
+  beat(24h);
+  EXPECT_FALSE(is_alive());
+  EXPECT_EQ(shop.relay().active_workers, 1);
+  EXPECT_THAT(workers_of(shop), ElementsAre("short"));
+}
+
 TEST(OutboxResize, RefusesImpossibleCounts) {
   Shop shop;
   EXPECT_THAT(message_of<UsageError>([&] { shop.operations.resize(0); }),

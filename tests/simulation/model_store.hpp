@@ -129,7 +129,7 @@ class ModelStore final : public relay::Operations {
                      std::int64_t stream, bool republish);
   void publish(PartitionId id, Partition& partition, const relay::PublishedRun& run);
   void park(PartitionId id, Partition& partition, const relay::ParkedMessage& message);
-  void send_followers(std::int64_t stream, std::int64_t gone);
+  void send_followers(std::int64_t stream);
   void skip(Partition& partition, const relay::ParkedMessage& message);
   std::optional<std::int64_t> take(Partition& partition, const relay::ParkedMessage& message);
   bool is_published(std::int64_t sequence) const;

@@ -13,9 +13,13 @@ class PointingBatch final : public relay::PendingBatch {};
 
 void ModelStore::publish(PartitionId, Partition& partition, const relay::PublishedRun& run) {
   if (run.redelivery > 0) {
+    const auto redelivery = redeliveries_.find(run.redelivery);
+    const bool was_waiting = redelivery != redeliveries_.end() && !redelivery->second.republish;
+    const std::int64_t stream = was_waiting ? redelivery->second.stream : 0;
     redeliveries_.erase(run.redelivery);
     partition.redeliveries.erase(run.redelivery);
     truth_.on_published(run.first.value(), run.redelivery);
+    if (was_waiting) send_followers(stream);
     return;
   }
   const auto begin = partition.waiting.lower_bound(run.first.value());
@@ -26,7 +30,7 @@ void ModelStore::publish(PartitionId, Partition& partition, const relay::Publish
     for (auto& [stream, messages] : parked_) {
       if (messages.erase(run.first.value()) == 0) continue;
       truth_.on_published(run.first.value(), 0);
-      send_followers(stream, run.first.value());
+      send_followers(stream);
       break;
     }
   }
@@ -34,16 +38,20 @@ void ModelStore::publish(PartitionId, Partition& partition, const relay::Publish
   partition.published_through = std::max(partition.published_through, run.last.value());
 }
 
-/// What is parked only behind one that isn't any more.
-void ModelStore::send_followers(std::int64_t stream, std::int64_t gone) {
-  auto& messages = parked_.at(stream);
-  while (!messages.empty() && messages.begin()->first > gone &&
-         messages.begin()->second.is_behind) {
+/// What is parked behind nothing, once nothing of the stream is to be sent again.
+void ModelStore::send_followers(std::int64_t stream) {
+  const bool is_sent_again = std::any_of(
+      redeliveries_.begin(), redeliveries_.end(),
+      [&](const auto& entry) { return entry.second.stream == stream && !entry.second.republish; });
+  const auto found = parked_.find(stream);
+  if (found == parked_.end()) return;
+  auto& messages = found->second;
+  while (!is_sent_again && !messages.empty() && messages.begin()->second.is_behind) {
     const auto [sequence, how] = *messages.begin();
     messages.erase(messages.begin());
     enqueue_again(how.partition, generation_of(sequence), sequence, stream, false);
   }
-  if (messages.empty()) parked_.erase(stream);
+  if (messages.empty()) parked_.erase(found);
 }
 
 std::optional<std::int64_t> ModelStore::take(Partition& partition,
@@ -73,16 +81,19 @@ void ModelStore::park(PartitionId id, Partition& partition, const relay::ParkedM
   }
   parked_[*stream][sequence] = {id, message.attempts, is_behind};
   truth_.on_parked(sequence);
+  if (is_behind) send_followers(*stream);
 }
 
 void ModelStore::skip(Partition& partition, const relay::ParkedMessage& message) {
   const auto redelivery = redeliveries_.find(message.redelivery);
   const bool republished = redelivery != redeliveries_.end() && redelivery->second.republish;
   const std::int64_t sequence = message.sequence.value();
-  if (!take(partition, message)) return;
+  const auto stream = take(partition, message);
+  if (!stream) return;
   if (republished) return truth_.on_republish_given_up(sequence);
   discarded_.insert(sequence);
   truth_.on_discarded(sequence);
+  send_followers(*stream);
 }
 
 /// One worker's way to the store.

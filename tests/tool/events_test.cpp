@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -216,22 +217,58 @@ mode_t mode_of(const std::string& path) {
   return file.st_mode & 07777;
 }
 
+gid_t group_of(const std::string& path) {
+  struct stat file {};
+  EXPECT_EQ(stat(path.c_str(), &file), 0) << path;
+  return file.st_gid;
+}
+
 TEST_F(ToolEvents, ExportsAndBackupsHaveTheModeOfTheStore) {
   append("order-1", "{}");
   for (const mode_t mode : {0600, 0660, 0644}) {
     const std::string name = dir_.file("mode-" + std::to_string(mode));
     ASSERT_EQ(chmod(db_.c_str(), mode), 0);
-    // Of an export that was killed, when the store was readable by all.
-    std::ofstream{name + ".partial"} << "{}";
-    ASSERT_EQ(chmod((name + ".partial").c_str(), 0666), 0);
 
     run_well({"export", "--db", db_, name});
     run_well({"backup", "--db", db_, name + ".db"});
 
     EXPECT_EQ(mode_of(name), mode);
     EXPECT_EQ(mode_of(name + ".db"), mode);
-    EXPECT_FALSE(std::filesystem::exists(name + ".partial"));
   }
+}
+
+TEST_F(ToolEvents, ExportsAndBackupsShowAGroupNothingThatTheStoreHidesFromIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  append("order-1", "{}");
+  constexpr gid_t group_of_store = 65'533;
+  ASSERT_EQ(chmod(dir_.path().c_str(), 01777), 0);
+  for (const auto& file : std::filesystem::directory_iterator{dir_.path()}) {
+    ASSERT_EQ(chown(file.path().c_str(), 65'534, group_of_store), 0);
+    ASSERT_EQ(chmod(file.path().c_str(), 0640), 0);
+  }
+
+  for (const std::string command : {"export", "backup"}) {
+    const std::string of_root = dir_.file(command + "-of-root");
+    run_well({command, "--db", db_, of_root});
+    EXPECT_EQ(mode_of(of_root), 0640U) << command;
+    EXPECT_EQ(group_of(of_root), group_of_store) << command;
+
+    const std::string of_another = dir_.file(command + "-of-another");
+    const Ran ran = run_unprivileged({command, "--db", db_, of_another});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(mode_of(of_another), 0600U) << command << ": it isn't in that group";
+  }
+}
+
+TEST_F(ToolEvents, ExportsTouchNoFileButTheirOwn) {
+  append("order-1", "{}");
+  const std::string name = dir_.file("shop.jsonl");
+  std::filesystem::create_symlink(dir_.file("elsewhere"), name + ".partial");
+
+  run_well({"export", "--db", db_, name});
+
+  EXPECT_TRUE(std::filesystem::is_symlink(name + ".partial"));
+  EXPECT_FALSE(std::filesystem::exists(dir_.file("elsewhere")));
 }
 
 TEST_F(ToolEvents, TellATerminalNothingThatItWouldObey) {

@@ -454,8 +454,8 @@ TEST_F(ToolOutbox, TellsOfWorkersThatAreCutOffFromTheirBroker) {
   raw.run(
       "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until, broker, "
       "is_cut_off)"
-      " VALUES ('here', 'h', 1, 0, 4102444800000000, 'connected', 0),"
-      " ('away', 'h', 2, 0, 4102444800000000, 'down: no server answers', 1)");
+      " VALUES ('here', 'h', 1, 0, (unixepoch() + 60) * 1000000, 'connected', 0),"
+      " ('away', 'h', 2, 0, (unixepoch() + 60) * 1000000, 'down: no server answers', 1)");
   EXPECT_THAT(outbox({"workers"}).out,
               AllOf(HasSubstr("connected"), HasSubstr("down: no server answers")));
   EXPECT_EQ(outbox({"check"}).out, "WARNING: cut_off is 1, more than 0\n");
@@ -474,7 +474,8 @@ TEST_F(ToolOutbox, TellsOfWorkersThatAreCutOffFromTheirBroker) {
 TEST_F(ToolOutbox, TellsOfABrokerThatIsNotSetUp) {
   RawSqlite{db_}.run(
       "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until, broker)"
-      " VALUES ('w', 'h', 1, 0, 4102444800000000, 'misconfigured: there is no JetStream stream')");
+      " VALUES ('w', 'h', 1, 0, (unixepoch() + 60) * 1000000, 'misconfigured: there is no "
+      "JetStream stream')");
   EXPECT_EQ(outbox({"check"}).out, "WARNING: broker misconfigured: there is no JetStream stream\n");
   EXPECT_THAT(run({"doctor", "--db", db_}).out,
               HasSubstr("warning  workers: 1 alive; broker misconfigured: there is no"));

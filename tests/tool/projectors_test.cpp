@@ -105,7 +105,7 @@ TEST_F(HaltedProjector, ThatOnlyWaitsForANewerReleaseIsToldFromOneThatFails) {
             1);
   EXPECT_THAT(tool({"doctor"}).out,
               AllOf(HasSubstr("tally v1 (living) is halted at event 2: "),
-                    HasSubstr("run a release that knows the version, which goes on by itself")));
+                    HasSubstr("run a release that knows the version, which continues by itself")));
 }
 
 }  // namespace

@@ -51,23 +51,56 @@ TEST_F(ReadinessOfAProcess, SeesAStoppedPartition) {
   EXPECT_THAT(readiness.problems(), ElementsAre("partition p01 is stopped: poison"));
 }
 
-TEST_F(ReadinessOfAProcess, SeesALagOfTheOutbox) {
+TEST_F(ReadinessOfAProcess, SeesALagOfTheOutboxIfItIsAsked) {
   const Outbox outbox{store, {}};
   append();
   clock.advance(61s);
-  EXPECT_THAT(readiness.problems(), ElementsAre("lag: 1 min 1 s, more than 1 min"));
+  EXPECT_THAT((Readiness{store, {.max_lag = 1min}}.problems()),
+              ElementsAre("lag: 1 min 1 s, more than 1 min"));
   EXPECT_THAT((Readiness{store, {.max_lag = 2min}}.problems()), IsEmpty());
+  EXPECT_THAT((Readiness{store, {.max_lag = 1min, .outbox = false}}.problems()), IsEmpty());
+}
+
+/// It can append, and what it appends waits.
+TEST_F(ReadinessOfAProcess, OutlastsAnOutageOfTheBroker) {
+  const Outbox outbox{store, {}};
+  append();
+  for (int hour = 0; hour < 24; ++hour) {
+    clock.advance(1h);
+    readiness.note(RelayTick{.renewed_heartbeat = true, .broker = {BrokerState::down, "refused"}});
+  }
+  EXPECT_THAT(readiness.problems(), IsEmpty());
 }
 
 TEST_F(ReadinessOfAProcess, SeesALaggingAndAHaltedProjector) {
+  const Readiness strict{store, {.max_lag = 1min}};
   Projections projections{store};
   projections.add(Failing{}, {.max_attempts = 1});
   append();
   clock.advance(61s);
-  EXPECT_THAT(readiness.problems(),
-              ElementsAre("projector failing: lag: 1 min 1 s, more than 1 min"));
+  EXPECT_THAT(readiness.problems(), IsEmpty());
+  EXPECT_THAT(strict.problems(), ElementsAre("projector failing: lag: 1 min 1 s, more than 1 min"));
   Runner{projections}.catch_up();
-  EXPECT_THAT(readiness.problems().front(), HasSubstr("projector failing is halted: "));
+  EXPECT_THAT(readiness.problems(), ElementsAre(HasSubstr("projector failing is halted: ")));
+}
+
+TEST_F(ReadinessOfAProcess, LeavesOutWhatOtherProgramsDoInTheDatabase) {
+  const Outbox outbox{store, {}};
+  Projections projections{store};
+  projections.add(Failing{}, {.max_attempts = 1});
+  append();
+  Runner{projections}.catch_up();
+  run("UPDATE outbox_partitions SET stopped = 'poison', stopped_detail = ''");
+  const auto halted = HasSubstr("projector failing is halted: ");
+
+  const auto problems = [&](const ReadinessOptions& options) {
+    return Readiness{store, options}.problems();
+  };
+  EXPECT_THAT(problems({}), ElementsAre("partition all is stopped: poison", halted));
+  EXPECT_THAT(problems({.outbox = false}), ElementsAre(halted));
+  EXPECT_THAT(problems({.outbox = false, .projectors = {{"failing"}}}), ElementsAre(halted));
+  EXPECT_THAT(problems({.outbox = false, .projectors = {{"mailing"}}}), IsEmpty());
+  EXPECT_THAT(problems({.outbox = false, .projectors = std::vector<std::string>{}}), IsEmpty());
 }
 
 TEST_F(ReadinessOfAProcess, SeesADatabaseThatDoesNotAnswer) {
@@ -78,7 +111,7 @@ TEST_F(ReadinessOfAProcess, SeesADatabaseThatDoesNotAnswer) {
 }
 
 TEST_F(ReadinessOfAProcess, SeesARelayThatCanNotRenewItsHeartbeat) {
-  Readiness strict{store, {.heartbeat_ttl = 0ms}};
+  Readiness strict{store, {.heartbeat_ttl = -1ms}};
   EXPECT_THAT(strict.problems(), IsEmpty()) << "it has no relay";
   strict.note(RelayTick{.renewed_heartbeat = true});
   EXPECT_THAT(strict.problems(), ElementsAre(HasSubstr("heartbeat: none for ")));
@@ -86,6 +119,18 @@ TEST_F(ReadinessOfAProcess, SeesARelayThatCanNotRenewItsHeartbeat) {
   EXPECT_THAT(readiness.problems(), IsEmpty());
   readiness.note(RelayTick{.store_refusal = "permission denied"});
   EXPECT_THAT(readiness.problems(), ElementsAre("database: permission denied"));
+}
+
+TEST_F(ReadinessOfAProcess, SaysWhichOfItsRelaysIsAtFault) {
+  Readiness strict{store, {.heartbeat_ttl = -1ms, .needs_broker = true}};
+  strict.note(RelayTick{.broker = {BrokerState::connected}}, "a");
+  strict.note(RelayTick{.broker = {BrokerState::down, "refused"}}, "b");
+  EXPECT_THAT(strict.problems(), ElementsAre(HasSubstr("relay a: heartbeat: none for "),
+                                             HasSubstr("relay b: heartbeat: none for "),
+                                             "relay b: broker: down: refused"));
+  readiness.note(RelayTick{.store_refusal = "permission denied"}, "a");
+  readiness.note(RelayTick{}, "b");
+  EXPECT_THAT(readiness.problems(), ElementsAre("relay a: database: permission denied"));
 }
 
 TEST_F(ReadinessOfAProcess, StaysWithoutABrokerUnlessItNeedsOne) {

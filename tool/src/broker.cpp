@@ -1,6 +1,5 @@
 #include "broker.hpp"
 
-#include <stela/framework/error.hpp>
 #include <stela/nats/settings.hpp>
 #include <stela/outbox/settings.hpp>
 
@@ -17,13 +16,6 @@ RelayOptions relay_options(const Settings& settings) {
   RelayOptions options;
   settings.apply("outbox", relay_settings(), options);
   return options;
-}
-
-std::string without_password_of_broker(const std::string& url) try {
-  nats::check(nats::PublisherOptions{.url = url});
-  return url;
-} catch (const UsageError&) {
-  return "***";
 }
 
 }  // namespace stela::tool

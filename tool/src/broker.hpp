@@ -14,8 +14,4 @@ nats::PublisherOptions broker_options(const Settings& settings, Fence fence,
                                       const Partitioner& partitioner);
 RelayOptions relay_options(const Settings& settings);
 
-/// A broker's URL as it was given; "***" for one that names no servers, of which nobody knows where
-/// its password is.
-std::string without_password_of_broker(const std::string& url);
-
 }  // namespace stela::tool

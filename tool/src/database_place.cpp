@@ -1,7 +1,6 @@
 #include "database_place.hpp"
 
 #include "cli/exit.hpp"
-#include "cli/text.hpp"
 
 #include <stela/eventstore/postgres_settings.hpp>
 #include <stela/eventstore/sqlite_settings.hpp>
@@ -17,13 +16,6 @@ namespace {
 constexpr std::string_view file_prefix = "sqlite:";
 
 }  // namespace
-
-std::string without_password(const std::string& location) try {
-  if (stela::is_on_server(location)) postgres::describe(location);
-  return without_passwords(location);
-} catch (const UsageError&) {
-  return "***";
-}
 
 DatabasePlace::DatabasePlace(const std::string& location, const Settings& settings) {
   if (stela::is_on_server(location)) {

@@ -13,10 +13,6 @@
 
 namespace stela::tool {
 
-/// A location as it was given, without a password; "***" for one that names no database, of which
-/// nobody knows where its password is.
-std::string without_password(const std::string& location);
-
 /// Threads: any number may use it.
 class DatabasePlace {
  public:

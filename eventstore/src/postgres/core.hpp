@@ -55,7 +55,7 @@ class Core final : public Store::Core, private Reading {
   const Uuid& id() const noexcept override { return facts_.store_id; }
   VerifyResult verify(FunctionRef<void(const Problem&)> report,
                       const VerifyOptions& options) override;
-  std::unique_ptr<EventImport> make_import() override;
+  std::unique_ptr<stela::EventImport> make_import() override;
   std::int64_t last_known_sequence() override { return last_sequence().value(); }
 
   const ConnectionOptions& connection_options() const noexcept { return connection_options_; }

@@ -57,7 +57,7 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
   const Uuid& id() const noexcept override { return facts_.store_id; }
   VerifyResult verify(FunctionRef<void(const Problem&)> report,
                       const VerifyOptions& options) override;
-  std::unique_ptr<EventImport> make_import() override;
+  std::unique_ptr<stela::EventImport> make_import() override;
   std::int64_t last_known_sequence() override;
   void for_each_tag(FunctionRef<void(std::string_view, GlobalSequence)> f) override;
   void declare_tags(std::span<const TagNeed> needs) override;

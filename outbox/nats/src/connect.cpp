@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace stela::nats {
@@ -24,7 +26,9 @@ bool wants_tls(const Tls& tls) noexcept {
 }
 
 void require_readable(std::string_view option, const std::string& path) {
-  if (path.empty() || std::ifstream{path}.good()) return;
+  std::error_code ignored;
+  if (path.empty()) return;
+  if (std::filesystem::is_regular_file(path, ignored) && std::ifstream{path}.good()) return;
   throw UsageError{std::string{option} + ": the file " + path + " can't be read"};
 }
 

@@ -32,19 +32,29 @@ std::string remedy_for(const struct stat& file, const std::string& path) {
   return "chown " + std::to_string(user) + ' ' + path + " && chmod 600 " + path + ", as root";
 }
 
+/// Empty if it may be a secret.
+std::string problem_of(const struct stat& file, const std::string& path) {
+  if (!S_ISREG(file.st_mode)) return path + " isn't a regular file";
+  if (!others_may_read(file)) return {};
+  return "others can read the file " + path + " (mode " + octal_mode(file) +
+         "); a secret has the mode 0600, or 0640 if root owns it: " + remedy_for(file, path);
+}
+
 }  // namespace
 
 SecretFile::SecretFile(std::string_view option, const std::string& path)
-    : option_{option}, path_{path}, file_{::open(path.c_str(), O_RDONLY | O_CLOEXEC)} {
+    : option_{option},
+      path_{path},
+      // Opening a pipe would wait for its writer.
+      file_{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)} {
   struct stat file {};
   if (file_ < 0 || fstat(file_, &file) != 0) {
     throw UsageError{option_ + ": the file " + path_ + " can't be read"};
   }
-  if (!others_may_read(file)) return;
+  const std::string problem = problem_of(file, path_);
+  if (problem.empty()) return;
   close(file_);
-  throw UsageError{
-      option_ + ": others can read the file " + path_ + " (mode " + octal_mode(file) +
-      "); a secret has the mode 0600, or 0640 if root owns it: " + remedy_for(file, path_)};
+  throw UsageError{option_ + ": " + problem};
 }
 
 SecretFile::~SecretFile() {

@@ -10,8 +10,8 @@ namespace stela::nats {
 /// Threads: one at a time.
 class SecretFile {
  public:
-  /// Judges the file that it has opened. UsageError, naming `option`, if it can't be read, or
-  /// others may read it too.
+  /// Judges the file that it has opened. UsageError, naming `option`, if it can't be read, isn't a
+  /// regular file, or others may read it too.
   SecretFile(std::string_view option, const std::string& path);
   ~SecretFile();
   SecretFile(const SecretFile&) = delete;

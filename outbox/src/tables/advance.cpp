@@ -7,6 +7,7 @@
 #include "outbox_sql/relay.hpp"
 #include "outbox_sql/states.hpp"
 #include "tables/generations.hpp"
+#include "tables/stored_operations.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -38,9 +39,12 @@ class Application {
 
   void publish(const PublishedRun& run) {
     if (run.redelivery > 0) {
-      const std::string kind = remove_redelivery(run.redelivery);
-      if (kind == "retry") ++published_;
-      if (kind.empty() && !claim_.empty()) return;
+      const auto taken = take_redelivery(run.redelivery);
+      if (!taken && !claim_.empty()) return;
+      if (taken && taken->is_retry) {
+        ++published_;
+        send_followers(taken->stream);
+      }
     } else {
       const std::int64_t removed = remove_messages(run.first, run.last);
       published_ += removed;
@@ -63,8 +67,8 @@ class Application {
   void park(const ParkedMessage& message) {
     const auto taken = take(message);
     if (!taken) return;
-    if (message.reason == ParkedMessage::Reason::behind &&
-        !is_behind_parked(taken->stream, message.sequence)) {
+    const bool is_behind = message.reason == ParkedMessage::Reason::behind;
+    if (is_behind && !is_behind_parked(taken->stream, message.sequence)) {
       // Meanwhile an operator sent the stream's messages again: this one follows them.
       send_again({message.sequence, partition_, *taken});
       return;
@@ -77,21 +81,19 @@ class Application {
                                        .reason = to_string(message.reason),
                                        .error = message.error,
                                        .was_lost = taken->was_lost});
+    if (is_behind) send_followers(taken->stream);
   }
 
   void skip(const ParkedMessage& message) {
-    if (message.redelivery > 0 && kind_of(message.redelivery) == "republish") {
-      remove_redelivery(message.redelivery);
-      return;
-    }
     const auto taken = take(message);
-    if (!taken) return;
+    if (!taken || !taken->is_retry) return;
     connection_.run(sql::insert_discarded{.sequence = message.sequence.value(),
                                           .stream = taken->stream,
                                           .partition = partition_,
                                           .now = now_,
                                           .reason = to_string(SetAsideReason::skipped),
                                           .error = message.error});
+    send_followers(taken->stream);
   }
 
   std::int64_t removed() const noexcept { return removed_; }
@@ -104,6 +106,8 @@ class Application {
   struct Taken {
     std::int64_t stream = 0;
     bool was_lost = false;
+    /// False for a repetition of one that is published.
+    bool is_retry = true;
   };
   /// What is to be sent again from a partition.
   struct Waiting {
@@ -135,23 +139,39 @@ class Application {
       stream = row.stream();
     }
     connection_.run(sql::delete_parked{.sequence = sequence.value()});
-    if (!is_behind_parked(stream, sequence)) send_followers(stream, sequence);
+    send_followers(stream);
     return 1;
   }
 
-  void send_followers(std::int64_t stream, GlobalSequence sequence) {
+  /// Sends again what is parked behind nothing, in bounded steps: the last message of each makes
+  /// the next one. What is to be sent again already comes first, as the relay parks it if it must
+  /// wait.
+  void send_followers(std::int64_t stream) {
+    if (!has_orphan(stream)) return;
     std::vector<Waiting> followers;
     {
-      auto rows = connection_.rows(sql::parked_after{.stream = stream, .after = sequence.value()});
+      const std::int64_t most = std::max<std::int64_t>(room_, 1);
+      auto rows = connection_.rows(sql::parked_after{.stream = stream, .after = 0, .most = most});
       while (rows.step() && rows.reason() == to_string(SetAsideReason::behind)) {
         followers.push_back(
             {GlobalSequence{rows.sequence()}, rows.partition(), Taken{stream, rows.was_lost()}});
       }
     }
+    room_ -= std::ssize(followers);
     for (const Waiting& follower : followers) {
       connection_.run(sql::delete_parked{.sequence = follower.sequence.value()});
       send_again(follower);
     }
+  }
+
+  /// Whether the first parked message of the stream waits for nothing.
+  bool has_orphan(std::int64_t stream) {
+    {
+      auto first = connection_.rows(sql::parked_after{.stream = stream, .after = 0, .most = 1});
+      if (!first.step() || first.reason() != to_string(SetAsideReason::behind)) return false;
+    }
+    auto again = connection_.rows(sql::has_redeliveries{.stream = stream, .first = 0, .most = 0});
+    return again.step() && !again.has_more();
   }
 
   std::int64_t remove_lost(GlobalSequence sequence) {
@@ -159,33 +179,24 @@ class Application {
         sql::delete_found_loss{.partition = partition_, .sequence = sequence.value()});
   }
 
-  /// Empty if it isn't there any more, or not ours.
-  std::string kind_of(std::int64_t redelivery) {
-    auto row = connection_.rows(sql::redelivery_stream{.redelivery = redelivery});
-    if (!row.step() || !is_ours(row.claim())) return {};
-    return std::string{row.kind()};
-  }
-
   bool is_ours(std::string_view claim) const { return claim_.empty() || claim == claim_; }
 
-  std::string remove_redelivery(std::int64_t redelivery) {
-    std::string kind = kind_of(redelivery);
-    if (kind.empty()) return kind;
+  /// Nothing if it isn't there any more, or not ours.
+  std::optional<Taken> take_redelivery(std::int64_t redelivery) {
+    std::optional<Taken> taken;
+    {
+      auto row = connection_.rows(sql::redelivery_stream{.redelivery = redelivery});
+      if (!row.step() || !is_ours(row.claim())) return taken;
+      taken = {row.stream(), row.was_lost(), row.kind() == "retry"};
+    }
     connection_.run(sql::delete_redelivery{.redelivery = redelivery});
-    return kind;
+    return taken;
   }
 
   /// Removes the message from where it waits; nothing if it isn't there any more.
   std::optional<Taken> take(const ParkedMessage& message) {
+    if (message.redelivery > 0) return take_redelivery(message.redelivery);
     std::optional<Taken> taken;
-    if (message.redelivery > 0) {
-      {
-        auto row = connection_.rows(sql::redelivery_stream{.redelivery = message.redelivery});
-        if (row.step() && is_ours(row.claim())) taken = {row.stream(), row.was_lost()};
-      }
-      remove_redelivery(message.redelivery);
-      return taken;
-    }
     {
       auto row = connection_.rows(
           sql::message_stream{.partition = partition_, .sequence = message.sequence.value()});
@@ -222,6 +233,8 @@ class Application {
   std::int64_t published_ = 0;
   std::int64_t through_ = 0;
   std::int64_t last_position_ = 0;
+  /// For what one transaction sends again.
+  std::int64_t room_ = step_messages;
 };
 
 /// Somebody compared before the broker had its messages back. Some may be gone all the same: the

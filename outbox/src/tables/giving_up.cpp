@@ -3,11 +3,11 @@
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/operations.hpp"
 #include "outbox_sql/partitions.hpp"
+#include "outbox_sql/pending.hpp"
 #include "outbox_sql/states.hpp"
 #include "tables/generations.hpp"
 #include "tables/stored_operations.hpp"
 
-#include <algorithm>
 #include <vector>
 
 namespace stela::outbox {
@@ -15,9 +15,6 @@ namespace stela::outbox {
 using database::Connection;
 
 namespace {
-
-/// As many messages as one transaction sends again.
-constexpr std::int64_t step = 500;
 
 void remove_waiting(Connection& connection, std::int64_t partition, GlobalSequence sequence) {
   const std::int64_t last = last_position(connection, partition);
@@ -31,21 +28,26 @@ bool is_stopped(Connection& connection, std::int64_t partition) {
   return row.step() && row.stopped();
 }
 
-}  // namespace
-
-Followers find_followers(Connection& connection, std::int64_t stream,
-                         std::span<const GlobalSequence> gone, std::int64_t limit) {
-  Followers found;
-  auto rows = connection.rows(sql::parked_of_stream{.stream = stream});
-  while (found.count < limit && rows.step()) {
-    const GlobalSequence sequence{rows.sequence()};
-    if (std::binary_search(gone.begin(), gone.end(), sequence)) continue;
-    if (sequence < gone.front() || rows.reason() != to_string(SetAsideReason::behind)) break;
-    found.last = sequence;
-    ++found.count;
+/// The last of those, at most so many, that are parked in the stream after `gone`, and for nothing
+/// else; 0 if there is none, or if something before them is parked.
+GlobalSequence last_follower(Connection& connection, std::int64_t stream, GlobalSequence gone,
+                             std::int64_t most) {
+  {
+    auto before =
+        connection.rows(sql::is_parked_stream{.stream = stream, .before = gone.value() + 1});
+    before.step();
+    if (before.is_parked()) return {};
   }
-  return found;
+  GlobalSequence last;
+  auto rows =
+      connection.rows(sql::parked_after{.stream = stream, .after = gone.value(), .most = most});
+  while (rows.step() && rows.reason() == to_string(SetAsideReason::behind)) {
+    last = GlobalSequence{rows.sequence()};
+  }
+  return last;
 }
+
+}  // namespace
 
 bool StoredOperations::discard(GlobalSequence sequence, std::string_view who) {
   return discard({&sequence, 1}, who).messages == 1;
@@ -75,11 +77,13 @@ std::int64_t StoredOperations::send_followers(Connection& connection, const BySt
                                               std::string_view who) {
   std::int64_t sent = 0;
   for (const auto& [stream, sequences] : gone) {
-    const Followers followers = find_followers(connection, stream, sequences, step - sent);
-    if (followers.count == 0) continue;
+    const GlobalSequence last =
+        last_follower(connection, stream, sequences.front(), step_messages - sent);
+    // The relay sends what has to come before many others, once it has parked those.
+    if (last == GlobalSequence{} || has_many_later(connection, stream)) continue;
     Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
-    sent += retry_one(connection, placement, {stream, followers.last}, who);
+    sent += retry_one(connection, placement, {stream, last}, who);
   }
   return sent;
 }
@@ -88,7 +92,7 @@ std::int64_t StoredOperations::send_followers(Connection& connection, const BySt
 std::int64_t StoredOperations::send_more_followers(const ByStream& gone, std::int64_t sent,
                                                    std::string_view who) {
   std::int64_t more = 0;
-  while (sent == step) {
+  while (sent == step_messages) {
     write([&](Connection& connection) { sent = send_followers(connection, gone, who); });
     more += sent;
   }

@@ -1,6 +1,7 @@
 #include "tables/outbox_view.hpp"
 
 #include "database/database.hpp"
+#include "follow/lease.hpp"
 #include "outbox_sql/logs.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
@@ -166,12 +167,14 @@ OutboxStatus OutboxView::status() {
     while (workers.step()) {
       const WorkerIdentity identity{
           .host = workers.host(), .pid = workers.pid(), .presence = workers.presence()};
+      const follow::StoredLease heartbeat{workers.heartbeat_until(),
+                                          follow::length_of(workers.heartbeat_ttl())};
       status.workers.push_back({.name = std::string{workers.worker()},
                                 .host = std::string{identity.host},
                                 .pid = identity.pid,
                                 .started_at = workers.started_at(),
-                                .heartbeat_until = workers.heartbeat_until(),
-                                .is_alive = workers.heartbeat_until() > status.at,
+                                .heartbeat_until = heartbeat.until,
+                                .is_alive = !follow::is_over(heartbeat, status.at),
                                 .process = find_process(store_.database(), identity),
                                 .partitions = static_cast<int>(workers.partitions()),
                                 .broker = reported_broker(workers.broker()),

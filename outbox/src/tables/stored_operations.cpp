@@ -113,6 +113,18 @@ std::string in_words(std::span<const std::int64_t> sequences) {
   return text;
 }
 
+bool has_many_later(Connection& connection, std::int64_t stream) {
+  std::int64_t first = 0;
+  {
+    auto parked = connection.rows(sql::parked_after{.stream = stream, .after = 0, .most = 1});
+    if (!parked.step()) return false;
+    first = parked.sequence();
+  }
+  auto later = connection.rows(
+      sql::has_redeliveries{.stream = stream, .first = first, .most = step_messages});
+  return later.step() && later.has_more();
+}
+
 void StoredOperations::write(const std::function<void(Connection&)>& work) {
   store_.database().write([&](Connection& connection) { work(connection); });
 }
@@ -154,7 +166,9 @@ std::int64_t StoredOperations::retry(std::span<const ParkedPrefix> prefixes, std
     Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
     for (const ParkedPrefix& prefix : prefixes) {
-      const std::int64_t found = retry_one(connection, placement, prefix, who);
+      const std::int64_t found = has_many_later(connection, prefix.stream)
+                                     ? leave_to_relay(connection, prefix, who)
+                                     : retry_one(connection, placement, prefix, who);
       if (found > 0) retried[prefix.stream] = {prefix.through};
       count += found;
     }
@@ -162,6 +176,18 @@ std::int64_t StoredOperations::retry(std::span<const ParkedPrefix> prefixes, std
     sent = send_followers(connection, retried, who);
   });
   return count + sent + send_more_followers(retried, sent, who);
+}
+
+std::int64_t StoredOperations::leave_to_relay(Connection& connection, const ParkedPrefix& prefix,
+                                              std::string_view who) {
+  const std::int64_t count =
+      connection.run(sql::park_behind{.stream = prefix.stream, .through = prefix.through.value()});
+  if (count > 0) {
+    note(connection, who, "retry",
+         stream_name(connection, prefix.stream) + ": through " +
+             std::to_string(prefix.through.value()) + ", by the relay");
+  }
+  return count;
 }
 
 std::int64_t StoredOperations::retry_one(Connection& connection, Placement& placement,
@@ -265,7 +291,6 @@ std::int64_t StoredOperations::send_all_again(std::span<const GlobalSequence> se
 }
 
 std::int64_t StoredOperations::rescue(std::string_view who) {
-  constexpr std::int64_t step = 500;
   std::vector<std::int64_t> sent;
   write([&](Connection& connection) {
     sent.clear();
@@ -273,7 +298,7 @@ std::int64_t StoredOperations::rescue(std::string_view who) {
     if (unknown.empty()) return;
     Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
-    const std::vector<Stranded> stranded = stranded_in(connection, unknown.front(), step);
+    const std::vector<Stranded> stranded = stranded_in(connection, unknown.front(), step_messages);
     const Generation generation = open_generation(connection);
     for (const Stranded& each : stranded) {
       if (each.redelivery > 0) {

@@ -28,18 +28,15 @@ struct ParkedPrefix {
 /// "3 messages, 5 to 9", for the record.
 std::string in_words(std::span<const std::int64_t> sequences);
 
+/// As many messages as one transaction sends again.
+inline constexpr std::int64_t step_messages = 500;
+
+/// Whether more messages of the stream than that are to be sent again, and come after its first
+/// parked one: they would have to be numbered anew with what is retried.
+bool has_many_later(database::Connection& connection, std::int64_t stream);
+
 /// By stream: messages of it, in order.
 using ByStream = std::map<std::int64_t, std::vector<GlobalSequence>>;
-
-/// Messages of a stream that are parked only because others before them were.
-struct Followers {
-  std::int64_t count = 0;
-  GlobalSequence last = {};
-};
-
-/// Those that follow `gone` in their stream, and nothing else that is parked; at most `limit`.
-Followers find_followers(database::Connection& connection, std::int64_t stream,
-                         std::span<const GlobalSequence> gone, std::int64_t limit);
 
 /// What giving messages up came to.
 struct GivenUp {
@@ -114,6 +111,10 @@ class StoredOperations final : public relay::Operations {
 
   std::int64_t retry_one(database::Connection& connection, Placement& placement,
                          const ParkedPrefix& prefix, std::string_view who);
+  /// Leaves the prefix to the relay, which sends it once it has parked what was to be sent again
+  /// already, and comes later. How many were parked for a reason of their own.
+  std::int64_t leave_to_relay(database::Connection& connection, const ParkedPrefix& prefix,
+                              std::string_view who);
   static void require_none_stopped_for_loss(database::Connection& connection);
   void write(const std::function<void(database::Connection&)>& work);
   void note(database::Connection& connection, std::string_view who, std::string_view what,

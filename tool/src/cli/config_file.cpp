@@ -26,7 +26,7 @@ class OpenConfig {
  public:
   explicit OpenConfig(const std::string& path)
       : name_{"the configuration file " + in_one_line(path)},
-        file_{::open(path.c_str(), O_RDONLY | O_CLOEXEC)} {
+        file_{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)} {
     if (file_ < 0 || fstat(file_, &facts_) != 0) throw Exit{not_found, name_ + " can't be read"};
   }
   ~OpenConfig() { close(file_); }
@@ -48,7 +48,12 @@ class OpenConfig {
 
 /// Whoever wrote it says which files are sent to whom.
 void OpenConfig::require_trust() const {
-  if (S_ISDIR(facts_.st_mode)) throw Exit{not_found, name_ + " can't be read: it is a folder"};
+  // /dev/null, to which others write, and of which they read nothing, whoever owns it.
+  if (S_ISCHR(facts_.st_mode)) return;
+  if (!S_ISREG(facts_.st_mode)) {
+    throw Exit{not_found, name_ + " can't be read: it is " +
+                              (S_ISDIR(facts_.st_mode) ? "a folder" : "no regular file")};
+  }
   const uid_t user = geteuid();
   const bool is_own = facts_.st_uid == user;
   const std::string copy =
@@ -56,8 +61,7 @@ void OpenConfig::require_trust() const {
   if (!is_own && facts_.st_uid != 0) {
     refuse("belongs to another user (uid " + std::to_string(facts_.st_uid) + ')', copy);
   }
-  // Others write to a device, and read nothing of it.
-  if (S_ISCHR(facts_.st_mode) || (facts_.st_mode & (S_IWGRP | S_IWOTH)) == 0) return;
+  if ((facts_.st_mode & (S_IWGRP | S_IWOTH)) == 0) return;
   std::array<char, 8> mode{};
   std::snprintf(mode.data(), mode.size(), "%04o", static_cast<unsigned>(facts_.st_mode & 07777U));
   refuse(std::string{"can be written by others (mode "} + mode.data() + ')',

@@ -246,10 +246,11 @@ void look_at_projectors(Examination& examination, Store& store) {
       examination.bad("projections", who + "is halted: " + one.error,
                       "do what it says, or rename the table that it names; then " + retry);
     } else if (one.halted && one.attempts == 0) {
-      examination.bad("projections", who + "is halted at event " + at + ": " + one.error,
-                      "run a release that knows the version, which goes on by itself; 'projections "
-                      "skip " +
-                          one.name + " " + at + "' skips the event");
+      examination.bad(
+          "projections", who + "is halted at event " + at + ": " + one.error,
+          "run a release that knows the version, which continues by itself; 'projections "
+          "skip " +
+              one.name + " " + at + "' skips the event");
     } else if (one.halted) {
       examination.bad("projections", who + "is halted at event " + at + ": " + one.error,
                       "fix its handler, then " + retry + "; 'projections skip " + one.name + " " +

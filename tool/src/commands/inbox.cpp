@@ -1,5 +1,4 @@
-// inbox status, held, release, list, retry, discard, gaps: the
-// consuming side.
+// inbox status, held, release, list, retry, discard, gaps: the consuming side.
 #include "description/inbox.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"

@@ -1,5 +1,4 @@
-// outbox list, show, retry, discard, republish, reconcile,
-// purge, workers.
+// outbox list, show, retry, discard, republish, purge, workers.
 #include "description/outbox.hpp"
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"

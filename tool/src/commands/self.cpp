@@ -4,11 +4,13 @@
 #include "cli/help.hpp"
 #include "cli/invocation.hpp"
 #include "cli/text.hpp"
-#include "database_place.hpp"
 #include "description/description.hpp"
 #include "store_session.hpp"
 
+#include <stela/eventstore/postgres.hpp>
+#include <stela/framework/error.hpp>
 #include <stela/framework/version.hpp>
+#include <stela/nats/publisher.hpp>
 #include <stela/projections/operations.hpp>
 
 #include <sqlite3.h>
@@ -19,10 +21,13 @@
 namespace stela::tool {
 namespace {
 
-std::string shown_setting(std::string_view key, const std::string& value) {
-  if (key == "db") return without_password(value);
-  if (key == "nats.url") return without_password_of_broker(value);
+/// Nobody knows where the password is in a location that can't be parsed.
+std::string shown_setting(std::string_view key, const std::string& value) try {
+  if (key == "db" && is_on_server(value)) postgres::describe(value);
+  if (key == "nats.url") nats::check(nats::PublisherOptions{.url = value});
   return without_passwords(value);
+} catch (const UsageError&) {
+  return "***";
 }
 
 int show_config(Invocation& call) {

@@ -101,8 +101,7 @@ std::vector<Command> tag_commands() {
   return {
       {.path = "tags list",
        .summary = "List tags and their first events",
-       .about = "The tags that streams are by themselves aren't among them: see 'streams "
-                "list'. "
+       .about = "The tags that streams are by themselves aren't among them: see 'streams list'. "
                 "Every tag of the database is looked at once.",
        .options = {db_option,
                    {"--category", "NAME", "only tags of this category"},
@@ -123,9 +122,10 @@ std::vector<Command> tag_commands() {
        .run = types},
       {.path = "tags add",
        .summary = "Add the tags that a type declares to events of history",
-       .about = "Decisions that need these tags are refused until it has finished. Appends go on "
-                "meanwhile. If it is interrupted, run it again. Only a tool that is built into its "
-                "application knows the types.",
+       .about =
+           "Decisions that need these tags are refused until it has finished. Appends continue "
+           "meanwhile. If it is interrupted, run it again. Only a tool that is built into its "
+           "application knows the types.",
        .options = {db_option, {"--type", "NAME", "the event type"}},
        .examples = {{"a type that got tags", "tags add --type course.subscribed"}},
        .run = add_tags_to_events},

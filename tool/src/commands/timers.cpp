@@ -1,5 +1,4 @@
-// processes list, show; timers list, show, move, cancel, fire,
-// retry, hold, resume, log.
+// processes list, show; timers list, show, move, cancel, fire, retry, hold, resume, log.
 #include "description/timers.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"

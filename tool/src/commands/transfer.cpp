@@ -4,6 +4,7 @@
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
+#include "database/partial_file.hpp"
 #include "description/description.hpp"
 #include "store_session.hpp"
 
@@ -13,14 +14,10 @@
 #include <stela/projections/timers.hpp>
 #include <stela/projections/transfer.hpp>
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <ext/stdio_filebuf.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -48,39 +45,26 @@ TransferOptions options_of(ProgressBar& bar, const Signals& signals, const State
           .states = states.all};
 }
 
-/// Who may read the events: those who may read the store's file; of a server, the user alone.
-mode_t mode_of_export(const StoreSession& session) {
-  struct stat file {};
-  if (session.place().is_on_server() || stat(session.name().c_str(), &file) != 0) return 0600;
-  return file.st_mode & 0666;
-}
-
-/// Made anew with this mode, whatever the umask. One that stood there is left to whoever has it
-/// open.
-int make_partial(const std::string& path, mode_t mode) {
-  ::unlink(path.c_str());
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file >= 0 && fchmod(file, mode) == 0) return file;
-  throw Exit{failed, "'" + path + "' can't be written: " + std::strerror(errno)};
-}
-
-/// `write` returns whether it came to its end.
-bool write_to_file(const std::string& path, mode_t mode, FunctionRef<bool(std::ostream&)> write) {
-  if (std::filesystem::exists(path)) {
+/// `write` returns whether it came to its end. Those may read the file who may read the store's; of
+/// a store on a server, the user alone.
+bool write_to_file(const std::string& path, const StoreSession& session,
+                   FunctionRef<bool(std::ostream&)> write) {
+  const auto refuse = [&] {
     throw Exit{failed, "'" + path + "' already exists; choose another name, or remove it"};
-  }
-  const std::string partial = path + ".partial";
-  __gnu_cxx::stdio_filebuf<char> buffer{make_partial(partial, mode),
+  };
+  if (std::filesystem::exists(path)) refuse();
+  database::PartialFile partial{path};
+  __gnu_cxx::stdio_filebuf<char> buffer{dup(partial.descriptor()),
                                         std::ios::out | std::ios::binary};
   std::ostream file{&buffer};
   const bool finished = write(file);
-  if (!file || buffer.close() == nullptr) throw Exit{failed, "'" + partial + "' can't be written"};
-  if (finished) {
-    std::filesystem::rename(partial, path);
-  } else {
-    std::filesystem::remove(partial);
+  if (!file || buffer.close() == nullptr) {
+    throw Exit{failed, "'" + partial.path() + "' can't be written"};
   }
-  return finished;
+  if (!finished) return false;
+  if (!session.place().is_on_server()) partial.take_rights_of(session.name());
+  if (!partial.publish()) refuse();
+  return true;
 }
 
 /// Lines of JSON for a terminal, which would obey some of their characters.
@@ -190,8 +174,8 @@ int export_events(Invocation& call) {
     lost = result.lost;
     return result.finished;
   };
-  const bool finished = path == "-" ? write_to_stdout(call.out, write)
-                                    : write_to_file(path, mode_of_export(session), write);
+  const bool finished =
+      path == "-" ? write_to_stdout(call.out, write) : write_to_file(path, session, write);
   bar.clear();
   if (!finished) return interrupted;
   call.out.note(counted(written, "event") + " exported" +

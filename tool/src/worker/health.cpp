@@ -23,11 +23,25 @@ std::string lag_reason(std::chrono::microseconds lag, std::chrono::milliseconds 
 }
 
 /// What is misconfigured doesn't pass by itself.
-void add_brokers(const ReadinessFacts& facts, ReasonList& reasons) {
-  for (const auto& [name, broker] : facts.brokers) {
-    const bool is_reason =
-        facts.needs_broker ? !broker.is_connected() : broker.state == BrokerState::misconfigured;
-    if (is_reason) reasons.push_back(name + ": " + in_one_line(to_string(broker)));
+void add_broker(const std::string& name, const BrokerStatus& broker, bool is_needed,
+                ReasonList& reasons) {
+  const bool is_reason =
+      is_needed ? !broker.is_connected() : broker.state == BrokerState::misconfigured;
+  if (is_reason) reasons.push_back(name + ": " + in_one_line(to_string(broker)));
+}
+
+void add_relays(const ReadinessFacts& facts, ReasonList& reasons) {
+  for (const auto& [name, relay] : facts.relays) {
+    const std::string whose = name.empty() ? "" : "relay " + in_one_line(name) + ": ";
+    if (!relay.store_refusal.empty()) {
+      reasons.push_back(whose + "database: " + in_one_line(relay.store_refusal));
+    }
+    if (relay.heartbeat_age > facts.heartbeat_ttl) {
+      reasons.push_back(whose + "heartbeat: none for " + in_words(relay.heartbeat_age) +
+                        ", more than " + in_words(facts.heartbeat_ttl) +
+                        ": is the database locked, or its disk full?");
+    }
+    add_broker(whose + "broker", relay.broker, facts.needs_broker, reasons);
   }
 }
 
@@ -63,12 +77,10 @@ std::vector<std::string> reasons_not_ready(const ReadinessFacts& facts) {
   }
   for (const std::string& failure : facts.failures) reasons.push_back(in_one_line(failure));
   if (facts.is_draining) reasons.emplace_back("draining");
-  if (facts.heartbeat_age > facts.heartbeat_ttl) {
-    reasons.push_back("heartbeat: none for " + in_words(facts.heartbeat_age) + ", more than " +
-                      in_words(facts.heartbeat_ttl) +
-                      ": is the database locked, or its disk full?");
+  add_relays(facts, reasons);
+  for (const auto& [name, broker] : facts.consumers) {
+    add_broker("broker of consumer " + in_one_line(name), broker, facts.needs_broker, reasons);
   }
-  add_brokers(facts, reasons);
   if (facts.outbox) add_outbox(*facts.outbox, facts.max_lag, reasons);
   for (const ProjectorStatus& projector : facts.projectors) {
     add_projector(projector, facts.max_lag, reasons);
@@ -77,11 +89,12 @@ std::vector<std::string> reasons_not_ready(const ReadinessFacts& facts) {
 }
 
 std::vector<std::string> why_not_ready(const Condition& condition) {
+  const RelayFacts relay{.heartbeat_age = condition.done.heartbeat_age,
+                         .broker = condition.done.broker.value_or(BrokerStatus{})};
   return reasons_not_ready({.store_problem = condition.store_problem,
                             .is_draining = condition.is_draining,
-                            .heartbeat_age = condition.done.heartbeat_age,
+                            .relays = {{"", relay}},
                             .heartbeat_ttl = condition.heartbeat_ttl,
-                            .brokers = {{"broker", condition.done.broker.value_or(BrokerStatus{})}},
                             .needs_broker = true,
                             .outbox = condition.status,
                             .max_lag = condition.max_lag});

@@ -29,6 +29,14 @@ struct Condition {
   std::chrono::milliseconds heartbeat_ttl{20'000};
 };
 
+/// What a relay of the process told last.
+struct RelayFacts {
+  std::chrono::microseconds heartbeat_age{0};
+  /// What its database refused last, if no waiting ends it.
+  std::string store_refusal = {};
+  BrokerStatus broker = {};
+};
+
 /// What is known of a process and of the database that it works on.
 struct ReadinessFacts {
   /// Why the database doesn't answer; empty if it does.
@@ -36,11 +44,11 @@ struct ReadinessFacts {
   /// What has ended that the process needs.
   std::vector<std::string> failures = {};
   bool is_draining = false;
-  /// Of a process with a relay.
-  std::chrono::microseconds heartbeat_age{0};
+  /// By name; the only one may have none.
+  std::map<std::string, RelayFacts> relays = {};
   std::chrono::milliseconds heartbeat_ttl{20'000};
-  /// "broker", "broker of consumer shipping".
-  std::map<std::string, BrokerStatus> brokers = {};
+  /// The brokers of consumers, by the consumer's name.
+  std::map<std::string, BrokerStatus> consumers = {};
   bool needs_broker = false;
   std::optional<OutboxStatus> outbox = {};
   std::vector<ProjectorStatus> projectors = {};

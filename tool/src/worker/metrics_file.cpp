@@ -2,13 +2,10 @@
 
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
+#include "database/partial_file.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <stela/framework/error.hpp>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -51,32 +48,19 @@ void refuse_to_overwrite(const std::string& path, const std::string& database) {
                  ", and only metrics are overwritten; name another file"};
 }
 
-/// Never through a link that somebody else put there, as in /tmp. False with errno set if it can't.
-bool write_new(const std::string& path, const std::string& text) {
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return false;
-  const int made = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (made < 0) return false;
-  std::FILE* const file = ::fdopen(made, "w");
-  if (file == nullptr) {
-    ::close(made);
-    return false;
-  }
-  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  return std::fclose(file) == 0 && is_written;
-}
-
 }  // namespace
 
-MetricsFile::MetricsFile(std::string path, const std::string& database)
-    : path_{std::move(path)}, draft_{path_ + ".new"} {
+MetricsFile::MetricsFile(std::string path, const std::string& database) : path_{std::move(path)} {
   refuse_to_overwrite(path_, database);
-  refuse_to_overwrite(draft_, database);
 }
 
-void MetricsFile::write(const std::string& page) const {
-  if (write_new(draft_, page) && std::rename(draft_.c_str(), path_.c_str()) == 0) return;
+void MetricsFile::write(const std::string& page) const try {
+  database::PartialFile file{path_, 0666};
+  file.write(page);
+  file.replace();
+} catch (const Error& e) {
   throw Exit{failed, "the metrics can't be written to '" + in_one_line(path_) +
-                         "': " + std::strerror(errno)};
+                         "': " + in_one_line(e.what())};
 }
 
 }  // namespace stela::tool

@@ -16,8 +16,6 @@ class MetricsFile {
 
  private:
   const std::string path_;
-  /// Written first, then renamed.
-  const std::string draft_;
 };
 
 }  // namespace stela::tool

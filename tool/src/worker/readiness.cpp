@@ -7,27 +7,29 @@
 #include <stela/framework/error.hpp>
 #include <stela/outbox/relay.hpp>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
-#include <optional>
+#include <string>
 #include <utility>
 
 namespace stela::tool {
 
 class Readiness::Impl {
  public:
-  Impl(Store& the_store, const ReadinessOptions& options)
-      : store_{the_store.anchor()}, options_{options} {}
+  Impl(Store& the_store, ReadinessOptions options)
+      : store_{the_store.anchor()}, options_{std::move(options)} {}
 
-  void note(const RelayTick& tick) {
+  void note(const RelayTick& tick, std::string_view name) {
     const std::lock_guard lock{mutex_};
-    if (tick.renewed_heartbeat || !heartbeat_) heartbeat_ = std::chrono::steady_clock::now();
-    store_refusal_ = tick.store_refusal;
-    brokers_["broker"] = tick.broker;
+    const auto [relay, is_new] = relays_.try_emplace(std::string{name});
+    if (tick.renewed_heartbeat || is_new) relay->second.heartbeat = steady_now();
+    relay->second.store_refusal = tick.store_refusal;
+    relay->second.broker = tick.broker;
   }
   void note(std::string_view consumer, const BrokerStatus& broker) {
     const std::lock_guard lock{mutex_};
-    brokers_["broker of consumer " + std::string{consumer}] = broker;
+    consumers_[std::string{consumer}] = broker;
   }
   void fail(std::string_view why) {
     const std::lock_guard lock{mutex_};
@@ -37,8 +39,9 @@ class Readiness::Impl {
   std::vector<std::string> problems() const {
     ReadinessFacts facts = own_facts();
     try {
-      facts.outbox = outbox_status_of(store_);
+      if (options_.outbox) facts.outbox = outbox_status_of(store_);
       facts.projectors = ProjectionOperations{store_}.status();
+      std::erase_if(facts.projectors, [&](const auto& each) { return !is_own(each.name); });
     } catch (const std::exception& e) {
       facts.store_problem = e.what();
     }
@@ -46,17 +49,30 @@ class Readiness::Impl {
   }
 
  private:
+  struct NotedRelay {
+    Steady heartbeat = {};
+    std::string store_refusal = {};
+    BrokerStatus broker = {};
+  };
+
+  static Steady steady_now() { return std::chrono::steady_clock::now(); }
+
+  bool is_own(const std::string& projector) const {
+    const auto& own = options_.projectors;
+    return !own || std::find(own->begin(), own->end(), projector) != own->end();
+  }
+
   ReadinessFacts own_facts() const {
     const std::lock_guard lock{mutex_};
-    ReadinessFacts facts{.store_problem = store_refusal_,
-                         .failures = failures_,
+    ReadinessFacts facts{.failures = failures_,
                          .heartbeat_ttl = options_.heartbeat_ttl,
-                         .brokers = brokers_,
+                         .consumers = consumers_,
                          .needs_broker = options_.needs_broker,
                          .max_lag = options_.max_lag};
-    if (heartbeat_) {
-      facts.heartbeat_age = std::chrono::duration_cast<std::chrono::microseconds>(
-          std::chrono::steady_clock::now() - *heartbeat_);
+    for (const auto& [name, relay] : relays_) {
+      const auto age =
+          std::chrono::duration_cast<std::chrono::microseconds>(steady_now() - relay.heartbeat);
+      facts.relays[name] = {age, relay.store_refusal, relay.broker};
     }
     return facts;
   }
@@ -65,9 +81,8 @@ class Readiness::Impl {
   const ReadinessOptions options_;
   mutable std::mutex mutex_;
   // All guarded by mutex_.
-  std::optional<Steady> heartbeat_;
-  std::string store_refusal_;
-  std::map<std::string, BrokerStatus> brokers_;
+  std::map<std::string, NotedRelay> relays_;
+  std::map<std::string, BrokerStatus> consumers_;
   std::vector<std::string> failures_;
 };
 
@@ -75,8 +90,8 @@ Readiness::Readiness(Store& store, const ReadinessOptions& options)
     : impl_{std::make_unique<Impl>(store, options)} {}
 Readiness::~Readiness() = default;
 
-void Readiness::note(const RelayTick& tick) {
-  impl_->note(tick);
+void Readiness::note(const RelayTick& tick, std::string_view relay) {
+  impl_->note(tick, relay);
 }
 void Readiness::note(std::string_view consumer, const BrokerStatus& broker) {
   impl_->note(consumer, broker);

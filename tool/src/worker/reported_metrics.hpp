@@ -54,7 +54,7 @@ inline constexpr std::array reported_metrics{
     Metric{"stela_consumer_held_streams", "gauge", "Streams that are held."},
     Metric{
         "stela_handler_failed_statements_total", "counter",
-        "SQL statements that failed in handlers that went on, by projector, reaction, process or "
+        "SQL statements that failed in handlers that continued, by projector, reaction, process or "
         "consumer."},
     Metric{"stela_consumer_broker_up", "gauge", "1 while the broker gives messages."},
 };

@@ -108,7 +108,7 @@ struct WorkerStatus {
   std::int64_t pid = 0;
   Timestamp started_at = {};
   Timestamp heartbeat_until = {};
-  /// Its heartbeat hasn't run out.
+  /// Its heartbeat hasn't run out, and doesn't end absurdly late.
   bool is_alive = false;
   /// A worker whose process runs but which isn't alive hangs, or can't write to the database.
   WorkerProcess process = WorkerProcess::unknown;

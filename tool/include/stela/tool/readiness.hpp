@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,21 +19,32 @@ struct RelayTick;
 namespace stela::tool {
 
 struct ReadinessOptions {
-  /// How far the outbox and the projectors may be behind.
-  std::chrono::milliseconds max_lag{60'000};
+  /// How far the outbox and the projectors may lag; unset: any lag. Whoever can append is of use
+  /// while the broker is down or a projector is late, so set it only where old data is worse than
+  /// none.
+  std::optional<std::chrono::milliseconds> max_lag = {};
   /// A relay of this process that can't renew its heartbeat for so long isn't counted by others.
   std::chrono::milliseconds heartbeat_ttl{20'000};
   /// For a process that is of no use without its broker, as a worker is. Others stay ready while it
   /// is down: appends continue, and messages stay pending.
   bool needs_broker = false;
+  /// Whether the partitions of the outbox count. False where another program relays, and is
+  /// watched itself.
+  bool outbox = true;
+  /// The projectors and reactions that count; unset: all. Others in the same database are of other
+  /// programs.
+  std::optional<std::vector<std::string>> projectors = {};
 };
 
 /// Why a process isn't ready: what the database of its store says, and what the process told of its
-/// relay and its consumers. `outbox work --metrics` answers /readyz by the same rules.
+/// relays and its consumers.
 ///
 ///     stela::tool::Readiness readiness{store};
 ///     relay.on_tick([&](const stela::RelayTick& tick) { readiness.note(tick); });
 ///     serve("/readyz", [&] { return readiness.problems(); });
+///
+/// The tool's `/readyz` gives the same reasons; docs/reference/metrics.md says which apply to
+/// `outbox work` and to `projections run`.
 ///
 /// Threads: any.
 class STELA_TOOL_EXPORT Readiness {
@@ -43,16 +55,17 @@ class STELA_TOOL_EXPORT Readiness {
   Readiness(const Readiness&) = delete;
   Readiness& operator=(const Readiness&) = delete;
 
-  /// For the listener of the relay's ticks.
-  void note(const RelayTick& tick);
+  /// For the listener of a relay's ticks. A process with several relays names each, as by
+  /// `relay.worker()`; their reasons begin with the name.
+  void note(const RelayTick& tick, std::string_view relay = {});
   /// For the listener of a consumer's ticks, with the state of its broker.
   void note(std::string_view consumer, const BrokerStatus& broker);
   /// Something that this process needs has ended: it isn't ready any more.
   void fail(std::string_view why);
 
   /// Empty if the process is ready, else a line for each reason: the database doesn't answer, a
-  /// partition of the outbox is stopped, a projector is halted, a lag is too long, the relay has no
-  /// heartbeat, a broker is misconfigured. Reads the database; its errors are reasons.
+  /// partition of the outbox is stopped, a projector is halted, a lag is longer than max_lag, a
+  /// relay has no heartbeat, a broker is misconfigured. Reads the database; its errors are reasons.
   std::vector<std::string> problems() const;
 
  private:
