@@ -45,8 +45,8 @@ void throw_loses(const EventType& type, int recorded) {
   throw UsageError{std::string{type.name} + " v" + std::to_string(type.version) +
                    " can't be stored: it is still recorded as " + before +
                    " (`record_as`), and that would lose something: `upcast` makes another event of "
-                   "it; record such events when no program that knows only " +
-                   before + " runs any more, and remove `record_as`"};
+                   "it; first remove `record_as`, when no program that knows only " +
+                   before + " runs any more"};
 }
 
 void throw_foreign_tag(std::string_view type, const StreamId& stream, const Tag& tag) {

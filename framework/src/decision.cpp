@@ -70,25 +70,16 @@ void read_views(UnitOfWork& unit, std::span<ViewReader* const> readers) {
   for (ViewReader* const reader : readers) take_pending(unit, *reader);
 }
 
-namespace {
-
-void decide_or_give_up(UnitOfWork& unit, FunctionRef<void()> decide) {
-  const std::size_t before = UnitAccess::count_pending(unit);
-  try {
-    decide();
-  } catch (...) {
-    if (UnitAccess::count_pending(unit) != before) UnitAccess::give_up(unit);
-    throw;
-  }
-}
-
-}  // namespace
-
 void decide_within(UnitOfWork& unit, FunctionRef<void()> decide) {
-  const Context* const context = UnitAccess::context(unit);
-  if (context == nullptr) return decide_or_give_up(unit, decide);
-  const auto scope = ContextScope::exactly(*context);
-  decide_or_give_up(unit, decide);
+  in_context(UnitAccess::context(unit), [&] {
+    const std::size_t before = UnitAccess::count_pending(unit);
+    try {
+      decide();
+    } catch (...) {
+      if (UnitAccess::count_pending(unit) != before) UnitAccess::give_up(unit);
+      throw;
+    }
+  });
 }
 
 namespace {
@@ -112,28 +103,27 @@ AppendResult decide_under_lock(EventLog& log, const DecideOptions& options,
   return result;
 }
 
-}  // namespace
-
-AppendResult decide(EventLog& log, const DecideOptions& options,
-                    FunctionRef<void(UnitOfWork&)> run) {
-  if (options.context != nullptr) {
-    const auto scope = ContextScope::exactly(*options.context);
-    DecideOptions inside = options;
-    inside.context = nullptr;
-    return decide(log, inside, run);
-  }
-  EventLog& anchor = log.anchor();
-  if (dynamic_cast<Transaction*>(&anchor) != nullptr) return decide_once(anchor, options, run);
+AppendResult decide_until_it_holds(EventLog& log, const DecideOptions& options,
+                                   FunctionRef<void(UnitOfWork&)> run) {
+  if (dynamic_cast<Transaction*>(&log) != nullptr) return decide_once(log, options, run);
   Retries retries{options.retry};
   for (;;) {
     try {
-      return retries.is_at_last() ? decide_under_lock(anchor, options, run)
-                                  : decide_once(anchor, options, run);
+      return retries.is_at_last() ? decide_under_lock(log, options, run)
+                                  : decide_once(log, options, run);
     } catch (const Error& e) {
       if (!retries.is_worthwhile(e)) throw;
     }
     retries.pause();
   }
+}
+
+}  // namespace
+
+AppendResult decide(EventLog& log, const DecideOptions& options,
+                    FunctionRef<void(UnitOfWork&)> run) {
+  return in_context(options.context,
+                    [&] { return decide_until_it_holds(log.anchor(), options, run); });
 }
 
 }  // namespace stela::detail

@@ -151,27 +151,25 @@ void UnitOfWork::check_is_not_committing() const {
       "afterwards"};
 }
 
+void UnitOfWork::give_up() noexcept {
+  given_up_ =
+      "a decision in this unit of work threw after it had recorded an event; make a new unit";
+}
+
 AppendResult UnitOfWork::commit(const SaveOptions& options) {
+  if (is_lent_) {
+    // The handler may get over this error; whoever called it doesn't.
+    given_up_ =
+        "a handler commits its unit of work, which is committed with the checkpoint when the "
+        "handler returns; leave the commit out";
+  }
+  if (given_up_ != nullptr) throw UsageError{given_up_};
   const Context* const own = context_ ? &*context_ : nullptr;
-  const Context* const context = options.context != nullptr ? options.context : own;
-  if (context == nullptr) return commit_in_scope(options.append_id);
-  const auto scope = ContextScope::exactly(*context);
-  return commit_in_scope(options.append_id);
+  return detail::in_context(options.context != nullptr ? options.context : own,
+                            [&] { return commit_in_scope(options.append_id); });
 }
 
 AppendResult UnitOfWork::commit_in_scope(std::string_view append_id) {
-  if (is_lent_) {
-    // The handler may get over this error.
-    is_given_up_ = true;
-    throw UsageError{
-        "a handler commits its unit of work, which is committed with the checkpoint when the "
-        "handler returns; leave the commit out"};
-  }
-  if (is_given_up_) {
-    throw UsageError{
-        "a decision in this unit of work threw after it had recorded an event, or the handler that "
-        "it was lent to committed it; make a new unit, or leave the commit out"};
-  }
   const Committing committing{*this};
   Batch batch;
   std::vector<detail::EventEncoder> encoders;

@@ -12,6 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <exception>
 #include <map>
 #include <stop_token>
 #include <string>
@@ -137,6 +139,56 @@ TEST(PostgresRelay, SharesPartitionsWithAnother) {
     EXPECT_THAT(of_stream, ElementsAre("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")) << name;
   }
 }
+
+class PostgresRelayWithoutAFence : public ::testing::TestWithParam<bool> {};
+
+TEST_P(PostgresRelayWithoutAFence, ContinuesAfterItsServerWasKilled) {
+  test::PostgresServer server;
+  const test::NatsServer broker;
+  Store store = stela::open(server.url());
+  Outbox outbox{store, {.fence = Fence::none, .leasing = GetParam()}};
+  nats::PublisherOptions publishing = publishing_to(broker);
+  publishing.fence = Fence::none;
+  nats::Publisher publisher{publishing};
+  std::exception_ptr ended;
+  std::jthread relaying{[&](std::stop_token stop) {
+    try {
+      Relay{outbox, publisher}.run(std::move(stop));
+    } catch (...) {
+      ended = std::current_exception();
+    }
+  }};
+  test::JetStream stream{broker.url()};
+  const auto has = [&](std::uint64_t count) {
+    return eventually(
+        [&] { return !stream.streams().empty() && stream.last_sequence("SHOP") == count; });
+  };
+  append(store, 1, 1);
+  EXPECT_TRUE(has(1));
+
+  ::kill(server.id(), SIGKILL);
+  server.crash();
+  // Its sessions end by themselves, and no other server starts before.
+  EXPECT_TRUE(eventually([&] {
+    try {
+      server.start_again();
+      return true;
+    } catch (const std::runtime_error&) {
+      return false;
+    }
+  }));
+  for (int number = 2; number <= 3; ++number) append(store, 1, number);
+
+  EXPECT_TRUE(has(3));
+  relaying.request_stop();
+  relaying.join();
+  EXPECT_EQ(ended, nullptr);
+  std::vector<std::string> payloads;
+  for (const auto& message : stream.messages("SHOP")) payloads.push_back(message.payload);
+  EXPECT_THAT(payloads, ElementsAre("1", "2", "3"));
+}
+
+INSTANTIATE_TEST_SUITE_P(WithAndWithoutLeases, PostgresRelayWithoutAFence, ::testing::Bool());
 
 }  // namespace
 }  // namespace stela::postgres_relay_test

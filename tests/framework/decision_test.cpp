@@ -321,6 +321,18 @@ TEST(DecisionScenario, ShowsWhatWasRecorded) {
   EXPECT_EQ(outcome.recorded<CourseDefined>().capacity, 3);
 }
 
+TEST(DecisionScenario, GivesRecordedEventsThatOutliveIt) {
+  const CourseDefined defined{CourseId::from("c1"), 2};
+  std::string types;
+  for (const auto& event : testing::given_nothing()
+                               .when([&](Decision& decision) { decision.record(defined); })
+                               .then(defined)
+                               .recorded()) {
+    types += event.type;
+  }
+  EXPECT_EQ(types, "course.defined");
+}
+
 TEST(DecisionScenario, FailsWhereNotOneEventOfTheTypeWasRecorded) {
   const CourseId course = CourseId::from("c1");
   testing::DecisionOutcome nothing = testing::given_nothing().when([](Decision&) {});

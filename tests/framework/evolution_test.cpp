@@ -1,6 +1,7 @@
 // Events that changed: old payloads and old names, read as the events of today.
 #include "support/histories.hpp"
 
+#include <stela/testing/decision_scenario.hpp>
 #include <stela/testing/memory_store.hpp>
 
 #include <cereal/types/vector.hpp>
@@ -85,10 +86,11 @@ class Person : public AggregateRoot<PersonState, EventSet<Named, Moved>> {
 struct Firm {
   static constexpr std::string_view category = "firm";
 };
-/// A program that knows a second version, and records the first, which had no tags.
+/// A program that knows a second version, and records the first.
 struct HiredV1 {
   static constexpr EventType event_type{"person.engaged", 1, should_publish};
   Id<Firm> by;
+  static constexpr auto tags = stela::tags(&HiredV1::by);
   template <class Archive>
   void serialize(Archive& archive) {
     archive(CEREAL_NVP(by));
@@ -213,6 +215,16 @@ TEST_F(Evolution, RecordsNothingThatTheVersionBeforeCannotHold) {
               AllOf(HasSubstr("person.hired v2 can't be stored: it is still recorded as v1"),
                     HasSubstr("remove `record_as`")));
   EXPECT_EQ(store.last_sequence(), GlobalSequence{0});
+}
+
+TEST(DecisionScenario, ExpectsEventsThatAreRecordedAsTheVersionBefore) {
+  const Hired hired{Id<Firm>::from("acme"), 40};
+  auto outcome = testing::given_nothing().when([&](Decision& decision) { decision.record(hired); });
+
+  outcome.then(hired);
+  EXPECT_EQ(outcome.recorded<Hired>().hours, 40);
+  EXPECT_EQ(outcome.recorded().at(0).type, "person.engaged");
+  EXPECT_EQ(outcome.recorded().at(0).stream.name(), "firm-acme");
 }
 
 TEST_F(Evolution, NamesAnOldPayloadThatCannotBeConverted) {

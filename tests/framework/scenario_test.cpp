@@ -105,6 +105,18 @@ TEST(Scenario, TakesAHistoryThatIsMadeAtRunTime) {
   });
 }
 
+TEST(Scenario, GivesRecordedEventsThatOutliveIt) {
+  int count = 0;
+  for (const auto& change : placed().when(ship).then(OrderShipped{"dhl"}).recorded()) {
+    count += std::get<OrderShipped>(change).carrier == "dhl" ? 1 : 0;
+  }
+  EXPECT_EQ(count, 1);
+  const auto& shipped = placed().when(ship).recorded<OrderShipped>();
+  const auto& order = placed().when(ship).aggregate();
+  EXPECT_EQ(shipped.carrier, "dhl");
+  EXPECT_EQ(order.state().stage, OrderState::Stage::shipped);
+}
+
 TEST(Scenario, GivesAccessToRecordedEvents) {
   auto outcome = placed().when([](Order& order) {
     order.note("1");

@@ -424,8 +424,10 @@ TEST_F(Holding, EndsForAMessageThatKilledItsProcessAndLeftTheBroker) {
   { const auto makes_the_row = make_consumer(with); }
   broker.erase("SHOP", 1);
   test::RawSqlite raw{sqlite::path(ledger.store)};
-  raw.run("INSERT INTO inbox_failures SELECT consumer, '" + shop.store.id().to_string() +
-          "', 'order-1', 1, 1, 'the process ended' FROM inbox_consumers");
+  raw.run(
+      "INSERT INTO inbox_failures (consumer, source, stream, version, attempts, error) "
+      "SELECT consumer, '" +
+      shop.store.id().to_string() + "', 'order-1', 1, 1, 'the process ended' FROM inbox_consumers");
   const auto consumer = make_consumer(with);
   total += consumer->poll();
   EXPECT_THAT(ledger.lines(), IsEmpty());

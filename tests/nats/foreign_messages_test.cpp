@@ -213,7 +213,14 @@ TEST_F(ForeignMessages, WithAHeaderTwiceAreDeadLetters) {
   EXPECT_EQ(consumer.poll().dead, static_cast<std::int64_t>(names.size()));
 
   EXPECT_THAT(ledger.lines(), SizeIs(2));
-  EXPECT_THAT(errors(), Each(HasSubstr("is there more than once")));
+  EXPECT_THAT(errors(), Each(HasSubstr("appears more than once")));
+
+  for (const nats::DeadLetter& letter : inbox.dead_letters()) inbox.retry(letter.number);
+  EXPECT_EQ(consumer.poll().revived, 0);
+
+  EXPECT_THAT(ledger.lines(), SizeIs(2));
+  EXPECT_THAT(errors(), SizeIs(names.size()));
+  EXPECT_THAT(errors(), Each(HasSubstr("appears more than once")));
 }
 
 }  // namespace

@@ -132,7 +132,8 @@ TEST(Replies, GiveAMessageAsTheStreamHasIt) {
   const auto& message = std::get<StoredMessage>(read);
   EXPECT_EQ(message.sequence, 7U);
   EXPECT_EQ(message.subject, "shop.a");
-  EXPECT_EQ(message.headers, (KeptHeaders::Map{{"ce-id", "a"}, {"ce-type", "order.placed"}}));
+  EXPECT_EQ(message.headers,
+            (KeptHeaders::Map{{"ce-id", "a"}, {"ce-id", "b"}, {"ce-type", "order.placed"}}));
   EXPECT_EQ(message.payload, (std::string{"{\"n\":\0"
                                           "1}",
                                           8}));

@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 using test::note;
 using test::place;
 using test::standing;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -137,23 +138,29 @@ struct Committing {
 
   void react(UnitOfWork& unit, const Recorded<test::OrderPlaced>& placed) {
     unit.load(Id<test::Order>::from(placed.stream().key())).note("seen");
+    const Context invalid{.actor = "\x01"};
     try {
-      unit.commit();
+      unit.commit({.context = is_invalid ? &invalid : nullptr});
     } catch (const UsageError&) {
     }
   }
+  bool is_invalid = false;
 };
 
 TEST(Reaction, FailsIfItCommitsAndCatchesTheError) {
-  auto store = test::open_empty();
-  Projections projections{store};
-  projections.add_reaction(Committing{}, {.handling = {.max_attempts = 1}});
-  place(store, "1");
-  Runner{projections}.catch_up();
+  for (const bool is_invalid : {false, true}) {
+    auto store = test::open_empty();
+    Projections projections{store};
+    projections.add_reaction(Committing{is_invalid}, {.handling = {.max_attempts = 1}});
+    place(store, "1");
+    Runner{projections}.catch_up();
 
-  EXPECT_THAT(standing(store), ElementsAre("committing@1 v1 living 0 halted at 1"));
-  EXPECT_THAT(ProjectionOperations{store}.status().at(0).error, HasSubstr("leave the commit out"));
-  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+    EXPECT_THAT(standing(store), ElementsAre("committing@1 v1 living 0 halted at 1"));
+    EXPECT_THAT(
+        ProjectionOperations{store}.status().at(0).error,
+        AllOf(HasSubstr("a handler commits its unit of work"), HasSubstr("leave the commit out")));
+    EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+  }
 }
 
 /// Counts orders in a missing table, and catches the error.

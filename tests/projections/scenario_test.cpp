@@ -118,6 +118,42 @@ TEST(ReactionScenario, ComparesRecordedEvents) {
       .then_nothing();
 }
 
+struct CountedV1 {
+  static constexpr EventType event_type{"order.counted", 1, local};
+  int number = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(number));
+  }
+};
+/// Still recorded as the version before.
+struct Counted {
+  static constexpr EventType event_type{"order.counted", 2, local};
+  using Supersedes = CountedV1;
+  static Counted upcast(CountedV1 old) { return {old.number, "all"}; }
+  static CountedV1 record_as(const Counted& counted) { return {counted.number}; }
+  int number = 0;
+  std::string of;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(number), CEREAL_NVP(of));
+  }
+};
+class Counting {
+ public:
+  static constexpr ReactionType reaction_type{"counting"};
+  using Events = EventSet<OrderPlaced>;
+  void react(UnitOfWork& unit, const Recorded<OrderPlaced>&) {
+    unit.append(StreamId::parse("count-1"), ExpectedVersion::any(), Counted{1, "all"});
+  }
+};
+
+TEST(ReactionScenario, ExpectsEventsThatAreRecordedAsTheVersionBefore) {
+  ReactionScenario{Counting{}}
+      .when("order-1", OrderPlaced{"jane", 100})
+      .then(on("count-1", Counted{1, "all"}));
+}
+
 TEST(ReactionScenario, ComparesExceptions) {
   ReactionScenario{Shipping{}}
       .when("order-1", OrderPlaced{"", 100})

@@ -38,7 +38,9 @@ class ToolInbox : public ::testing::Test {
           std::to_string(version - 1) + ", zeroblob(16), 'SHOP', 7, 2, " + std::to_string(since) +
           ", " + (version == 1 ? std::to_string(since) : "NULL") + ")");
     }
-    raw.run("INSERT INTO inbox_failures VALUES (1, 'shop', 'order-1', 1, 4, 'no such customer')");
+    raw.run(
+        "INSERT INTO inbox_failures (consumer, source, stream, version, attempts, error) "
+        "VALUES (1, 'shop', 'order-1', 1, 4, 'no such customer')");
   }
   Ran inbox(std::vector<std::string> words) const {
     words.insert(words.begin(), "inbox");

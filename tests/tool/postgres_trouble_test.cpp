@@ -115,6 +115,17 @@ TEST_F(ToolInTrouble, NamesTheMissingStandbyWhereItMustWaitForIt) {
   }
 }
 
+TEST_F(ToolInTrouble, AWorkerThatStartsWithoutItsServerEnds) {
+  make_store();
+  server_.crash();
+  for (const auto& words :
+       {std::vector<std::string>{"outbox", "work"}, {"outbox", "work", "--once"}}) {
+    const Ran ran = stela(with(words, "store.busy_timeout=100ms"));
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("can't connect to"));
+  }
+}
+
 TEST_F(ToolInTrouble, TailFollowsAServerThatIsStartedAgain) {
   make_store();
   Running tail{{"events", "tail", "--from", "1", "--json", "--db", server_.url(), "--set",

@@ -60,9 +60,10 @@ std::vector<std::string> DecisionOutcome::render_recorded() const {
 }
 
 const RecordedEvent& DecisionOutcome::only(std::string_view type, int version) const {
+  expect_no_error();
   const RecordedEvent* found = nullptr;
   int count = 0;
-  for (const RecordedEvent& event : recorded()) {
+  for (const RecordedEvent& event : recorded_) {
     if (event.type == type && event.schema_version == version) found = &event, ++count;
   }
   if (count == 1) return *found;

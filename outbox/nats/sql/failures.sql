@@ -37,6 +37,17 @@ ON CONFLICT (consumer, source, stream, version)
 DO UPDATE SET attempts = inbox_failures.attempts + 1, error = excluded.error
 RETURNING attempts;
 
+-- name: note_unknown
+-- Since when it is known that somebody doesn't know the event's version. It isn't an attempt.
+-- takes: consumer int, source text, stream text, version int, error text, now time
+-- gives: unknown_since time
+INSERT INTO inbox_failures (consumer, source, stream, version, attempts, error, unknown_since)
+VALUES (:consumer, :source, :stream, :version, 0, :error, :now)
+ON CONFLICT (consumer, source, stream, version)
+DO UPDATE SET error = excluded.error,
+              unknown_since = coalesce(inbox_failures.unknown_since, excluded.unknown_since)
+RETURNING unknown_since;
+
 -- name: explain_failure
 -- takes: consumer int, source text, stream text, version int, error text
 UPDATE inbox_failures SET error = :error
@@ -51,7 +62,7 @@ WHERE consumer = :consumer AND source = :source AND stream = :stream AND version
 -- takes: consumer int, source text, stream text, version int
 DELETE FROM inbox_failures
 WHERE consumer = :consumer AND source = :source AND stream = :stream AND version = :version
-  AND attempts <= 0;
+  AND attempts <= 0 AND unknown_since IS NULL;
 
 -- name: delete_failure
 -- takes: consumer int, source text, stream text, version int

@@ -32,12 +32,6 @@ WHERE consumer = :consumer AND source = :source AND stream = :stream AND version
 SELECT version FROM inbox_held
 WHERE consumer = :consumer AND source = :source AND stream = :stream ORDER BY version LIMIT 1;
 
--- name: held_since
--- takes: consumer int, source text, stream text, version int
--- gives: held_at time
-SELECT held_at FROM inbox_held
-WHERE consumer = :consumer AND source = :source AND stream = :stream AND version = :version;
-
 -- name: is_held_otherwise
 -- takes: consumer int, source text, stream text, version int, event_id blob
 -- gives: found int

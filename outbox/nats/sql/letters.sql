@@ -27,16 +27,22 @@ ORDER BY d.letter LIMIT :most;
 UPDATE inbox_dead_letters SET retry = 1 WHERE letter = :letter;
 
 -- name: next_to_retry
--- takes: consumer int
+-- takes: consumer int, after int
 -- gives: letter int, broker_stream text, headers text, payload blob
 SELECT letter, broker_stream, headers, payload
-FROM inbox_dead_letters WHERE consumer = :consumer AND retry = 1
+FROM inbox_dead_letters WHERE consumer = :consumer AND retry = 1 AND letter > :after
 ORDER BY letter LIMIT 1;
 
 -- name: take_dead_letter
 -- takes: letter int, error text
 UPDATE inbox_dead_letters SET retry = 0, attempts = attempts + 1, error = :error
 WHERE letter = :letter AND retry = 1;
+
+-- name: leave_dead_letter
+-- Still to be tried again, by another process.
+-- takes: letter int, error text
+UPDATE inbox_dead_letters SET retry = 1, attempts = attempts - 1, error = :error
+WHERE letter = :letter;
 
 -- name: explain_dead_letter
 -- takes: letter int, error text

@@ -15,6 +15,7 @@ namespace {
 
 /// What is noted of an attempt before it is made.
 constexpr const char* died_of_it = "the process ended while it was handling this message";
+constexpr const char* waits_for_newer = "; it waits for a process that knows it";
 
 }  // namespace
 
@@ -87,9 +88,8 @@ Failure Consumer::Worker::note_failure(database::Connection& connection, Deliver
   if (inbox_.is_held_otherwise(connection, event)) return bury(1, another_history);
   if (failed.is_permanent) return bury(1, failed.what);
   if (failed.is_unknown) {
-    const bool is_over = inbox_.held_for(connection, event) >= options_.unknown_version_wait;
-    if (is_over) return bury(1, failed.what);
-    return leave_to_newer(connection, delivery, failed);
+    const auto left = leave_to_newer(connection, delivery, failed);
+    return left ? *left : bury(1, failed.what);
   }
   if (delivery.is_counted) {
     inbox_.explain_failure(connection, event, failed.what);
@@ -101,16 +101,23 @@ Failure Consumer::Worker::note_failure(database::Connection& connection, Deliver
   return {&delivery, Fate::held, failed.what};
 }
 
-/// Whoever claims it when it is due tries it: a process that knows the version does so soon.
-Failure Consumer::Worker::leave_to_newer(database::Connection& connection, Delivery& delivery,
-                                         const HandlerFailed& failed) {
+/// Whoever claims it when it is due tries it: a process that knows the version handles it. Nothing
+/// if none came in time. The pause grows with the time that it has waited.
+std::optional<Failure> Consumer::Worker::leave_to_newer(database::Connection& connection,
+                                                        Delivery& delivery,
+                                                        const HandlerFailed& failed) {
   const ReceivedEvent& event = *delivery.event;
-  const std::string error = failed.what + "; it waits for a process that knows it";
-  if (!delivery.is_counted) inbox_.note_failure(connection, event, error);
-  inbox_.explain_failure(connection, event, error);
-  inbox_.discount_failure(connection, event);
-  inbox_.hold(connection, delivery, inbox_.now() + backoff_after(1));
-  return {&delivery, Failure::Fate::left_to_newer, error};
+  const std::string error = failed.what + waits_for_newer;
+  if (delivery.is_counted) inbox_.discount_failure(connection, event);
+  const Timestamp now = inbox_.now();
+  const Timestamp since = inbox_.note_unknown(connection, event, error, now);
+  const Timestamp until = since + options_.unknown_version_wait;
+  if (now >= until) return {};
+  const auto waited = std::chrono::floor<milliseconds>(now - since);
+  const milliseconds pause = std::clamp(waited, options_.retry_backoff, options_.retry_backoff_max);
+  inbox_.hold(connection, delivery, std::min(now + spread(pause), until));
+  using Fate = Failure::Fate;
+  return Failure{&delivery, since == now ? Fate::left_to_newer : Fate::still_left, error};
 }
 
 void Consumer::Worker::note_failure(Delivery& delivery, const HandlerFailed& failed) {
@@ -128,10 +135,10 @@ void Consumer::Worker::report_failure(const Failure& failure) {
       ++tick_.failed;
       return log(LogLevel::warning, "consumer.handler_failed", *failure.delivery, failure.error);
     case Failure::Fate::left_to_newer:
-      // Said when it begins to wait.
-      if (failure.delivery->held) return;
-      ++tick_.held;
+      if (!failure.delivery->held) ++tick_.held;
       return log(LogLevel::warning, "consumer.left_to_newer", *failure.delivery, failure.error);
+    case Failure::Fate::still_left:
+      return;
     case Failure::Fate::dead:
       ++tick_.dead;
       return log(LogLevel::error, "consumer.dead_letter", *failure.delivery, failure.error);
@@ -162,27 +169,37 @@ void Consumer::Worker::bury(Delivery& delivery, int attempts, const std::string&
 }
 
 milliseconds Consumer::Worker::backoff_after(int attempts) {
-  const milliseconds wait = doubled(options_.retry_backoff, options_.retry_backoff_max, attempts);
-  // Give or take a quarter, so that what failed together isn't tried together for ever.
-  std::uniform_int_distribution<std::int64_t> spread{-wait.count() / 4, wait.count() / 4};
-  return wait + milliseconds{spread(random_)};
+  return spread(doubled(options_.retry_backoff, options_.retry_backoff_max, attempts));
+}
+
+/// Give or take a quarter, so that what failed together isn't tried together for ever.
+milliseconds Consumer::Worker::spread(milliseconds wait) {
+  std::uniform_int_distribution<std::int64_t> by{-wait.count() / 4, wait.count() / 4};
+  return wait + milliseconds{by(random_)};
 }
 
 // --- dead letters
 
+/// One that needs a newer process is left to that: this one looks again after a growing pause.
 void Consumer::Worker::retry_letters() {
-  for (;;) {
-    if (!letter_ && !(letter_ = inbox_.next_to_retry())) return;
+  if (now() < next_retry_of_letters_) return;
+  bool was_left = false;
+  for (std::int64_t after = 0;;) {
+    if (!letter_ && !(letter_ = inbox_.next_to_retry(after))) break;
+    after = letter_->number;
     // Whoever dies of it isn't to try it again and again: the operator's wish is granted once.
     if (letter_->is_taken || inbox_.take_letter(letter_->number, died_of_it)) {
       letter_->is_taken = true;
-      retry(*letter_);
+      if (!retry(*letter_)) was_left = true;
     }
     letter_.reset();
   }
+  retries_left_to_newer_ = was_left ? retries_left_to_newer_ + 1 : 0;
+  if (was_left) next_retry_of_letters_ = now() + backoff_after(retries_left_to_newer_);
 }
 
-void Consumer::Worker::retry(const InboxStore::Letter& letter) {
+/// False if it is left to a process that knows the version of its event.
+bool Consumer::Worker::retry(const InboxStore::Letter& letter) {
   Together together;
   bool removed = false;
   try {
@@ -197,10 +214,15 @@ void Consumer::Worker::retry(const InboxStore::Letter& letter) {
     report_caught(together);
     if (removed) ++tick_.revived;
   } catch (const HandlerFailed& e) {
+    if (e.is_unknown) {
+      inbox_.leave_letter(letter.number, e.what + waits_for_newer);
+      return false;
+    }
     inbox_.explain_letter(letter.number, e.what);
   } catch (const CorruptEvent& e) {
     inbox_.explain_letter(letter.number, e.what());
   }
+  return true;
 }
 
 }  // namespace stela::nats

@@ -33,7 +33,7 @@ struct HandlerFailed {
 
 /// A message whose handler failed, and what became of it.
 struct Failure {
-  enum class Fate : std::uint8_t { held, dead, duplicate, left_to_newer };
+  enum class Fate : std::uint8_t { held, dead, duplicate, left_to_newer, still_left };
 
   Delivery* delivery;
   Fate fate;
@@ -115,13 +115,13 @@ class Consumer::Worker {
   Failure note_failure(database::Connection& connection, Delivery& delivery,
                        const HandlerFailed& failed);
   void note_failure(Delivery& delivery, const HandlerFailed& failed);
-  Failure leave_to_newer(database::Connection& connection, Delivery& delivery,
-                         const HandlerFailed& failed);
+  std::optional<Failure> leave_to_newer(database::Connection& connection, Delivery& delivery,
+                                        const HandlerFailed& failed);
   void report_failure(const Failure& failure);
   void take_back_failure(const Delivery& delivery) noexcept;
   void bury(Delivery& delivery, int attempts, const std::string& error);
   void retry_letters();
-  void retry(const InboxStore::Letter& letter);
+  bool retry(const InboxStore::Letter& letter);
 
   void log(LogLevel level, std::string_view name, const Delivery& delivery,
            const std::string& problem);
@@ -130,10 +130,11 @@ class Consumer::Worker {
   Handler* handler_of(const std::string& event) const noexcept;
   Steady now() const;
   std::chrono::milliseconds backoff_after(int attempts);
+  std::chrono::milliseconds spread(std::chrono::milliseconds wait);
 
   Store& store_;
   const ConsumerOptions options_;
-  /// For messages to those who wait while a handler works.
+  /// Names this consumer to writers that wait while its handler works.
   const std::string who_ = "consumer '" + options_.name + '\'';
   InboxStore inbox_;
   /// Every message of each stream comes here: what is missing can be seen.
@@ -151,6 +152,9 @@ class Consumer::Worker {
   std::function<void(const ConsumerTick&)> listener_;
   /// A dead letter that is being tried again, and that nobody else has.
   std::optional<InboxStore::Letter> letter_;
+  /// Times in a row that letters were left to a newer process, and when they are looked at again.
+  int retries_left_to_newer_ = 0;
+  Steady next_retry_of_letters_{};
   ConsumerTick tick_;
   /// As in ConsumerTick, and what of it was reported.
   BrokerStatus broker_;

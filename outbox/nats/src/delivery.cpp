@@ -5,9 +5,18 @@
 
 #include <algorithm>
 #include <charconv>
-#include <vector>
+#include <cstdlib>
+#include <memory>
 
 namespace stela::nats {
+namespace {
+
+/// Of a list that nats.c made.
+struct FreeList {
+  void operator()(const char** list) const noexcept { free(static_cast<void*>(list)); }
+};
+
+}  // namespace
 
 std::string_view MessageHeaders::get(const char* name) const {
   const char* value = nullptr;
@@ -15,26 +24,32 @@ std::string_view MessageHeaders::get(const char* name) const {
   return value;
 }
 
-bool MessageHeaders::has_more_than_one(const char* name) const {
+std::vector<const char*> MessageHeaders::all(const char* name) const {
   const char** values = nullptr;
   int count = 0;
-  if (natsMsgHeader_Values(message_, name, &values, &count) != NATS_OK) return false;
-  free(static_cast<void*>(values));
-  return count > 1;
+  if (natsMsgHeader_Values(message_, name, &values, &count) != NATS_OK) return {};
+  const std::unique_ptr<const char*, FreeList> owned{values};
+  return {values, values + count};
+}
+
+bool MessageHeaders::has_more_than_one(const char* name) const {
+  return all(name).size() > 1;
 }
 
 void MessageHeaders::for_each(FunctionRef<void(std::string_view, std::string_view)> use) const {
   const char** keys = nullptr;
   int count = 0;
   if (natsMsgHeader_Keys(message_, &keys, &count) != NATS_OK) return;
-  const std::unique_ptr<const char*, void (*)(const char**)> owned{
-      keys, [](const char** list) { free(static_cast<void*>(list)); }};
-  for (int i = 0; i < count; ++i) use(keys[i], get(keys[i]));
+  const std::unique_ptr<const char*, FreeList> owned{keys};
+  for (int i = 0; i < count; ++i) {
+    for (const char* const value : all(keys[i])) use(keys[i], value);
+  }
 }
 
 std::string_view KeptHeaders::get(const char* name) const {
-  const auto found = headers_.find(name);
-  return found == headers_.end() ? std::string_view{} : std::string_view{found->second};
+  const auto first = headers_.lower_bound(name);
+  const bool is_there = first != headers_.end() && first->first == name;
+  return is_there ? std::string_view{first->second} : std::string_view{};
 }
 
 void KeptHeaders::for_each(FunctionRef<void(std::string_view, std::string_view)> use) const {
@@ -59,7 +74,7 @@ KeptHeaders::Map KeptHeaders::from_json(std::string_view text) {
   json::Reader reader{text};
   reader.open_object();
   std::string name;
-  while (reader.next_member(name)) headers[name] = reader.get_string();
+  while (reader.next_member(name)) headers.emplace(name, reader.get_string());
   reader.close();
   reader.finish();
   return headers;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stela::nats {
 
@@ -20,20 +21,23 @@ class MessageHeaders final : public Headers {
   void for_each(FunctionRef<void(std::string_view, std::string_view)> use) const override;
 
  private:
+  std::vector<const char*> all(const char* name) const;
+
   natsMsg* message_;
 };
 
 /// Headers that were kept.
 class KeptHeaders final : public Headers {
  public:
-  using Map = std::map<std::string, std::string>;
+  /// A name that comes again keeps its order.
+  using Map = std::multimap<std::string, std::string>;
 
   explicit KeptHeaders(const Map& headers) noexcept : headers_{headers} {}
   std::string_view get(const char* name) const override;
-  bool has_more_than_one(const char*) const override { return false; }
+  bool has_more_than_one(const char* name) const override { return headers_.count(name) > 1; }
   void for_each(FunctionRef<void(std::string_view, std::string_view)> use) const override;
 
-  /// As a JSON object, and back.
+  /// As a JSON object, and back. A name that came twice is a member twice.
   static std::string to_json(const Headers& headers);
   static Map from_json(std::string_view json);
 

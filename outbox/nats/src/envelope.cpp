@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view json_type = "application/json";
 constexpr std::string_view binary_type = "application/vnd.stela.binary";
 
-/// What no store ever reaches: behind it, sums would overflow.
+/// No store ever reaches it. Beyond it, sums would overflow.
 constexpr std::int64_t largest_number = 1'000'000'000'000'000'000;
 
 constexpr bool is_plain(char c) noexcept {
@@ -34,7 +34,7 @@ std::string_view require(const Headers& headers, const char* name) {
   const std::string_view value = headers.get(name);
   if (value.empty()) refuse(name, "is missing");
   // Of two, nobody knows which one somebody else believes.
-  if (headers.has_more_than_one(name)) refuse(name, "is there more than once");
+  if (headers.has_more_than_one(name)) refuse(name, "appears more than once");
   return value;
 }
 

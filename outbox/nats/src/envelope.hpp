@@ -17,7 +17,7 @@
 namespace stela::nats {
 
 namespace header {
-/// What a server says, and no publisher: of an answer without a message.
+/// Set by servers, in answers without a message. No publisher sets it.
 inline constexpr const char* status = "Status";
 inline constexpr const char* message_id = "Nats-Msg-Id";
 inline constexpr const char* store = "Stela-Store";
@@ -79,6 +79,7 @@ class Headers {
   virtual std::string_view get(const char* name) const = 0;
   /// Several of one name: only the first can be got.
   virtual bool has_more_than_one(const char* name) const = 0;
+  /// Each header, also those of one name.
   virtual void for_each(
       FunctionRef<void(std::string_view name, std::string_view value)> use) const = 0;
 };

@@ -40,11 +40,16 @@ void change(Store& store, const Statement& statement, std::string_view item, std
 }
 
 /// The header's value as it stands there if it can't be decoded: nobody checked it.
-std::string text_of_header(const KeptHeaders::Map& headers, const char* name) try {
+std::string text_of_header(const std::map<std::string, std::string>& headers,
+                           const char* name) try {
   const auto at = headers.find(name);
   return at == headers.end() ? std::string{} : percent_decoded(at->second);
 } catch (const CorruptEvent&) {
   return headers.at(name);
+}
+
+std::map<std::string, std::string> first_of_each(const KeptHeaders::Map& headers) {
+  return {headers.begin(), headers.end()};
 }
 
 /// With what its headers say of the event.
@@ -74,7 +79,7 @@ std::vector<DeadLetter> InboxOperations::dead_letters(const InboxQuery& query) {
                       .broker_stream = std::string{rows.broker_stream()},
                       .broker_sequence = static_cast<std::uint64_t>(rows.broker_sequence()),
                       .subject = std::string{rows.subject()},
-                      .headers = KeptHeaders::from_json(rows.headers()),
+                      .headers = first_of_each(KeptHeaders::from_json(rows.headers())),
                       .payload = std::string{rows.payload()},
                       .dead_at = rows.dead_at(),
                       .attempts = static_cast<int>(rows.attempts()),

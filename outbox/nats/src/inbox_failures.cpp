@@ -30,6 +30,21 @@ int InboxStore::note_failure(database::Connection& connection, const ReceivedEve
   return attempts;
 }
 
+Timestamp InboxStore::note_unknown(database::Connection& connection, const ReceivedEvent& event,
+                                   const std::string& error, Timestamp now) {
+  auto noted = connection.rows(sql::note_unknown{.consumer = consumer_,
+                                                 .source = event.store_id,
+                                                 .stream = event.stream.name(),
+                                                 .version = event.version.value(),
+                                                 .error = error,
+                                                 .now = now});
+  noted.step();
+  const Timestamp since = noted.unknown_since();
+  noted.run();
+  note_trouble(key_of(event));
+  return since;
+}
+
 void InboxStore::explain_failure(database::Connection& connection, const ReceivedEvent& event,
                                  const std::string& error) {
   connection.run(sql::explain_failure{.consumer = consumer_,
@@ -66,10 +81,10 @@ void InboxStore::bury(database::Connection& connection, const Delivery& delivery
                               .error = error});
 }
 
-std::optional<InboxStore::Letter> InboxStore::next_to_retry() {
+std::optional<InboxStore::Letter> InboxStore::next_to_retry(std::int64_t after) {
   std::optional<Letter> letter;
   store_.database().read([&](database::Connection& connection) {
-    auto next = connection.rows(sql::next_to_retry{.consumer = consumer_});
+    auto next = connection.rows(sql::next_to_retry{.consumer = consumer_, .after = after});
     if (!next.step()) return;
     letter = Letter{next.letter(), std::string{next.broker_stream()},
                     KeptHeaders::from_json(next.headers()), std::string{next.payload()}};
@@ -92,6 +107,12 @@ bool InboxStore::remove_letter(database::Connection& connection, std::int64_t le
 void InboxStore::explain_letter(std::int64_t letter, const std::string& error) {
   store_.database().write([&](database::Connection& connection) {
     connection.run(sql::explain_dead_letter{.letter = letter, .error = error});
+  });
+}
+
+void InboxStore::leave_letter(std::int64_t letter, const std::string& error) {
+  store_.database().write([&](database::Connection& connection) {
+    connection.run(sql::leave_dead_letter{.letter = letter, .error = error});
   });
 }
 

@@ -227,13 +227,6 @@ void InboxStore::hold(database::Connection& connection, const Delivery& delivery
   note_trouble(key);
 }
 
-std::chrono::microseconds InboxStore::held_for(database::Connection& connection,
-                                               const ReceivedEvent& event) const {
-  auto held = connection.rows(of_version<sql::held_since>(key_of(event)));
-  if (!held.step()) return {};
-  return std::max(now() - held.held_at(), std::chrono::microseconds{0});
-}
-
 void InboxStore::watch(const ReceivedEvent& event) {
   held_->watch(bytes_of(event.id));
 }

@@ -68,9 +68,6 @@ class InboxStore {
   /// The broker has the message no longer: notes that it is missing, and goes on after it. False if
   /// somebody handled it meanwhile, or it came again.
   bool lose(database::Connection& connection, const HeldMessage& message, bool whole);
-  /// How long it has been held; nothing if it isn't.
-  std::chrono::microseconds held_for(database::Connection& connection,
-                                     const ReceivedEvent& event) const;
   /// From now on this process sees that the event waits for what is missing before it.
   void watch(const ReceivedEvent& event);
   /// How often a held message was tried, and its last error.
@@ -81,6 +78,10 @@ class InboxStore {
   /// Counts a failure. How many there were.
   int note_failure(database::Connection& connection, const ReceivedEvent& event,
                    const std::string& error);
+  /// Notes that this process doesn't know the event's version. Returns when the first one met it:
+  /// `now`, if this is the first.
+  Timestamp note_unknown(database::Connection& connection, const ReceivedEvent& event,
+                         const std::string& error, Timestamp now);
   /// Says what became of a failure that was counted beforehand.
   void explain_failure(database::Connection& connection, const ReceivedEvent& event,
                        const std::string& error);
@@ -100,14 +101,16 @@ class InboxStore {
     /// By `take_letter`.
     bool is_taken = false;
   };
-  /// The next that an operator wants to be tried again.
-  std::optional<Letter> next_to_retry();
+  /// The next one after `after` that an operator wants to be tried again.
+  std::optional<Letter> next_to_retry(std::int64_t after);
   /// Counts the attempt before it is made, as if it had failed with `error`. False if somebody else
   /// took it.
   bool take_letter(std::int64_t letter, const std::string& error);
   /// False if an operator removed it meanwhile.
   static bool remove_letter(database::Connection& connection, std::int64_t letter);
   void explain_letter(std::int64_t letter, const std::string& error);
+  /// Takes back what `take_letter` did, and keeps what it failed with.
+  void leave_letter(std::int64_t letter, const std::string& error);
 
   /// Forgets what was handled so long before now and before the last, some at a time. False if
   /// nothing is left.

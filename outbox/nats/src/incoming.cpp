@@ -53,16 +53,15 @@ MessageHandle Incoming::next(std::chrono::milliseconds wait, const std::string& 
 }
 
 bool Incoming::is_empty() const {
-  {
-    const std::lock_guard lock{queue_->mutex};
-    if (!queue_->messages.empty()) return false;
-  }
   // What nats.c has delivered counts from before it comes into the queue.
   int pending = 0;
   std::int64_t delivered = 0;
   const natsStatus status = natsSubscription_GetStats(subscription_.get(), &pending, nullptr,
                                                       nullptr, nullptr, &delivered, nullptr);
-  return status != NATS_OK || static_cast<std::uint32_t>(pending + delivered) == taken_;
+  if (status == NATS_OK) return static_cast<std::uint32_t>(pending + delivered) == taken_;
+  // The subscription is over: all that came is in the queue.
+  const std::lock_guard lock{queue_->mutex};
+  return queue_->messages.empty();
 }
 
 void Incoming::drain() noexcept {

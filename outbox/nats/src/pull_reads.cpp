@@ -33,7 +33,7 @@ MessageHandle message_of(const StoredMessage& stored) {
         "taking a message");
   MessageHandle message{raw};
   for (const auto& [name, value] : stored.headers) {
-    natsMsgHeader_Set(raw, name.c_str(), value.c_str());
+    natsMsgHeader_Add(raw, name.c_str(), value.c_str());
   }
   return message;
 }

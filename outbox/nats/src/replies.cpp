@@ -22,8 +22,7 @@ int read_int(json::Reader& reader, std::string_view name) {
   return reader.select(name) ? static_cast<int>(reader.get_int64()) : 0;
 }
 
-/// "NATS/1.0 status\r\nName: value\r\n…": of a name that stands there twice the first counts. Most
-/// often there is no status.
+/// "NATS/1.0 status\r\nName: value\r\n…". Most often there is no status.
 KeptHeaders::Map parse_headers(std::string_view text) {
   KeptHeaders::Map headers;
   const std::string_view first = text.substr(0, text.find_first_of("\r\n"));

@@ -64,7 +64,8 @@ constexpr Setting<C> for_consumers[] = {
                               one_or_more),
     setting<&C::unknown_version_wait>(
         "unknown_version_wait",
-        "how long a message waits for a process that knows the version of its event"),
+        "how long a message waits for a process that knows the version of its event",
+        {.range = {.most = some_time.most}}),
 };
 
 }  // namespace

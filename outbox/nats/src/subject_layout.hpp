@@ -47,8 +47,8 @@ class SubjectLayout {
 /// both options are set, or one can't stand in a subject.
 std::string api_prefix(const JetStreamApi& api);
 
-/// Whether a subject, or a filter of subjects, is one of those that servers use themselves: "$JS.>",
-/// "_INBOX.7". A stream of them would take the requests and answers of a whole account.
+/// Whether a subject, or a filter of subjects, is one of those that servers use themselves: "$JS.>"
+/// or "_INBOX.7". A stream of them would take the requests and answers of a whole account.
 bool is_of_servers(std::string_view subject) noexcept;
 
 /// `text` as one token of a subject: what NATS gives a meaning to, and what can't be printed, is

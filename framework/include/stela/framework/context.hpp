@@ -44,8 +44,8 @@ class STELA_FRAMEWORK_EXPORT ContextScope {
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;
 
-  /// A scope that inherits nothing from the enclosing one, but that it is a replay. UsageError as
-  /// above.
+  /// A scope that inherits nothing from the enclosing one, except that it is a replay. UsageError
+  /// as above.
   static ContextScope exactly(Context context);
   /// A scope for handling `event`. Events that are recorded in it inherit its whole context, and
   /// name it as their cause.
@@ -71,4 +71,15 @@ inline bool is_replaying() noexcept {
   return current_context().is_replaying;
 }
 
+namespace detail {
+
+/// Calls `work` in exactly this context; if it is null, in that of the thread.
+template <class Work>
+decltype(auto) in_context(const Context* context, Work&& work) {
+  if (context == nullptr) return work();
+  const auto scope = ContextScope::exactly(*context);
+  return work();
+}
+
+}  // namespace detail
 }  // namespace stela

@@ -61,12 +61,8 @@ class EventEncoder {
     std::size_t tags;
   };
 
-  /// `event` is what `original` is recorded as. Tags aren't part of a version: they are those of
-  /// the original.
-  template <class E, class Original>
-  void write(const E& event, const Original& original);
-  template <class E, class Original>
-  void write_down(const E& event, const Original& original);
+  template <class E>
+  void write(const E& event);
   template <class E>
   void check_nothing_is_lost(const E& event) const;
   template <class E>
@@ -84,17 +80,12 @@ class EventEncoder {
 
 template <class E>
 void EventEncoder::add(const E& event) {
-  write(event, event);
-}
-
-template <class E, class Original>
-void EventEncoder::write(const E& event, const Original& original) {
   if constexpr (RecordedAsBefore<E>) {
     static_assert(check_event<E>());
     check_nothing_is_lost(event);
-    write(E::record_as(event), original);
+    add(E::record_as(event));
   } else {
-    write_down(event, original);
+    write(event);
   }
 }
 
@@ -117,8 +108,8 @@ void EventEncoder::encode(const E& event, std::string& to) const {
   }
 }
 
-template <class E, class Original>
-void EventEncoder::write_down(const E& event, const Original& original) {
+template <class E>
+void EventEncoder::write(const E& event) {
   const std::size_t begin = bytes_.size();
   encode(event, bytes_);
   const bool publishes =
@@ -126,12 +117,12 @@ void EventEncoder::write_down(const E& event, const Original& original) {
   const std::size_t size = bytes_.size() - begin;
   // Last, so that the bytes of a refused event belong to no event.
   const std::size_t first_tag = tags_.size();
-  if constexpr (Tagged<Original>) {
-    for_each_tag(original, [&](Tag tag) { add_tag(E::event_type.name, std::move(tag)); });
+  if constexpr (Tagged<E>) {
+    for_each_tag(event, [&](Tag tag) { add_tag(E::event_type.name, std::move(tag)); });
   }
   parts_.resize(events_.size());
   parts_.push_back({begin, size, first_tag, tags_.size() - first_tag});
-  constexpr auto& declared = declared_tags<Original>;
+  constexpr auto& declared = declared_tags<E>;
   events_.push_back({.type = E::event_type.name,
                      .schema_version = E::event_type.version,
                      .publishes = publishes,

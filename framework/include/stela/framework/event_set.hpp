@@ -76,6 +76,9 @@ consteval bool check_event() {
         },
         "stela: an event that is still recorded as the version before says how by `static Old "
         "record_as(const E& event)`, with the struct that it supersedes");
+    static_assert(declare_same_tags<E, typename E::Supersedes>(),
+                  "stela: an event that is still recorded as the version before declares the same "
+                  "tags as that; change its tags in a later release, without `record_as`");
   }
   return true;
 }

@@ -332,6 +332,7 @@ class Repository {
   }
 
  private:
+  AppendResult save_in_scope(A& aggregate, const SaveOptions& options);
   AppendResult save_nothing(StreamVersion version, const SaveOptions& options) {
     AppendResult result;
     if (!options.append_id.empty()) result = log_->append({.append_id = options.append_id});
@@ -369,10 +370,11 @@ std::optional<A> Repository<A>::find(const Id<A>& id, const Moment& moment) {
 
 template <class A>
 AppendResult Repository<A>::save(A& aggregate, const SaveOptions& options) {
-  if (options.context != nullptr) {
-    const auto scope = ContextScope::exactly(*options.context);
-    return save(aggregate, {.append_id = options.append_id});
-  }
+  return detail::in_context(options.context, [&] { return save_in_scope(aggregate, options); });
+}
+
+template <class A>
+AppendResult Repository<A>::save_in_scope(A& aggregate, const SaveOptions& options) {
   check(aggregate);
   const auto unsaved = detail::AggregateAccess::begin_save(aggregate, !options.append_id.empty());
   if (!unsaved.changes.empty()) detail::check_is_not_open_elsewhere(*log_, aggregate);

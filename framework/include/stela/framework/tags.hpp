@@ -280,6 +280,18 @@ constexpr bool declares_tag(std::string_view category) noexcept {
   return false;
 }
 
+/// True if their tags have the same categories, in the same order.
+template <class T, class Other>
+constexpr bool declare_same_tags() noexcept {
+  const auto& one = declared_tags<T>;
+  const auto& other = declared_tags<Other>;
+  if (one.size != other.size) return false;
+  for (std::size_t i = 0; i < one.size; ++i) {
+    if (one.all[i].category != other.all[i].category) return false;
+  }
+  return true;
+}
+
 /// The member that is the first tag of `T`.
 template <Tagged T>
 using FirstTag = std::remove_cvref_t<decltype(std::get<0>(T::tags.members))>;

@@ -207,7 +207,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   void depend_on(const std::shared_ptr<const TransactionOutcome>& outcome);
   std::size_t count_pending() const;
   /// A decision threw after it had recorded something.
-  void give_up() noexcept { is_given_up_ = true; }
+  void give_up() noexcept;
 
   class Committing;
   class Batch;
@@ -237,7 +237,8 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   /// What its decisions have read.
   AppendCondition condition_;
   bool is_committing_ = false;
-  bool is_given_up_ = false;
+  /// Why it can't be committed any more; null: it can.
+  const char* given_up_ = nullptr;
   /// A handler has it: whoever called that commits it.
   bool is_lent_ = false;
 };

@@ -36,7 +36,7 @@ consteval bool check_view_apply() {
 /// stream of the aggregate that records it.
 template <class E, class Value>
 constexpr bool carries_tag() noexcept {
-  if constexpr (!Value::is_tag) return true;  // That is what is said.
+  if constexpr (!Value::is_tag) return true;  // check_tag reports it.
   if constexpr (requires { typename Value::Named::EventsType; }) {
     if (Value::Named::EventsType::template contains<E>) return true;
   }

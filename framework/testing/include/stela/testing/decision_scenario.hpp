@@ -51,7 +51,7 @@ class STELA_TESTING_EXPORT DecisionOutcome {
   template <Event... Es>
   DecisionOutcome& then(const Es&... events) {
     expect_no_error();
-    detail::compare_events({detail::render(events)...}, render_recorded());
+    detail::compare_events({detail::render_as_stored(events)...}, render_recorded());
     return *this;
   }
 
@@ -66,15 +66,18 @@ class STELA_TESTING_EXPORT DecisionOutcome {
   }
 
   /// The recorded events, for your own expectations. ScenarioFailed if something was thrown.
-  const std::vector<RecordedEvent>& recorded() const {
+  std::vector<RecordedEvent> recorded() const {
     expect_no_error();
     return recorded_;
   }
 
-  /// The recorded event of this type. ScenarioFailed unless there is exactly one.
+  /// The recorded event of this type, also if it is stored as the version before (`record_as`).
+  /// ScenarioFailed unless there is exactly one.
   template <Event E>
   E recorded() const {
-    return codec::decode<E>(Codec::json, only(E::event_type.name, E::event_type.version).payload);
+    constexpr EventType stored = detail::StoredAs<E>::Type::event_type;
+    return stela::detail::decode_version<E>(Codec::json, stored.version,
+                                            only(stored.name, stored.version).payload);
   }
 
  private:

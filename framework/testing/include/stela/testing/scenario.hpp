@@ -36,6 +36,24 @@ std::string render(const E& event) {
   return text;
 }
 
+/// The struct that an `E` is stored as: while a version is rolled out, that of a version before.
+template <class E>
+struct StoredAs {
+  using Type = E;
+};
+template <stela::detail::RecordedAsBefore E>
+struct StoredAs<E> : StoredAs<typename E::Supersedes> {};
+
+/// As it is stored.
+template <class E>
+std::string render_as_stored(const E& event) {
+  if constexpr (stela::detail::RecordedAsBefore<E>) {
+    return render_as_stored(E::record_as(event));
+  } else {
+    return render(event);
+  }
+}
+
 /// Calls `f` with each event of `events`: one event, a variant of several, or a list of either.
 template <class Event, class F>
 void for_each_event(const Event& event, F&& f) {
@@ -101,7 +119,8 @@ class Outcome {
     static_assert((... && A::EventsType::template contains<Es>),
                   "stela: then() names an event that isn't in the aggregate's event set");
     std::vector<std::string> actual;
-    detail::for_each_event(recorded(), [&](const auto& e) { actual.push_back(detail::render(e)); });
+    expect_no_error();
+    detail::for_each_event(changes_, [&](const auto& e) { actual.push_back(detail::render(e)); });
     detail::compare_events({detail::render(events)...}, actual);
     return *this;
   }
@@ -147,19 +166,20 @@ class Outcome {
   }
 
   /// The recorded events, for your own expectations. ScenarioFailed if something was thrown.
-  const std::vector<typename A::Change>& recorded() const {
+  std::vector<typename A::Change> recorded() const {
     expect_no_error();
     return changes_;
   }
 
   /// The recorded event of this type. ScenarioFailed unless there is exactly one.
   template <class E>
-  const E& recorded() const {
+  E recorded() const {
     static_assert(A::EventsType::template contains<E>,
                   "stela: recorded() names an event that isn't in the aggregate's event set");
+    expect_no_error();
     const E* found = nullptr;
     int count = 0;
-    for (const auto& change : recorded()) {
+    for (const auto& change : changes_) {
       if (const E* const event = std::get_if<E>(&change)) found = event, ++count;
     }
     if (count == 1) return *found;
@@ -168,7 +188,7 @@ class Outcome {
   }
 
   /// The aggregate afterwards. ScenarioFailed if something was thrown.
-  const A& aggregate() const {
+  A aggregate() const {
     expect_no_error();
     return *aggregate_;
   }

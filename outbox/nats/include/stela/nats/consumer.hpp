@@ -69,8 +69,8 @@ struct ConsumerOptions {
   /// How often a message is tried before it becomes a dead letter.
   int max_attempts = 5;
   /// A message with an event of a version that this program doesn't know isn't a failure: it is
-  /// held, without an attempt, until a process that knows it takes it up. After this long it
-  /// becomes a dead letter.
+  /// held, without an attempt, until a process that knows it takes it up. So long after the first
+  /// process met it, it becomes a dead letter. At most a year.
   std::chrono::milliseconds unknown_version_wait{3'600'000};
   /// How long a message waits for its predecessor in its stream before that one counts as missing.
   /// Must be longer than the consumer's ack_wait at the broker. Unset: twice that ack_wait, because

@@ -23,6 +23,7 @@ struct DeadLetter {
   /// The event's stream and id, as far as the headers name them.
   std::string stream = {};
   std::string event_id = {};
+  /// Of several with one name, the first.
   std::map<std::string, std::string> headers = {};
   std::string payload = {};
   Timestamp dead_at = {};

@@ -38,7 +38,7 @@ AppendResult append(EventLog& log, const Stream& stream, const Es&... events) {
 /// "order-7: order.placed v1 {…}", as expected and as stored.
 template <class E>
 std::string render_on(const Stream& stream, const E& event) {
-  return stream.id.name() + ": " + render(event);
+  return stream.id.name() + ": " + render_as_stored(event);
 }
 STELA_PROJECTIONS_TESTING_EXPORT std::string render_stored(const StoredEvent& event);
 
