@@ -31,10 +31,10 @@ function(stela_compile_as_one target)
   if(STELA_UNITY)
     # At the end of the folder's lists, when the target has all of its sources.
     cmake_language(EVAL CODE "cmake_language(DEFER CALL stela_join_sources ${target})")
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      # GCC takes what is in an included file for a header, where a class shouldn't hold local types.
-      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
-    endif()
+    # GCC takes what is in an included file for a header, where a class shouldn't hold local types.
+    # Clang warns where a name hides one of another file.
+    target_compile_options(${target} PRIVATE
+      $<IF:$<CXX_COMPILER_ID:GNU>,-Wno-subobject-linkage,-Wno-shadow>)
   endif()
 endfunction()
 

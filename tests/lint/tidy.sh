@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 export work
 
 # Clang can't read GCC's precompiled headers, and has none of its parameters. Files that are compiled
-# as one shadow each other's names; the preset clang sees what a file shadows itself.
+# as one shadow each other's names.
 sed -E 's# (-Wshadow|--param [^ ]*|-Winvalid-pch|-fpch-preprocess|-include [^ ]*cmake_pch\.hxx)##g' \
   "$build/compile_commands.json" >"$work/compile_commands.json"
 
