@@ -8,16 +8,10 @@ SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'outb
 SELECT to_regclass('outbox_settings') IS NOT NULL AS is_there;
 
 -- name: inspect_partitions
--- What each partition counts as pending, parked and to be sent again, and how many there are.
--- gives: partition int, epoch int, published_through int, parked int, redeliveries int, pending int,
---        actual_pending int, actual_parked int, actual_redeliveries int
+-- What each partition counts as parked and to be sent again, and how many there are.
+-- gives: partition int, epoch int, published_through int, parked int, redeliveries int,
+--        actual_parked int, actual_redeliveries int
 SELECT p.partition, p.epoch, p.published_through, p.parked, p.redeliveries,
-       max(p.last_position,
-           coalesce((SELECT m.position FROM outbox_messages AS m
-                     WHERE m.partition = p.partition ORDER BY m.sequence DESC LIMIT 1), 0))
-         - p.removed AS pending,
-       (SELECT count(*) FROM outbox_messages AS m WHERE m.partition = p.partition)
-         AS actual_pending,
        (SELECT count(*) FROM outbox_parked AS a WHERE a.partition = p.partition)
          AS actual_parked,
        (SELECT count(*) FROM outbox_redeliveries AS r WHERE r.partition = p.partition)
@@ -112,9 +106,8 @@ WHERE p.discarded > (SELECT count(*) FROM outbox_discarded AS d WHERE d.partitio
 ORDER BY p.partition;
 
 -- name: mend_counts
--- takes: partition int, too_many int, parked int, redeliveries int
-UPDATE outbox_partitions
-SET removed = removed + :too_many, parked = :parked, redeliveries = :redeliveries
+-- takes: partition int, parked int, redeliveries int
+UPDATE outbox_partitions SET parked = :parked, redeliveries = :redeliveries
 WHERE partition = :partition;
 
 -- name: uncount_discarded

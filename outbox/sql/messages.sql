@@ -1,9 +1,9 @@
 -- Messages: pending (outbox_messages), parked, discarded, sent again, and published ones (batches).
 
 -- name: insert_message
--- takes: partition int, sequence int, stream int, position int
-INSERT INTO outbox_messages (partition, sequence, stream, position)
-VALUES (:partition, :sequence, :stream, :position);
+-- takes: partition int, sequence int, stream int
+INSERT INTO outbox_messages (partition, sequence, stream)
+VALUES (:partition, :sequence, :stream);
 
 -- name: delete_messages
 -- takes: partition int, first int, last int

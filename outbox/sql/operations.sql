@@ -61,10 +61,8 @@ SELECT sequence, stream FROM outbox_messages WHERE partition = :partition
 ORDER BY sequence LIMIT :most;
 
 -- name: count_removed
--- takes: partition int, last_position int
-UPDATE outbox_partitions
-SET removed = removed + 1, last_position = max(last_position, :last_position)
-WHERE partition = :partition;
+-- takes: partition int
+UPDATE outbox_partitions SET removed = removed + 1 WHERE partition = :partition;
 
 -- name: retire
 -- Unless something waits or is parked in it, somebody has it, or nobody has settled what it lost.

@@ -104,25 +104,6 @@ SELECT count(*) AS count FROM outbox_redeliveries WHERE partition = :partition;
 SELECT redelivery, sequence, stream, kind, was_lost FROM outbox_redeliveries
 WHERE partition = :partition ORDER BY redelivery LIMIT :most;
 
--- name: last_position
--- The position of the last message that the partition ever got. Its row knows that of what was
--- removed.
--- takes: partition int
--- gives: position int
-SELECT max(coalesce((SELECT m.position FROM outbox_messages AS m
-                     WHERE m.partition = :partition ORDER BY m.sequence DESC LIMIT 1), 0),
-           coalesce((SELECT p.last_position FROM outbox_partitions AS p
-                     WHERE p.partition = :partition), 0)) AS position;
--- engine: postgres
-SELECT max(coalesce((SELECT m.position FROM outbox_messages AS m
-                     WHERE m.partition = :partition
-                       AND m.sequence > coalesce((SELECT d.drained_through
-                                                  FROM outbox_partitions AS d
-                                                  WHERE d.partition = :partition), 0)
-                     ORDER BY m.sequence DESC LIMIT 1), 0),
-           coalesce((SELECT p.last_position FROM outbox_partitions AS p
-                     WHERE p.partition = :partition), 0)) AS position;
-
 -- name: stopped_by
 -- takes: partition int
 -- gives: stopped text?

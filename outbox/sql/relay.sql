@@ -41,8 +41,7 @@ WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 
 -- name: advance
 -- takes: partition int, owner text, epoch int, through int, broker_sequence int?, broker_id text?,
---        flight_count int, flight_through int, removed int, published int, last_position int,
---        now time, lost int
+--        flight_count int, flight_through int, removed int, published int, now time, lost int
 UPDATE outbox_partitions
 SET published_through = max(published_through, :through),
     lost = lost + CASE WHEN adopted <> 0 AND lost_at IS NOT NULL THEN :lost ELSE 0 END,
@@ -53,8 +52,7 @@ SET published_through = max(published_through, :through),
     broker_id = coalesce(:broker_id, broker_id),
     adopted = CASE WHEN :broker_sequence IS NULL THEN adopted ELSE 0 END,
     flight_count = :flight_count, flight_through = :flight_through,
-    removed = removed + :removed, published = published + :published,
-    last_position = max(last_position, :last_position)
+    removed = removed + :removed, published = published + :published
 WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 
 -- name: note_partition
@@ -105,10 +103,9 @@ UPDATE outbox_messages SET claim = NULL, claimed_until = 0 WHERE claim = :claim;
 UPDATE outbox_redeliveries SET claim = NULL, claimed_until = 0 WHERE claim = :claim;
 
 -- name: count_claimed
--- takes: partition int, removed int, published int, last_position int
+-- takes: partition int, removed int, published int
 UPDATE outbox_partitions
-SET removed = removed + :removed, published = published + :published,
-    last_position = max(last_position, :last_position)
+SET removed = removed + :removed, published = published + :published
 WHERE partition = :partition;
 
 -- name: note_shared_partition

@@ -1,8 +1,8 @@
 -- The status of an outbox: its partitions and workers.
 
 -- name: status_of_partitions
--- One row a partition: what is counted is kept, and what is looked for is the first or last row.
--- takes: now time
+-- One row a partition. Counts are kept but for the pending messages: these are counted up to `most`.
+-- takes: now time, most int
 -- gives: partition int, owner text?, epoch int, lease_until time, published_through int,
 --        broker_sequence int, flight_count int, published int, redeliveries int, parked int,
 --        discarded int, attempts int, next_attempt_at time, last_error text, stopped text,
@@ -12,10 +12,8 @@
 SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.broker_sequence,
        p.flight_count, p.published, p.redeliveries, p.parked, p.discarded, p.attempts,
        p.next_attempt_at, p.last_error, p.stopped, p.stopped_detail,
-       max(p.last_position,
-           coalesce((SELECT m.position FROM outbox_messages AS m
-                     WHERE m.partition = p.partition ORDER BY m.sequence DESC LIMIT 1), 0))
-         - p.removed AS pending,
+       (SELECT count(*) FROM (SELECT 1 FROM outbox_messages AS m
+                              WHERE m.partition = p.partition LIMIT :most) AS few) AS pending,
        f.sequence AS oldest,
        (SELECT e.recorded_at FROM events AS e WHERE e.sequence = f.sequence)
          AS oldest_recorded_at,
@@ -39,11 +37,9 @@ ORDER BY p.partition;
 SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.broker_sequence,
        p.flight_count, p.published, p.redeliveries, p.parked, p.discarded, p.attempts,
        p.next_attempt_at, p.last_error, p.stopped, p.stopped_detail,
-       max(p.last_position,
-           coalesce((SELECT m.position FROM outbox_messages AS m
-                     WHERE m.partition = p.partition AND m.sequence > p.drained_through
-                     ORDER BY m.sequence DESC LIMIT 1), 0))
-         - p.removed AS pending,
+       (SELECT count(*) FROM (SELECT 1 FROM outbox_messages AS m
+                              WHERE m.partition = p.partition AND m.sequence > p.drained_through
+                              LIMIT :most) AS few) AS pending,
        f.sequence AS oldest,
        (SELECT e.recorded_at FROM events AS e WHERE e.sequence = f.sequence)
          AS oldest_recorded_at,

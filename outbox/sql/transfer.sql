@@ -95,8 +95,8 @@ SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
 -- gives: saved
 SELECT 0 AS a, t.partition AS b, t.sequence AS c,
        json_object('partition', t.partition, 'sequence', t.sequence, 'stream', s.name,
-                   'position', t.position, 'attempts', t.attempts,
-                   'next_attempt_at', t.next_attempt_at, 'claimed_until', t.claimed_until,
+                   'attempts', t.attempts, 'next_attempt_at', t.next_attempt_at,
+                   'claimed_until', t.claimed_until,
                    'claim', t.claim, 'last_error', t.last_error) AS line
 FROM outbox_messages AS t LEFT JOIN streams AS s ON s.stream = t.stream
 WHERE (t.partition, t.sequence) > (:b, :c) AND :a = :a
@@ -110,11 +110,11 @@ ORDER BY t.partition, t.sequence LIMIT :limit;
 
 -- name: load_messages
 -- takes: rows text
-INSERT INTO outbox_messages (partition, sequence, stream, position, attempts, next_attempt_at,
+INSERT INTO outbox_messages (partition, sequence, stream, attempts, next_attempt_at,
                              claimed_until, claim, last_error)
 SELECT value ->> 'partition', value ->> 'sequence',
        (SELECT s.stream FROM streams AS s WHERE s.name = value ->> 'stream'),
-       value ->> 'position', value ->> 'attempts', value ->> 'next_attempt_at',
+       value ->> 'attempts', value ->> 'next_attempt_at',
        value ->> 'claimed_until', value ->> 'claim', value ->> 'last_error'
 FROM json_each(:rows);
 -- engine: postgres
@@ -289,8 +289,8 @@ SELECT 0 AS a, 0 AS b, t.partition AS c,
                    'lease_until', t.lease_until, 'published_through', t.published_through,
                    'broker_sequence', t.broker_sequence, 'broker_id', t.broker_id,
                    'flight_through', t.flight_through, 'flight_count', t.flight_count,
-                   'last_position', t.last_position, 'removed', t.removed,
-                   'published', t.published, 'redeliveries', t.redeliveries, 'parked', t.parked,
+                   'removed', t.removed, 'published', t.published,
+                   'redeliveries', t.redeliveries, 'parked', t.parked,
                    'discarded', t.discarded, 'attempts', t.attempts,
                    'next_attempt_at', t.next_attempt_at, 'last_error', t.last_error,
                    'stopped', t.stopped, 'stopped_detail', t.stopped_detail,
@@ -309,13 +309,13 @@ ORDER BY t.partition LIMIT :limit;
 -- takes: rows text
 INSERT INTO outbox_partitions (partition, owner, epoch, lease_until, published_through,
                                broker_sequence, broker_id, flight_through, flight_count,
-                               last_position, removed, published, redeliveries, parked, discarded,
-                               attempts, next_attempt_at, last_error, stopped, stopped_detail,
-                               retired_at, adopted, lost_at, lost, moved_at)
+                               removed, published, redeliveries, parked, discarded, attempts,
+                               next_attempt_at, last_error, stopped, stopped_detail, retired_at,
+                               adopted, lost_at, lost, moved_at)
 SELECT value ->> 'partition', NULL, value ->> 'epoch', 0, value ->> 'published_through',
        value ->> 'broker_sequence', value ->> 'broker_id', value ->> 'flight_through',
-       value ->> 'flight_count', value ->> 'last_position', value ->> 'removed',
-       value ->> 'published', value ->> 'redeliveries', value ->> 'parked',
+       value ->> 'flight_count', value ->> 'removed', value ->> 'published',
+       value ->> 'redeliveries', value ->> 'parked',
        value ->> 'discarded', value ->> 'attempts', value ->> 'next_attempt_at',
        value ->> 'last_error', value ->> 'stopped', value ->> 'stopped_detail',
        value ->> 'retired_at', value ->> 'adopted', value ->> 'lost_at', value ->> 'lost',

@@ -120,11 +120,11 @@ void refill_postgres_outbox(const std::string& url) {
   RawPostgres database{url};
   database.execute(
       "BEGIN; SET search_path = stela; TRUNCATE outbox_batches, outbox_messages, outbox_workers; "
-      "INSERT INTO outbox_messages (partition, sequence, stream, position) "
-      "SELECT 0, sequence, stream, sequence FROM events ORDER BY sequence; "
+      "INSERT INTO outbox_messages (partition, sequence, stream) "
+      "SELECT 0, sequence, stream FROM events ORDER BY sequence; "
       "UPDATE outbox_partitions SET owner = NULL, lease_until = 0, published_through = 0, "
       "broker_sequence = 0, broker_id = '', flight_through = 0, flight_count = 0, "
-      "last_position = 0, removed = 0, drained_through = 0, published = 0; COMMIT");
+      "removed = 0, drained_through = 0, published = 0; COMMIT");
   database.execute("VACUUM ANALYZE stela.outbox_messages");
 }
 

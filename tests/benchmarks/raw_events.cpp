@@ -15,7 +15,7 @@ constexpr const char* insert_event_sql =
     " causation_id, published_before, metadata, checksum, payload) "
     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 constexpr const char* insert_message_sql =
-    "INSERT INTO outbox_messages (partition, sequence, stream, position) VALUES (?1, ?2, ?3, ?4)";
+    "INSERT INTO outbox_messages (partition, sequence, stream) VALUES (?1, ?2, ?3)";
 constexpr const char* insert_event_tags_sql =
     "INSERT INTO event_tags (sequence, part, tags, checksum) VALUES (?1, 0, ?2, ?3)";
 constexpr const char* insert_tag_sql =
@@ -34,8 +34,7 @@ std::int64_t kind_of(RawDatabase& database, std::string_view type) {
 void mark_all_published(RawDatabase& database) {
   database.execute(
       "UPDATE outbox_partitions SET"
-      " published_through = (SELECT coalesce(max(sequence), 0) FROM events),"
-      " removed = (SELECT coalesce(max(position), 0) FROM outbox_messages)");
+      " published_through = (SELECT coalesce(max(sequence), 0) FROM events)");
   database.execute("DELETE FROM outbox_messages");
 }
 
@@ -65,7 +64,6 @@ RawAppender::RawAppender(const std::string& path, const RawOptions& options, std
   kinds_ = {kind_of(database_, LineAdded::event_type.name),
             kind_of(database_, LineDropped::event_type.name)};
   sequence_ = database_.integer("SELECT max(sequence) FROM events");
-  position_ = database_.integer("SELECT removed FROM outbox_partitions");
   const Context context = sample_context();
   correlation_ = context.correlation_id;
   metadata_ = metadata::encode(context);
@@ -96,7 +94,6 @@ void RawAppender::append(std::size_t number, std::span<const NewEvent> events,
     event_.run();
     message_.bind(2, sequence_);
     message_.bind(3, head.stream);
-    message_.bind(4, ++position_);
     message_.run();
     if (!tags.empty()) insert_tags(tags, kind);
   }

@@ -61,7 +61,6 @@ class RawAppender {
   std::array<char, 16> event_id_{};
   Dice dice_{11};
   std::int64_t sequence_ = 0;
-  std::int64_t position_ = 0;
 };
 
 /// Reads the events of one stream, or all of them: the columns that a decoder needs.

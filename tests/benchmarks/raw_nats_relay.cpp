@@ -32,13 +32,13 @@ void refill_outbox(const std::string& path) {
   database.execute("DELETE FROM outbox_batches");
   database.execute("DELETE FROM outbox_messages");
   database.execute(
-      "INSERT INTO outbox_messages (partition, sequence, stream, position) "
-      "SELECT p.partition, e.sequence, e.stream, e.sequence"
+      "INSERT INTO outbox_messages (partition, sequence, stream) "
+      "SELECT p.partition, e.sequence, e.stream"
       " FROM outbox_partitions AS p, events AS e ORDER BY e.sequence");
   database.execute(
       "UPDATE outbox_partitions SET owner = NULL, lease_until = 0, published_through = 0,"
       " broker_sequence = 0, broker_id = '', flight_through = 0, flight_count = 0,"
-      " last_position = 0, removed = 0, published = 0");
+      " removed = 0, published = 0");
   database.execute("DELETE FROM outbox_workers");
   database.execute("COMMIT");
   database.truncate_log();

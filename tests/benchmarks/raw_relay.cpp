@@ -15,8 +15,8 @@ constexpr const char* delete_sql =
     "DELETE FROM outbox_messages WHERE partition = ?1 AND sequence BETWEEN ?2 AND ?3";
 constexpr const char* advance_sql =
     "UPDATE outbox_partitions SET published_through = ?2, broker_sequence = ?3, broker_id = ?4,"
-    " flight_count = ?5, flight_through = ?2, removed = removed + ?5, published = published + ?5,"
-    " last_position = removed + ?5 WHERE partition = ?1";
+    " flight_count = ?5, flight_through = ?2, removed = removed + ?5, published = published + ?5"
+    " WHERE partition = ?1";
 constexpr const char* log_sql =
     "INSERT INTO outbox_batches (partition, last_sequence, first_sequence, count, published_at,"
     " first_broker, last_broker) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";

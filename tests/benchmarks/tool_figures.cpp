@@ -73,15 +73,15 @@ void make_outbox(const std::string& path, const Counts& counts) {
   raw.execute("INSERT INTO events " + numbers("2", all) +
               "SELECT i, 1 + i % 1000, 1 + i / 1000, 1, 1767225600000000 + i, "
               "randomblob(16), NULL, NULL, 0, NULL, 0, x'7b7d' FROM n");
-  raw.execute("INSERT INTO outbox_messages (partition, sequence, stream, position) " +
+  raw.execute("INSERT INTO outbox_messages (partition, sequence, stream) " +
               numbers(std::to_string(counts.published + 1), all) +
-              "SELECT 0, i, 1 + i % 1000, i FROM n");
+              "SELECT 0, i, 1 + i % 1000 FROM n");
   raw.execute("INSERT INTO outbox_batches " + numbers("1", std::to_string(counts.published / 100)) +
               "SELECT 0, i * 100, 0, i * 100 - 99, 100, 1767225600000000 + i, i * 100 - 99, "
               "i * 100 FROM n");
   raw.execute("UPDATE outbox_partitions SET published_through = " + published +
               ", broker_sequence = " + published + ", removed = " + published +
-              ", published = " + published + ", last_position = " + all);
+              ", published = " + published);
   raw.execute("COMMIT");
   raw.truncate_log();
 }
@@ -103,7 +103,8 @@ void measure_status(Bench& bench) {
   const Words status{stela_program, "outbox", "status", "--db", path, "--json"};
   const std::string seen = folder.file("seen");
   seconds_of(status, "/dev/null", seen);
-  require(seen, "\"pending\":" + std::to_string(counts.pending) + ",");
+  require(seen,
+          "\"pending\":" + std::to_string(std::min(counts.pending, most_counted_pending)) + ",");
   require(seen, "\"published\":" + std::to_string(counts.published) + ",");
   add_durations(
       bench,

@@ -19,6 +19,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stela::test::postgres_move_test {
@@ -26,6 +27,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class Move : public ::testing::Test {
  protected:
@@ -98,6 +100,33 @@ class Move : public ::testing::Test {
   std::array<StateTransfer*, 1> states_{outbox_.get()};
   int placed_ = 0;
 };
+
+/// An older Stela numbered the messages of a partition, and noted the last number.
+TEST_F(Move, TakesExportsWhoseMessagesAreNumbered) {
+  Store first = on_sqlite("first.db");
+  {
+    const Outbox outbox{first};
+    append_orders(first, 3);
+  }
+  std::string text = exported(first);
+  EXPECT_THAT(text, Not(HasSubstr("position\":")));
+  for (const auto& [table, number] : {std::pair{"outbox_messages", "position"},
+                                      std::pair{"outbox_partitions", "last_position"}}) {
+    const std::string row = "{\"state\":\"" + std::string{table} + "\",\"row\":{";
+    ASSERT_NE(text.find(row), std::string::npos);
+    for (std::size_t at = 0; (at = text.find(row, at)) != std::string::npos;) {
+      at += row.size();
+      text.insert(at, "\"" + std::string{number} + "\":7,");
+    }
+  }
+
+  for (const bool on_server : {false, true}) {
+    Store moved = on_server ? on_postgres("moved") : on_sqlite("moved.db");
+    import(moved, text);
+    EXPECT_EQ(OutboxOperations{moved}.status().pending, 3);
+    EXPECT_THAT(problems(moved), IsEmpty());
+  }
+}
 
 TEST_F(Move, LetsTheRelayContinueOnPostgresAndBackOnSqlite) {
   Store first = on_sqlite("first.db");

@@ -66,6 +66,20 @@ TEST_F(PostgresOutbox, EnqueuesPublishableEvents) {
   EXPECT_EQ(OutboxOperations{store}.status().pending, 4);
 }
 
+TEST_F(PostgresOutbox, CountsPendingMessagesUpToALimit) {
+  Store store = open_store();
+  const Outbox outbox{store};
+  const std::vector<NewEvent> many(most_counted_pending, published);
+  test::append(store, "order-1", many);
+  EXPECT_FALSE(OutboxOperations{store}.status().is_pending_lower_bound);
+
+  test::append(store, "order-1", {published});
+
+  const OutboxStatus status = OutboxOperations{store}.status();
+  EXPECT_EQ(status.pending, most_counted_pending);
+  EXPECT_TRUE(status.is_pending_lower_bound);
+}
+
 TEST_F(PostgresOutbox, SpreadsStreamsAsEveryoneComputesIt) {
   Store store = open_store();
   Outbox outbox{store, {.partition_count = 7}};

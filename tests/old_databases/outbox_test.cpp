@@ -1,6 +1,7 @@
 // The outboxes that were left behind: what waited is published, and operators' work goes on.
 #include "old_databases/files.hpp"
 #include "outbox/file_broker.hpp"
+#include "support/raw_sqlite.hpp"
 #include "support/soundness.hpp"
 
 #include <stela/outbox/verify.hpp>
@@ -96,6 +97,17 @@ TEST_F(OldLeases, AreRespectedUntilTheyRunOut) {
   EXPECT_EQ(operations.status().partitions.at(1).owner, "one");
   EXPECT_EQ(broker.log(PartitionId{1}), before);
   EXPECT_EQ(broker.log(PartitionId{4}), "12r1 24 25") << "nobody has the adopted one";
+}
+
+TEST_F(OldLeases, AreReturnedAndNotRenewedByRelaysOfTheirVersion) {
+  RawSqlite raw{copy.path()};
+
+  EXPECT_THROW(raw.run("UPDATE outbox_partitions SET lease_until = lease_until + 1 "
+                       "WHERE partition = 1 AND owner = 'one'"),
+               std::runtime_error);
+  raw.run("UPDATE outbox_partitions SET owner = NULL, lease_until = 0 WHERE owner = 'one'");
+
+  EXPECT_EQ(operations.status().partitions.at(1).owner, "");
 }
 
 TEST_F(OldLeases, ArePublishedInOrderWithoutDuplicatesByWhoComesNext) {

@@ -37,10 +37,10 @@ void append(Shop& shop, std::size_t events) {
   for (int i = 0; i < 12; ++i) test::append(shop.store, "order-" + std::to_string(i), placed);
 }
 
-/// The same for a look when little waits, and when much does.
-void expect_as_cheap(const std::function<void(Shop&)>& look) {
+/// The same for a look when so much waits of each stream, and when much does.
+void expect_as_cheap(std::size_t waiting, const std::function<void(Shop&)>& look) {
   Shop shop{{.partition_count = 4}};
-  append(shop, 10);
+  append(shop, waiting);
   const int little = pages_read(shop.store, [&] { look(shop); });
   append(shop, 5'000);
   const int much = pages_read(shop.store, [&] { look(shop); });
@@ -50,12 +50,14 @@ void expect_as_cheap(const std::function<void(Shop&)>& look) {
   EXPECT_LE(much, little + 60);
 }
 
+/// From as many messages on as it counts of each partition.
 TEST(OutboxCost, OfTheStatusDoesNotGrowWithTheBacklog) {
-  expect_as_cheap([](Shop& shop) { EXPECT_GE(shop.operations.status().pending, 120); });
+  expect_as_cheap(most_counted_pending + 1,
+                  [](Shop& shop) { EXPECT_TRUE(shop.operations.status().is_pending_lower_bound); });
 }
 
 TEST(OutboxCost, OfAFirstPageDoesNotGrowWithTheBacklog) {
-  expect_as_cheap([](Shop& shop) { EXPECT_EQ(shop.list({.limit = 10}).size(), 10U); });
+  expect_as_cheap(10, [](Shop& shop) { EXPECT_EQ(shop.list({.limit = 10}).size(), 10U); });
 }
 
 }  // namespace

@@ -32,6 +32,23 @@ TEST(OutboxStatus, CountsPendingAndPublishedMessages) {
   EXPECT_EQ(shop.totals(), "2 pending, 3 published");
 }
 
+TEST(OutboxStatus, CountsPendingMessagesUpToALimit) {
+  Shop shop;
+  const std::vector<NewEvent> placed(most_counted_pending / 2, NewEvent{"placed", 1, true, "{}"});
+  test::append(shop.store, "order-1", placed);
+  test::append(shop.store, "order-2", placed);
+  EXPECT_EQ(shop.operations.status().pending, most_counted_pending);
+  EXPECT_FALSE(shop.operations.status().is_pending_lower_bound);
+
+  shop.append("order-1");
+
+  const OutboxStatus status = shop.operations.status();
+  EXPECT_EQ(status.pending, most_counted_pending);
+  EXPECT_TRUE(status.is_pending_lower_bound);
+  EXPECT_EQ(status.partitions.front().pending, most_counted_pending);
+  EXPECT_TRUE(status.partitions.front().is_pending_lower_bound);
+}
+
 TEST(OutboxStatus, TellsOfEachPartitionAndItsOwner) {
   Shop shop{{.partition_count = 2}, {.worker = "w1"}};
   shop.append_all({"order-1", "order-2", "order-3"});

@@ -113,8 +113,8 @@ TEST_F(Verify, NamesAMessageInAnotherPartitionThanItsOwn) {
 
 TEST_F(Verify, NamesAMessageOfALocalEvent) {
   test::append(shop.store, "order-1", {NewEvent{"noted", 1, false, "{}"}});
-  EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
-                             "SELECT 0, 7, stream, 9 FROM events WHERE sequence = 7"),
+  EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream) "
+                             "SELECT 0, 7, stream FROM events WHERE sequence = 7"),
               Contains("outbox: message 7: its event isn't publishable"));
 }
 
@@ -125,36 +125,32 @@ TEST_F(Verify, NamesAMessageOfAnotherStream) {
 
 TEST_F(Verify, NamesMessagesInTwoStates) {
   EXPECT_THAT(
-      problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
-                     "VALUES (0, 1, 1, 9)"),
+      problems_after("INSERT INTO outbox_messages (partition, sequence, stream) "
+                     "VALUES (0, 1, 1)"),
       Contains("outbox: message 1: it is pending, and partition all is published through 3"));
-  EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
-                             "VALUES (0, 4, 4, 10)"),
+  EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream) "
+                             "VALUES (0, 4, 4)"),
               Contains("outbox: message 4: it is both pending and discarded"));
-  EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
-                             "VALUES (0, 2, 2, 11)"),
+  EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream) "
+                             "VALUES (0, 2, 2)"),
               Contains("outbox: message 2: it is both pending and parked"));
 }
 
-TEST_F(Verify, FindsALostPointerByTheCounts) {
+TEST_F(Verify, FindsALostPointerByTheSums) {
   const auto problems = problems_after("DELETE FROM outbox_messages WHERE sequence = 5");
-  EXPECT_THAT(problems, Contains("outbox: partition all: it counts 2 pending messages, and there "
-                                 "are 1"));
   EXPECT_THAT(problems, Contains("outbox: table outbox_messages: 6 publishable events exist, and "
                                  "5 are recorded as pending, parked, discarded or published"));
 }
 
 TEST_F(Verify, FindsNothingOnceItsAdviceToReconcileIsFollowed) {
   problems_after("DELETE FROM outbox_messages WHERE sequence = 5");
-  EXPECT_EQ(shop.operations.reconcile(GlobalSequence{1}, Mode::dry_run).miscounted, 1);
-  const Reconciled lost = shop.operations.reconcile();
-  EXPECT_EQ(lost.missing, 1);
-  EXPECT_EQ(lost.miscounted, 1);
+  EXPECT_EQ(shop.operations.reconcile().missing, 1);
   EXPECT_THAT(problems_of(shop.store), IsEmpty());
   EXPECT_EQ(shop.totals(), "1 pending, 1 to be sent again, 1 parked, 1 discarded, 2 published");
 
-  for (const std::string wrong : {"parked = 7", "redeliveries = 7", "removed = removed - 3"}) {
+  for (const std::string wrong : {"parked = 7", "redeliveries = 7"}) {
     EXPECT_THAT(problems_after("UPDATE outbox_partitions SET " + wrong), Not(IsEmpty())) << wrong;
+    EXPECT_EQ(shop.operations.reconcile(GlobalSequence{1}, Mode::dry_run).miscounted, 1);
     EXPECT_EQ(shop.operations.reconcile().miscounted, 1);
     EXPECT_THAT(problems_of(shop.store), IsEmpty()) << wrong;
   }
@@ -181,7 +177,7 @@ TEST_F(Verify, NamesAPartitionWithAnImpossibleWatermark) {
               Contains("outbox: partition all: it is published through 99, and the last event is "
                        "6"));
   EXPECT_THAT(problems_after("PRAGMA ignore_check_constraints = 1;"
-                             "UPDATE outbox_partitions SET epoch = -1"),
+                             "UPDATE outbox_partitions SET epoch = -1, lease_epoch = -1"),
               Contains("outbox: partition all: its epoch is negative"));
 }
 

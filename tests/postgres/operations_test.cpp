@@ -197,6 +197,19 @@ TEST_F(PostgresOperations, NameEventsThatWereChangedOrRemoved) {
                   "events: stream number 2, version 3: the versions before it are missing"));
 }
 
+TEST_F(PostgresOperations, NameEventsWithNumbersBelowOne) {
+  append(store, "order-a");
+  append(store, "order-b");
+  change_behind("UPDATE stela.events SET sequence = 0 WHERE sequence = 1");
+  change_behind("UPDATE stela.events SET version = 0 WHERE sequence = 2");
+
+  EXPECT_THAT(
+      problems(),
+      ElementsAre("events: event 2: its version or id is invalid", "events: event 1: it's missing",
+                  "events: stream number 2, version 0: the versions before it are missing",
+                  HasSubstr("its streams have 2 versions, and it has 1 events")));
+}
+
 TEST_F(PostgresOperations, NameEventsThatShareAnId) {
   for (int i = 0; i < 2; ++i) {
     test::SeededRandom same{1};

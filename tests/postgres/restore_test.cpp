@@ -63,6 +63,14 @@ TEST_F(PostgresRestore, LeavesNothingThatAnAppendTakesForDurable) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
 }
 
+TEST_F(PostgresRestore, LeavesAStoreThatReadsOn) {
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{4});
+  restore();
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
+  EXPECT_TRUE(eventually([&] { return !fails<StoreBusy>([&] { store.last_sequence(); }); }));
+  EXPECT_EQ(test::lines(store.read_all()).size(), 2U);
+}
+
 TEST_F(PostgresRestore, EndsOneTransactionThatWrites) {
   const auto work = [&] {
     store.transact([](Transaction& transaction) { append(transaction, "order-1"); });

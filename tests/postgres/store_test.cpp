@@ -142,11 +142,11 @@ TEST_F(PostgresStore, LetsOlderProcessesGoOnUntilAMigrationShutsThemOut) {
   Store running = open_store();
   append(running, "order-1");
   // A newer Stela's, that only adds.
-  ask("INSERT INTO stela.stela_migrations VALUES ('eventstore', 2, 'adds', '', now(), 1, 1)");
+  ask("INSERT INTO stela.stela_migrations VALUES ('eventstore', 99, 'adds', '', now(), 1, 1)");
   append(running, "order-1");
   EXPECT_EQ(open_store().last_sequence(), GlobalSequence{2});
 
-  ask("UPDATE stela.stela_migrations SET oldest_writer = 2 WHERE number = 2");
+  ask("UPDATE stela.stela_migrations SET oldest_writer = 99 WHERE number = 99");
   ask("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()");
   EXPECT_THAT(message_of<SchemaMismatch>([&] { append(running, "order-1"); }),
               HasSubstr("restart this process"));
@@ -154,7 +154,7 @@ TEST_F(PostgresStore, LetsOlderProcessesGoOnUntilAMigrationShutsThemOut) {
   EXPECT_EQ(open_store({.read_only = true}).last_sequence(), GlobalSequence{2});
   EXPECT_EQ(running.last_sequence(), GlobalSequence{2});
 
-  ask("UPDATE stela.stela_migrations SET oldest_reader = 2 WHERE number = 2");
+  ask("UPDATE stela.stela_migrations SET oldest_reader = 99 WHERE number = 99");
   EXPECT_THROW(open_store({.read_only = true}), SchemaMismatch);
 }
 

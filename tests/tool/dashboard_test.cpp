@@ -334,7 +334,7 @@ TEST_F(ToolDashboard, NoEscapeOfDataReachesTheTerminal) {
   raw.run("INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until) VALUES (" +
           evil + ", 'h', 1, 0, " + soon + ")");
   raw.run("UPDATE outbox_partitions SET owner = " + evil + ", lease_until = " + soon +
-          ", epoch = 1 WHERE partition = 1");
+          ", epoch = 1, lease_epoch = 1 WHERE partition = 1");
   Terminal terminal{dir_, 200, 40, work(nats.url())};
   ASSERT_TRUE(terminal.shows("evil\\x1b[41mred")) << terminal.text();
   EXPECT_THAT(terminal.styled(), Not(HasSubstr("\x1b[41m")));

@@ -387,6 +387,23 @@ TEST(OutboxTrend, SaysHowLongDrainingTakes) {
   EXPECT_FALSE(trend.pace().time_to_drain);
 }
 
+TEST(OutboxTrend, SaysNothingOfABacklogThatWasNotCounted) {
+  Trend trend;
+  OutboxStatus status = seen_at(now, 100, 10'000);
+  status.is_pending_lower_bound = true;
+  trend.add(status);
+  status.at += 10s;
+  status.published = 400;
+  trend.add(status);
+  EXPECT_EQ(trend.pace().published, 30);
+  EXPECT_EQ(trend.pace().growth, 0);
+  trend.add(seen_at(now + 20s, 1'000, 1'000));
+  EXPECT_FALSE(trend.pace().time_to_drain) << "it was seen once";
+  trend.add(seen_at(now + 30s, 1'500, 500));
+  EXPECT_EQ(trend.pace().growth, -50);
+  EXPECT_EQ(trend.pace().time_to_drain, 10s);
+}
+
 TEST(OutboxTrend, CountsNoMessagesOfStoppedPartitionsAsDraining) {
   Trend trend;
   trend.add(seen_at(now, 100, 1'000));

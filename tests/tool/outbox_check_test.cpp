@@ -26,7 +26,7 @@ TEST_F(ToolOutbox, ChecksForMonitoringSystems) {
   const Ran nagios = check({"--max-pending", "2", "--format", "nagios"});
   EXPECT_THAT(nagios.out, HasSubstr("STELA OUTBOX CRITICAL - pending is 3, more than 2 | lag="));
   EXPECT_THAT(nagios.out,
-              HasSubstr("s;60;300 unanswered=0s;10;300 parked=0;0; pending=3;10000;2 lost=0;;0 "
+              HasSubstr("s;60;300 unanswered=0s;10;300 parked=0;0; pending=3;;2 lost=0;;0 "
                         "cut_off=0;0; misconfigured=0;0; stopped=0;;0"));
   EXPECT_EQ(member(check({"--json"}).out, "state"), "OK");
   EXPECT_THAT(outbox({"check", "--format", "prometheus"}).out,
@@ -65,11 +65,33 @@ TEST_F(ToolOutbox, ChecksSayUnknownWhereTheyAreMisused) {
   EXPECT_EQ(run({"outbox", "check", "--help"}).code, 0);
 }
 
+TEST_F(ToolOutbox, SaysThatMoreIsPendingThanWasCounted) {
+  RawSqlite{db_}.run(
+      "WITH RECURSIVE n(i) AS (SELECT 4 UNION ALL SELECT i + 1 FROM n WHERE i < 10001) "
+      "INSERT INTO outbox_messages (partition, sequence, stream) SELECT 0, i, 1 FROM n");
+  const auto check = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"check", "--min-workers", "0"});
+    return outbox(std::move(words));
+  };
+  const Ran status = outbox({"status"});
+  EXPECT_THAT(status.out, HasSubstr("pending    10,000+\n"));
+  EXPECT_THAT(status.out, ContainsRegex("all +10,000\\+ "));
+  const Ran json = outbox({"status", "--json"});
+  EXPECT_EQ(member(json.out, "pending"), "10000");
+  EXPECT_EQ(member(json.out, "pending_is_lower_bound"), "true");
+  EXPECT_THAT(check({}).out, StartsWith("OK: 10,000+ waiting, lag "));
+  EXPECT_EQ(check({"--max-pending", "9999"}).out,
+            "CRITICAL: pending is at least 10000, more than 9999\n");
+  EXPECT_EQ(member(check({"--json"}).out, "pending_is_lower_bound"), "true");
+  EXPECT_THAT(check({"--max-pending", "10000"}).out,
+              StartsWith("UNKNOWN: --max-pending is a whole number from 0 to 9999"));
+}
+
 TEST_F(ToolOutbox, ChecksPrintPlainNumbers) {
   const Ran ran = outbox({"check", "--format", "nagios", "--min-workers", "1000000", "--max-lag",
-                          "0s", "--max-pending", "1000000", "--warn-pending", "100000"});
+                          "0s", "--max-pending", "9999", "--warn-pending", "1000"});
   EXPECT_THAT(ran.out, HasSubstr("workers is 0, fewer than 1000000"));
-  EXPECT_THAT(ran.out, HasSubstr("pending=3;100000;1000000"));
+  EXPECT_THAT(ran.out, HasSubstr("pending=3;1000;9999"));
   RawSqlite raw{db_};
   raw.drop_triggers();
   raw.run("UPDATE events SET recorded_at = recorded_at - 4000000000000");

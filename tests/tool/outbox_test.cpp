@@ -111,8 +111,7 @@ TEST_F(ToolOutbox, RepublishSaysHowItContinuesAfterAnInterruption) {
   ASSERT_EQ(run({"events", "append", "--stdin", "--db", db_}, {.input = lines}).code, 0);
   RawSqlite raw{db_};
   raw.run("DELETE FROM outbox_messages");
-  raw.run(
-      "UPDATE outbox_partitions SET removed = 2003, published = 2003, published_through = 2003");
+  raw.run("UPDATE outbox_partitions SET published = 2003, published_through = 2003");
   raw.run(
       "CREATE VIEW slow AS WITH RECURSIVE n(i) AS "
       "(VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 500000) SELECT max(i) AS most FROM n");
@@ -493,7 +492,8 @@ TEST_F(ToolOutbox, CountsTheLagOfRedeliveriesFromTheirRequest) {
 
 TEST_F(ToolOutbox, CountsMessagesInFlightOnce) {
   RawSqlite{db_}.run(
-      "UPDATE outbox_partitions SET owner = 'w', lease_until = 4102444800000000, flight_count = 2");
+      "UPDATE outbox_partitions SET owner = 'w', lease_until = 4102444800000000, "
+      "lease_epoch = epoch, flight_count = 2");
   EXPECT_EQ(member(outbox({"status", "--json"}).out, "in_flight"), "2");
   EXPECT_EQ(outbox({"check", "--min-workers", "0", "--max-pending", "2"}).out,
             "CRITICAL: pending is 3, more than 2\n");

@@ -33,13 +33,12 @@ class ToolOutbox : public ::testing::Test {
         "outbox_messages WHERE sequence = " +
         which);
     raw.run("DELETE FROM outbox_messages WHERE sequence = " + which);
-    raw.run("UPDATE outbox_partitions SET removed = removed + 1");
   }
   /// A worker has sent all that waits, and so long had no answer.
   void fly(int seconds) {
     RawSqlite{db_}.run(
         "UPDATE outbox_partitions SET owner = 'w1', lease_until = (strftime('%s', 'now') + 3600) "
-        "* 1000000, flight_count = 3, moved_at = (strftime('%s', 'now') - " +
+        "* 1000000, lease_epoch = epoch, flight_count = 3, moved_at = (strftime('%s', 'now') - " +
         std::to_string(seconds) + ") * 1000000");
   }
   void land() { RawSqlite{db_}.run("UPDATE outbox_partitions SET flight_count = 0"); }

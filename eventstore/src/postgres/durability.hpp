@@ -34,7 +34,7 @@ class Durability {
               std::uint64_t wanted) const noexcept;
   /// On the flushing connection, which only the thread that set is_busy_ uses. Unset if a standby
   /// has answered in place of the primary: it can't flush, and knows no run.
-  std::optional<std::int64_t> flush_now(Time deadline);
+  std::optional<std::int64_t> flush_now(const Uuid& run, Time deadline);
   std::int64_t flush_on_session(Time deadline);
 
   Sessions& sessions_;

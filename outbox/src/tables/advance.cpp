@@ -99,7 +99,6 @@ class Application {
   std::int64_t removed() const noexcept { return removed_; }
   std::int64_t published() const noexcept { return published_; }
   std::int64_t through() const noexcept { return through_; }
-  std::int64_t last_position() const noexcept { return last_position_; }
 
  private:
   /// What is known of a message only where it waits.
@@ -117,8 +116,6 @@ class Application {
   };
 
   std::int64_t remove_messages(GlobalSequence first, GlobalSequence last) {
-    // The last message's position is only in its own row: the partition's has to know it from now.
-    if (last_position_ == 0) last_position_ = outbox::last_position(connection_, partition_);
     const std::int64_t removed =
         claim_.empty() ? connection_.run(sql::delete_messages{
                              .partition = partition_, .first = first.value(), .last = last.value()})
@@ -232,7 +229,6 @@ class Application {
   std::int64_t removed_ = 0;
   std::int64_t published_ = 0;
   std::int64_t through_ = 0;
-  std::int64_t last_position_ = 0;
   /// For what one transaction sends again.
   std::int64_t room_ = step_messages;
 };
@@ -273,7 +269,6 @@ bool apply(Connection& connection, const relay::Lease& lease, const relay::Advan
                                      .flight_through = advance.flight_through.value(),
                                      .removed = application.removed(),
                                      .published = application.published(),
-                                     .last_position = application.last_position(),
                                      .now = now,
                                      .lost = static_cast<std::int64_t>(advance.lost)}) == 1;
 }
@@ -284,8 +279,7 @@ void apply_claimed(Connection& connection, PartitionId partition, std::string_vi
   application.apply(advance);
   connection.run(sql::count_claimed{.partition = partition.number,
                                     .removed = application.removed(),
-                                    .published = application.published(),
-                                    .last_position = application.last_position()});
+                                    .published = application.published()});
 }
 
 }  // namespace stela::outbox

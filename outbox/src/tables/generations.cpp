@@ -95,12 +95,6 @@ void make_generation(Connection& connection, int partition_count, std::int64_t f
   }
 }
 
-std::int64_t last_position(Connection& connection, std::int64_t partition) {
-  auto row = connection.rows(sql::last_position{.partition = partition});
-  row.step();
-  return row.position();
-}
-
 std::vector<std::int64_t> unknown_partitions(Connection& connection) {
   std::vector<std::int64_t> unknown;
   std::int64_t last = std::numeric_limits<std::int64_t>::min();

@@ -35,9 +35,6 @@ std::vector<Generation> all_generations(database::Connection& connection);
 void make_generation(database::Connection& connection, int partition_count,
                      std::int64_t first_sequence);
 
-/// The position of the last message that the partition ever got; 0 if it got none.
-std::int64_t last_position(database::Connection& connection, std::int64_t partition);
-
 /// Partitions that messages wait in, and that don't exist: rows are damaged.
 std::vector<std::int64_t> unknown_partitions(database::Connection& connection);
 

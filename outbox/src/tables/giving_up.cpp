@@ -17,10 +17,9 @@ using database::Connection;
 namespace {
 
 void remove_waiting(Connection& connection, std::int64_t partition, GlobalSequence sequence) {
-  const std::int64_t last = last_position(connection, partition);
   connection.run(sql::delete_messages{
       .partition = partition, .first = sequence.value(), .last = sequence.value()});
-  connection.run(sql::count_removed{.partition = partition, .last_position = last});
+  connection.run(sql::count_removed{.partition = partition});
 }
 
 bool is_stopped(Connection& connection, std::int64_t partition) {

@@ -9,7 +9,6 @@
 #include "tables/generations.hpp"
 #include "tables/settings.hpp"
 
-#include <map>
 #include <string>
 #include <utility>
 
@@ -41,26 +40,17 @@ class Enqueuer {
       partition_count_ = outbox::current_generation(connection).partition_count;
     }
     const PartitionId partition = PartitionId::of_hash(message.key, partition_count_);
-    const auto [position, is_new] = positions_.try_emplace(partition, 0);
-    if (is_new) position->second = outbox::last_position(connection, partition.number);
-    connection.run(sql::insert_message{.partition = partition.number,
-                                       .sequence = message.sequence,
-                                       .stream = message.stream,
-                                       .position = ++position->second});
+    connection.run(sql::insert_message{
+        .partition = partition.number, .sequence = message.sequence, .stream = message.stream});
   }
 
-  void forget() noexcept {
-    partition_count_ = 0;
-    positions_.clear();
-  }
+  void forget() noexcept { partition_count_ = 0; }
 
   const Partitioner& partitioner() const noexcept { return partitioner_; }
 
  private:
   const Partitioner& partitioner_;
   int partition_count_ = 0;
-  /// The position of the last message of each partition.
-  std::map<PartitionId, std::int64_t> positions_;
   std::string scratch_;
 };
 

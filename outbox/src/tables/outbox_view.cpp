@@ -43,7 +43,8 @@ PartitionStatus read_partition(const sql::status_of_partitions::Row& row, Timest
                             .owner = std::string{owner.value_or("")},
                             .epoch = row.epoch(),
                             .is_current = current.has(id),
-                            .pending = row.pending(),
+                            .pending = std::min(row.pending(), most_counted_pending),
+                            .is_pending_lower_bound = row.pending() > most_counted_pending,
                             .in_flight = is_sending ? row.flight_count() : row.claimed(),
                             .retrying = row.retrying(),
                             .redeliveries = row.redeliveries(),
@@ -78,6 +79,7 @@ void add_up(OutboxStatus& status) {
   std::optional<Timestamp> oldest;
   for (const PartitionStatus& partition : status.partitions) {
     status.pending += partition.pending;
+    status.is_pending_lower_bound |= partition.is_pending_lower_bound;
     status.in_flight += partition.in_flight;
     status.retrying += partition.retrying;
     status.redeliveries += partition.redeliveries;
@@ -145,7 +147,8 @@ OutboxStatus OutboxView::status() {
     status.leasing = settings.leasing();
     auto partitioner = connection.rows(sql::partitioner_name{});
     if (partitioner.step()) status.partitioner = partitioner.detail();
-    auto partitions = connection.rows(sql::status_of_partitions{.now = status.at});
+    auto partitions = connection.rows(
+        sql::status_of_partitions{.now = status.at, .most = most_counted_pending + 1});
     while (partitions.step()) {
       status.partitions.push_back(read_partition(partitions, status.at, current));
     }

@@ -37,8 +37,6 @@ std::string stream_name(Connection& connection, std::int64_t stream) {
 /// What there is in a partition whose row says something else.
 struct Counts {
   std::int64_t partition = 0;
-  /// How many more wait by the row than there are.
-  std::int64_t too_many = 0;
   std::int64_t parked = 0;
   std::int64_t redeliveries = 0;
 };
@@ -47,12 +45,10 @@ std::vector<Counts> wrong_counts(Connection& connection) {
   std::vector<Counts> wrong;
   auto row = connection.rows(sql::inspect_partitions{});
   while (row.step()) {
-    const bool is_right = row.pending() == row.actual_pending() &&
-                          row.parked() == row.actual_parked() &&
-                          row.redeliveries() == row.actual_redeliveries();
+    const bool is_right =
+        row.parked() == row.actual_parked() && row.redeliveries() == row.actual_redeliveries();
     if (is_right) continue;
     wrong.push_back({.partition = row.partition(),
-                     .too_many = row.pending() - row.actual_pending(),
                      .parked = row.actual_parked(),
                      .redeliveries = row.actual_redeliveries()});
   }
@@ -335,7 +331,6 @@ std::int64_t StoredOperations::mend_counts(Mode mode, std::string_view who) {
     wrong = wrong_counts(connection);
     for (const Counts& counts : wrong) {
       connection.run(sql::mend_counts{.partition = counts.partition,
-                                      .too_many = counts.too_many,
                                       .parked = counts.parked,
                                       .redeliveries = counts.redeliveries});
       note(connection, who, "count", PartitionId{static_cast<int>(counts.partition)}.label());

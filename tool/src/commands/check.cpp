@@ -1,7 +1,6 @@
 // outbox check, for monitoring systems.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
-#include "commands/event_selection.hpp"
 #include "commands/measures.hpp"
 #include "commands/outbox_text.hpp"
 #include "commands/server_measures.hpp"
@@ -17,8 +16,8 @@ constexpr std::chrono::seconds warning_lag{60};
 constexpr std::chrono::seconds critical_lag{300};
 constexpr std::chrono::seconds critical_silence{300};
 constexpr double warning_parked_messages = 0;
-constexpr double warning_pending = 10'000;
-constexpr double critical_pending = 100'000;
+/// Above it, too much may be pending to be counted.
+constexpr std::int64_t largest_pending_limit = most_counted_pending - 1;
 
 std::vector<Measure> outbox_measures(const OutboxStatus& status, const Arguments& arguments) {
   const Limits limits{arguments};
@@ -43,8 +42,9 @@ std::vector<Measure> outbox_measures(const OutboxStatus& status, const Arguments
            .critical = limits.count("--max-parked", {})},
           {.name = "pending",
            .value = static_cast<double>(waiting),
-           .warning = limits.count("--warn-pending", warning_pending),
-           .critical = limits.count("--max-pending", critical_pending)},
+           .warning = limits.count("--warn-pending", {}, largest_pending_limit),
+           .critical = limits.count("--max-pending", {}, largest_pending_limit),
+           .is_lower_bound = status.is_pending_lower_bound},
           {.name = "lost",
            .value = static_cast<double>(std::max<std::int64_t>(status.lost, status.losses)),
            .critical = 0.0,
@@ -85,8 +85,8 @@ Checked look_at_outbox(Invocation& call) {
   auto measures = outbox_measures(status, call.arguments);
   measures.insert(measures.end(), of_database.begin(), of_database.end());
   return {.measures = std::move(measures),
-          .summary = in_digits(waiting_in(status)) + " waiting, lag " + lag_in_words(status) +
-                     ", " + in_digits(status.parked) + " parked"};
+          .summary = waiting_in_words(status) + " waiting, lag " + lag_in_words(status) + ", " +
+                     in_digits(status.parked) + " parked"};
 }
 
 int check_outbox(Invocation& call) {
@@ -118,8 +118,10 @@ Command check_command() {
            {"--max-unanswered", "TIME", "critical if it hasn't for longer (default 5m)"},
            {"--warn-parked", "N", "warning above this many parked messages (default 0)"},
            {"--max-parked", "N", "critical above this many parked messages (default: no limit)"},
-           {"--warn-pending", "N", "warning above this many pending messages (default 10000)"},
-           {"--max-pending", "N", "critical above this many pending messages (default 100000)"},
+           {"--warn-pending", "N",
+            "warning above this many pending messages, 9999 at most (default: no limit)"},
+           {"--max-pending", "N",
+            "critical above this many pending messages, 9999 at most (default: no limit)"},
            {"--min-workers", "N",
             "critical below this many live workers while messages are pending (default 1; 0 if "
             "cron runs them)"},

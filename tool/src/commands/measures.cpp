@@ -2,7 +2,6 @@
 
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
-#include "commands/event_selection.hpp"
 #include "description/description.hpp"
 
 #include <algorithm>
@@ -56,8 +55,9 @@ void print_json(Output& out, State state, const std::string& text,
   object.add({{"state", name_of(state)}, {"message", text}});
   for (const Measure& measure : measures) {
     object.add({{measure.name, measure.value}});
-    if (!measure.is_upper_bound) continue;
-    object.add({{std::string{measure.name} + "_is_upper_bound", true}});
+    const std::string name{measure.name};
+    if (measure.is_upper_bound) object.add({{name + "_is_upper_bound", true}});
+    if (measure.is_lower_bound) object.add({{name + "_is_lower_bound", true}});
   }
   object.close();
   out.json(object_text);
@@ -73,7 +73,9 @@ void print_prometheus(Output& out, std::string_view subject, State state,
     std::string name = prefix;
     name.append(measure.name).append(measure.unit == "s" ? "_seconds" : "");
     out.line("# HELP " + name + " As `stela " + std::string{subject} + " check` saw it" +
-             (measure.is_upper_bound ? ", at most." : "."));
+             (measure.is_upper_bound   ? ", at most."
+              : measure.is_lower_bound ? ", at least."
+                                       : "."));
     out.line("# TYPE " + name + " gauge");
     out.line(name + " " + number(measure.value));
   }
@@ -95,7 +97,11 @@ std::string problems_of(std::span<const Measure> measures) {
       text += in_one_line(measure.problem);
       continue;
     }
-    text.append(measure.name).append(measure.is_upper_bound ? " is up to " : " is ");
+    text.append(measure.name)
+        .append(" is ")
+        .append(measure.is_upper_bound   ? "up to "
+                : measure.is_lower_bound ? "at least "
+                                         : "");
     text.append(number(measure.value)).append(measure.unit);
     text.append(measure.is_least ? ", fewer than " : ", more than ");
     text.append(number(*measure.broken_limit())).append(measure.unit);
@@ -142,8 +148,9 @@ double Limits::seconds(std::string_view option, std::chrono::seconds standard) c
   return static_cast<double>(parsed->count()) / 1e3;
 }
 
-std::optional<double> Limits::count(std::string_view option, std::optional<double> standard) const {
-  const auto value = arguments_.integer(option, {0, largest});
+std::optional<double> Limits::count(std::string_view option, std::optional<double> standard,
+                                    std::int64_t most) const {
+  const auto value = arguments_.integer(option, {0, most});
   return value ? std::optional{static_cast<double>(*value)} : standard;
 }
 

@@ -4,6 +4,7 @@
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/invocation.hpp"
+#include "commands/event_selection.hpp"
 #include "database_place.hpp"
 
 #include <stela/framework/function_ref.hpp>
@@ -27,8 +28,9 @@ struct Measure {
   std::string_view unit = {};
   /// The value must not be below the limit, rather than above it.
   bool is_least = false;
-  /// The value may be less.
+  /// The value may be less, or more.
   bool is_upper_bound = false;
+  bool is_lower_bound = false;
   /// What is said where a limit is broken, if figures don't tell.
   std::string problem = {};
 
@@ -49,7 +51,8 @@ class Limits {
   explicit Limits(const Arguments& arguments) : arguments_{arguments} {}
 
   double seconds(std::string_view option, std::chrono::seconds standard) const;
-  std::optional<double> count(std::string_view option, std::optional<double> standard) const;
+  std::optional<double> count(std::string_view option, std::optional<double> standard,
+                              std::int64_t most = largest) const;
 
  private:
   const Arguments& arguments_;

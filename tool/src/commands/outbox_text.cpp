@@ -157,14 +157,29 @@ const PartitionStatus* held_up_by(const OutboxStatus& status) {
   const GlobalSequence end = open_end(status);
   for (const PartitionStatus& partition : status.partitions) {
     if (can_go_on(partition, end)) return nullptr;
-    const bool waits = partition.pending + partition.redeliveries > 0;
-    if (waits && partition.stopped) stopped = &partition;
+    if (waiting_in(partition) > 0 && partition.stopped) stopped = &partition;
   }
   return stopped;
 }
 
 std::int64_t waiting_in(const OutboxStatus& status) {
   return status.pending + status.redeliveries;
+}
+
+std::int64_t waiting_in(const PartitionStatus& partition) {
+  return partition.pending + partition.redeliveries;
+}
+
+std::string at_least(std::int64_t counted, bool is_lower_bound) {
+  return in_digits(counted) + (is_lower_bound ? "+" : "");
+}
+
+std::string waiting_in_words(const OutboxStatus& status) {
+  return at_least(waiting_in(status), status.is_pending_lower_bound);
+}
+
+std::string waiting_in_words(const PartitionStatus& partition) {
+  return at_least(waiting_in(partition), partition.is_pending_lower_bound);
 }
 
 std::string lag_in_words(const OutboxStatus& status) {

@@ -62,5 +62,10 @@ const PartitionStatus* held_up_by(const OutboxStatus& status);
 /// How many are yet to be published: pending (in flight and retrying among them), and to be sent
 /// again.
 std::int64_t waiting_in(const OutboxStatus& status);
+std::int64_t waiting_in(const PartitionStatus& partition);
+/// "12,345", or "10,000+" if there are more than were counted.
+std::string waiting_in_words(const OutboxStatus& status);
+std::string waiting_in_words(const PartitionStatus& partition);
+std::string at_least(std::int64_t counted, bool is_lower_bound);
 
 }  // namespace stela::tool

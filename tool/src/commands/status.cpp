@@ -69,9 +69,9 @@ int watch_status(Invocation& call, std::chrono::milliseconds interval) {
 std::string to_line(const OutboxStatus& outbox_status) {
   std::string text = to_string(outbox_status.at).substr(0, 19) + "Z";
   const auto add = [&](std::string_view name, std::int64_t value) {
-    text.append(text.ends_with('Z') ? " " : ", ").append(name).append(" ").append(in_digits(value));
+    text.append(", ").append(name).append(" ").append(in_digits(value));
   };
-  add("pending", waiting_in(outbox_status));
+  text.append(" pending ").append(waiting_in_words(outbox_status));
   add("in flight", outbox_status.in_flight);
   add("retrying", outbox_status.retrying);
   add("parked", outbox_status.parked);

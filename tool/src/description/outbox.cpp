@@ -13,10 +13,6 @@ using std::chrono::microseconds;
 
 constexpr Look how_many{.kind = Kind::count};
 
-std::int64_t backlog_of(const PartitionStatus& partition) {
-  return partition.pending + partition.redeliveries;
-}
-
 std::optional<microseconds> age_of(const PartitionIn& in) {
   if (!in.partition.waiting_since) return std::nullopt;
   return std::max(in.outbox.at - *in.partition.waiting_since, microseconds{0});
@@ -30,7 +26,7 @@ std::string state_of(const PartitionStatus& partition) {
   }
   if (partition.is_loss_supposed) return "ok, a worker has yet to check for a loss";
   if (partition.lost_at) return "ok, after a loss at the broker";
-  if (!partition.is_current) return backlog_of(partition) == 0 ? "drained" : "draining";
+  if (!partition.is_current) return waiting_in(partition) == 0 ? "drained" : "draining";
   return "ok";
 }
 
@@ -43,11 +39,12 @@ std::string facts_of(const OutboxStatus& status) {
 }
 
 constexpr Metric messages_in(std::string_view state) {
-  return {
-      .name = "stela_outbox_messages",
-      .help = "Messages that aren't published, by state; pending has those in flight and retrying.",
-      .label = "state",
-      .label_value = state};
+  return {.name = "stela_outbox_messages",
+          .help =
+              "Messages that aren't published, by state; pending has those in flight and retrying, "
+              "and 10000 of each partition at most.",
+          .label = "state",
+          .label_value = state};
 }
 
 /// A member of the partition itself.
@@ -63,6 +60,7 @@ constexpr Field<PartitionIn> partition_fields[] = {
     outbox_field<&PartitionStatus::lease_left>("lease_left_s"),
     outbox_field<&PartitionStatus::is_current>("is_current"),
     outbox_field<&PartitionStatus::pending>("pending"),
+    outbox_field<&PartitionStatus::is_pending_lower_bound>("pending_is_lower_bound"),
     outbox_field<&PartitionStatus::in_flight>("in_flight", how_many),
     outbox_field<&PartitionStatus::retrying>("retrying", how_many),
     outbox_field<&PartitionStatus::redeliveries>("redeliveries"),
@@ -85,12 +83,13 @@ constexpr Field<PartitionIn> partition_fields[] = {
     outbox_field<&PartitionStatus::oldest_recorded_at>("oldest_recorded_at"),
     outbox_field<&PartitionStatus::waiting_since>("waiting_since"),
     outbox_field<&PartitionStatus::next_attempt_at>("next_attempt_at"),
-    field<[](const PartitionIn& in) { return backlog_of(in.partition); }>(
-        "waiting", {.title = "pending",
-                    .kind = Kind::count,
-                    .is_text_only = true,
+    field<[](const PartitionIn& in) { return waiting_in_words(in.partition); }>(
+        "waiting", {.title = "pending", .kind = Kind::count, .is_text_only = true}),
+    field<[](const PartitionIn& in) { return waiting_in(in.partition); }>(
+        "counted", {.is_text_only = true,
                     .metric = {.name = "stela_outbox_partition_pending",
-                               .help = "Messages that wait, by partition."}}),
+                               .help = "Messages that wait, by partition; of the pending ones, "
+                                       "10000 at most."}}),
     field<age_of>("age", {.title = "oldest",
                           .absent = "-",
                           .is_text_only = true,
@@ -136,6 +135,7 @@ constexpr Field<OutboxStatus> status_fields[] = {
     field<&S::partitioner>("partitioner"),
     field<&S::partition_count>("partition_count"),
     field<&S::pending>("pending", {.metric = messages_in("pending")}),
+    field<&S::is_pending_lower_bound>("pending_is_lower_bound"),
     field<&S::in_flight>("in_flight", {.kind = Kind::count, .metric = messages_in("in_flight")}),
     field<&S::retrying>("retrying", {.kind = Kind::count, .metric = messages_in("retrying")}),
     field<&S::redeliveries>("redeliveries", {.metric = messages_in("redelivery")}),
@@ -161,7 +161,8 @@ constexpr Field<OutboxStatus> status_fields[] = {
         "workers"),
     field<[](const S& status) { return json_list(generation, status.generations); }>("generations"),
     field<facts_of>("outbox", {.is_text_only = true}),
-    field<waiting_in>("waiting", {.title = "pending", .kind = Kind::count, .is_text_only = true}),
+    field<[](const S& status) { return waiting_in_words(status); }>(
+        "waiting", {.title = "pending", .kind = Kind::count, .is_text_only = true}),
 };
 
 using M = OutboxMessage;

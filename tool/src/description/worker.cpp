@@ -54,6 +54,8 @@ constexpr Field<TickReport> relay_tick_fields[] = {
     worker_field<&RelayTick::fenced>("fenced"),
     worker_field<&RelayTick::read_backs>("read_backs"),
     field<[](const TickReport& report) { return waiting_in(report.status); }>("pending"),
+    field<[](const TickReport& report) { return report.status.is_pending_lower_bound; }>(
+        "pending_is_lower_bound"),
     field<[](const TickReport& report) { return report.status.lag; }>("oldest_pending_s",
                                                                       {.is_nullable = true}),
     field<[](const TickReport& report) { return to_string(report.tick.broker); }>(

@@ -1,6 +1,7 @@
 #include "worker/partition_table.hpp"
 
 #include "cli/text.hpp"
+#include "commands/outbox_text.hpp"
 #include "worker/problems.hpp"
 
 #include <algorithm>
@@ -12,14 +13,10 @@ namespace {
 
 using PartitionList = std::vector<const PartitionStatus*>;
 
-std::int64_t waiting_in_partition(const PartitionStatus& partition) {
-  return partition.pending + partition.redeliveries;
-}
-
 /// Not one of a generation that is drained.
 bool is_needed(const PartitionStatus& partition) {
   return partition.is_current || partition.stopped || !partition.owner.empty() ||
-         partition.parked > 0 || waiting_in_partition(partition) > 0;
+         partition.parked > 0 || waiting_in(partition) > 0;
 }
 
 bool is_healthy(const PartitionStatus& partition) {
@@ -61,7 +58,7 @@ struct Column {
 /// Numbers, on the right of their columns. What is left of the line has the state and the owner.
 constexpr std::array columns{
     Column{"PENDING", 8, 0,
-           [](const PartitionStatus& p, Timestamp) { return in_digits(waiting_in_partition(p)); }},
+           [](const PartitionStatus& p, Timestamp) { return waiting_in_words(p); }},
     Column{"IN FLIGHT", 9, 80,
            [](const PartitionStatus& p, Timestamp) { return in_digits(p.in_flight); }},
     Column{"RETRYING", 8, 100,
@@ -135,7 +132,7 @@ Line row_of(const PartitionStatus& partition, const View& view, std::size_t widt
 bool is_before(const PartitionStatus& a, const PartitionStatus& b, SortKey key) {
   switch (key) {
     case SortKey::pending:
-      return waiting_in_partition(a) > waiting_in_partition(b);
+      return waiting_in(a) > waiting_in(b);
     case SortKey::oldest:
       return a.waiting_since.value_or(Timestamp::max()) <
              b.waiting_since.value_or(Timestamp::max());
@@ -163,19 +160,22 @@ PartitionList sorted(PartitionList partitions, SortKey key) {
 Line in_short(const PartitionList& healthy, const View& view) {
   if (healthy.empty()) return {};
   std::int64_t waiting = 0;
+  bool is_lower_bound = false;
   std::int64_t in_flight = 0;
   std::int64_t unowned = 0;
   std::optional<Timestamp> since;
   for (const PartitionStatus* each : healthy) {
-    waiting += waiting_in_partition(*each);
+    waiting += waiting_in(*each);
+    is_lower_bound |= each->is_pending_lower_bound;
     in_flight += each->in_flight;
     unowned += each->owner.empty() ? 1 : 0;
     if (each->waiting_since)
       since = std::min(since.value_or(Timestamp::max()), *each->waiting_since);
   }
-  std::string text =
-      "  " + counted(static_cast<std::int64_t>(healthy.size()), "healthy partition") +
-      " (a shows them): pending " + in_digits(waiting) + ", in flight " + in_digits(in_flight);
+  std::string text = "  " +
+                     counted(static_cast<std::int64_t>(healthy.size()), "healthy partition") +
+                     " (a shows them): pending " + at_least(waiting, is_lower_bound) +
+                     ", in flight " + in_digits(in_flight);
   if (since)
     text += ", oldest " + in_words(std::max(view.status.at - *since, Timestamp::duration{0}));
   if (unowned > 0 && view.status.leasing) text += ", unowned " + in_digits(unowned);

@@ -97,7 +97,7 @@ std::vector<Line> state_items(const View& view) {
 
 std::vector<Line> backlog_items(const View& view) {
   const OutboxStatus& status = view.status;
-  std::vector<Line> items{item("pending", in_digits(waiting_in(status)), Style::bold),
+  std::vector<Line> items{item("pending", waiting_in_words(status), Style::bold),
                           count("in flight", status.in_flight),
                           count("retrying", status.retrying, Style::warning),
                           count("parked", status.parked, Style::warning)};
@@ -174,7 +174,7 @@ Block short_summary(const View& view, std::size_t width) {
   if (!view.store_problem.empty()) {
     block.push_back({{"database " + in_one_line(view.store_problem), Style::bad}});
   }
-  append(block, flowing(std::array{Line{{"pending " + in_digits(waiting_in(status))}},
+  append(block, flowing(std::array{Line{{"pending " + waiting_in_words(status)}},
                                    Line{{"oldest " + oldest(status)}}, drain_item(view)},
                         width));
   items = {{{"parked " + in_digits(status.parked)}}, {{"retrying " + in_digits(status.retrying)}}};

@@ -13,7 +13,7 @@ std::string to_line(const TickReport& report) {
   text.append(", retried ").append(in_digits(tick.retried));
   text.append(", parked ").append(in_digits(tick.parked));
   text.append(" in ").append(in_words(tick.duration));
-  text.append("; pending ").append(in_digits(waiting_in(report.status)));
+  text.append("; pending ").append(waiting_in_words(report.status));
   if (report.status.lag) text.append(", oldest ").append(in_words(*report.status.lag));
   text.append("; owns ").append(in_digits(tick.owned_count)).append(" of ");
   text.append(in_digits(tick.desired_count))

@@ -1,5 +1,8 @@
 #include "worker/trend.hpp"
 
+#include "commands/outbox_text.hpp"
+
+#include <algorithm>
 #include <cmath>
 
 namespace stela::tool {
@@ -14,11 +17,15 @@ constexpr auto least = 2s;
 constexpr double longest_drain = 100.0 * 86'400;
 
 std::int64_t moving_in(const OutboxStatus& status) {
-  std::int64_t moving = status.pending + status.redeliveries;
+  std::int64_t moving = waiting_in(status);
   for (const PartitionStatus& partition : status.partitions) {
-    if (partition.stopped) moving -= partition.pending + partition.redeliveries;
+    if (partition.stopped) moving -= waiting_in(partition);
   }
   return moving;
+}
+
+double seconds_between(Timestamp begin, Timestamp end) {
+  return std::chrono::duration<double>(end - begin).count();
 }
 
 }  // namespace
@@ -30,18 +37,22 @@ void Trend::add(const OutboxStatus& status) {
     seen_.clear();
   }
   if (!seen_.empty() && status.at - seen_.back().at < 200ms) return;
-  seen_.push_back(
-      {status.at, status.published, status.pending + status.redeliveries, moving_in(status)});
+  seen_.push_back({status.at, status.published, waiting_in(status), moving_in(status),
+                   !status.is_pending_lower_bound});
   while (seen_.back().at - seen_.front().at > kept) seen_.pop_front();
 }
 
 Pace Trend::pace() const {
   if (seen_.empty() || seen_.back().at - seen_.front().at < least) return {};
-  const double seconds = std::chrono::duration<double>(seen_.back().at - seen_.front().at).count();
-  const auto published = static_cast<double>(seen_.back().published - seen_.front().published);
-  const auto grown = static_cast<double>(seen_.back().waiting - seen_.front().waiting);
-  Pace pace{.published = published / seconds, .growth = grown / seconds};
-  const auto moving = static_cast<double>(seen_.back().moving);
+  const Seen& last = seen_.back();
+  const auto published = static_cast<double>(last.published - seen_.front().published);
+  Pace pace{.published = published / seconds_between(seen_.front().at, last.at)};
+  const auto counted =
+      std::find_if(seen_.begin(), seen_.end(), [](const Seen& s) { return s.is_counted; });
+  if (!last.is_counted || last.at - counted->at < least) return pace;
+  pace.growth =
+      static_cast<double>(last.waiting - counted->waiting) / seconds_between(counted->at, last.at);
+  const auto moving = static_cast<double>(last.moving);
   if (moving > 0 && pace.growth < 0 && moving / -pace.growth < longest_drain) {
     pace.time_to_drain = std::chrono::seconds{std::llround(std::ceil(moving / -pace.growth))};
   }

@@ -13,7 +13,7 @@ namespace stela::tool {
 struct Pace {
   /// By all workers, a second.
   double published = 0;
-  /// How fast what waits grows, a second; below 0 it drains.
+  /// How fast what waits grows, a second; below 0 it drains. 0 while too much waits to be counted.
   double growth = 0;
   /// Until no message is pending but those in stopped partitions, at this rate. Unset if there are
   /// none, the backlog doesn't shrink, or too little was seen of it.
@@ -33,6 +33,8 @@ class Trend {
     std::int64_t waiting = 0;
     /// Less those in stopped partitions.
     std::int64_t moving = 0;
+    /// The two above are no lower bounds.
+    bool is_counted = true;
   };
   std::deque<Seen> seen_;
 };

@@ -54,6 +54,9 @@ struct MessageQuery {
   int limit = 100;
 };
 
+/// So many pending messages are counted in each partition: counting goes along them.
+inline constexpr std::int64_t most_counted_pending = 10'000;
+
 struct PartitionStatus {
   PartitionId id = {};
   /// The worker that has it; empty if there is none.
@@ -64,8 +67,10 @@ struct PartitionStatus {
   /// Whether it belongs to the current generation. Partitions of older ones exist until they are
   /// drained.
   bool is_current = true;
-  /// Pending messages, including those in flight and retrying.
+  /// Pending messages, including those in flight and retrying. If they are more than
+  /// `most_counted_pending`, it is that number, and a lower bound.
   std::int64_t pending = 0;
+  bool is_pending_lower_bound = false;
   std::int64_t in_flight = 0;
   std::int64_t retrying = 0;
   /// Pending redeliveries that operators asked for. `pending` doesn't count them.
@@ -136,8 +141,10 @@ struct OutboxStatus {
   std::vector<PartitionStatus> partitions = {};
   std::vector<WorkerStatus> workers = {};
   std::vector<GenerationStatus> generations = {};
-  // Totals of all partitions. `pending` doesn't include `redeliveries`.
+  // Totals of all partitions. `pending` doesn't include `redeliveries`. It is a lower bound if that
+  // of a partition is one.
   std::int64_t pending = 0;
+  bool is_pending_lower_bound = false;
   std::int64_t in_flight = 0;
   std::int64_t retrying = 0;
   std::int64_t redeliveries = 0;
