@@ -108,9 +108,13 @@ class Feed {
     bool must_end = false;
     /// The timer whose handler ended the transaction.
     std::optional<Timer> broke_with = {};
+    /// A timer needs a version that only another release knows: the process is left to a runner of
+    /// that for a moment.
+    bool leaves = false;
   };
-  /// A timer is postponed if memory was short: the attempt isn't counted.
-  enum class Fired : std::uint8_t { fired, gone, failed, postponed };
+  /// A timer is postponed if memory was short, and left if it needs another release: the attempt
+  /// isn't counted.
+  enum class Fired : std::uint8_t { fired, gone, failed, postponed, left };
 
   /// One batch.
   Firing fire_once(Seat& seat, TimerClock& clock);

@@ -68,6 +68,7 @@ bool Feed::fire(Seat& seat, TimerClock& clock) {
   const auto began = time.steady_now();
   while (true) {
     const Firing firing = fire_once(seat, clock);
+    if (!seat.held) return false;
     const bool goes_on = firing.is_more && firing.fired > 0 && firing.position > 0;
     if (!goes_on || time.steady_now() - began > longest_turn) return firing.is_more;
   }
@@ -87,6 +88,7 @@ Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
       if (!renew(connection, seat.build, lease_until())) return;
       note_timer(seat, *firing.broke_with, connection, store_.database().now());
       log_timer(*firing.broke_with);
+      if (firing.leaves) release(connection, seat.build);
     });
     firing.is_more = true;
   }
@@ -112,6 +114,7 @@ void Feed::fire_batch(Seat& seat, TimerClock& clock, Transaction& transaction, F
   if (head_of(connection) > head) return;
   fire_timers(seat, *now, transaction, firing);
   if (firing.broke_with) throw RollBack{};
+  if (firing.leaves) release(connection, seat.build);
   connection.run(
       sql::count_fired{.name = seat.build.name, .fired = firing.fired, .failed = firing.failed});
 }
@@ -155,8 +158,10 @@ void Feed::fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firi
         break;
       case Fired::gone:
         break;
+      case Fired::left:
       case Fired::postponed:
       case Fired::failed:
+        firing.leaves = firing.leaves || outcome == Fired::left;
         if (!connection.in_transaction()) {
           firing.broke_with = std::move(timer);
           return;
@@ -198,10 +203,10 @@ Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction&
     throw;
   } catch (const UnknownEvent& e) {
     watch.rethrow_failure();
-    // Another release wrote an event that the handler needs, and may fire it in time.
     timer.error = e.what();
     if (now < timer.due_at + unknown_version_wait_.value_or(std::chrono::milliseconds{0})) {
-      return Fired::postponed;
+      timer.error += "; it waits for a runner that knows it";
+      return Fired::left;
     }
     ++timer.attempts;
     return Fired::failed;
@@ -292,6 +297,11 @@ void Feed::note_timer(Seat& seat, Timer& timer, Connection& connection, Timestam
 
 void Feed::settle_timers(Seat& seat, const Firing& firing) {
   if (firing.lost) seat.held = false;
+  if (firing.leaves) {
+    seat.held = false;
+    seat.build.owner.clear();
+    seat.left_until = store_.database().now() + least_pause;
+  }
   if (firing.position == 0) return;
   seat.build.position = firing.position;
   report_caught(store_, seat);

@@ -83,6 +83,14 @@ void Projections::InlineProjector::choose_build(Connection& connection, bool reb
   const Build* const building = projections::find(builds, registration_.name, BuildState::building);
   const detail::Registration* const known =
       living != nullptr ? find_version(living->version) : nullptr;
+  const detail::Registration* const before = registration_.before.get();
+  if (before != nullptr && living != nullptr && living->version < before->version) {
+    throw UsageError{"the database has version " + std::to_string(living->version) + " of '" +
+                     registration_.name + "', and this release rolls out version " +
+                     std::to_string(registration_.version) + " beside version " +
+                     std::to_string(before->version) +
+                     ": finish the roll-out of that one first, by add_inline"};
+  }
   Build chosen;
   if (known != nullptr && !rebuild) {
     const std::string problem =

@@ -330,11 +330,12 @@ class Replay {
   void fail_if_halted() const {
     for (const auto& seat : seats_) {
       if (!seat->build.halted) continue;
+      const bool is_unknown = seat->build.failing > 0 && seat->build.attempts == 0;
       throw UsageError{
           (is_rebuild_ ? "the rebuild of " : "the replay of ") + seat->build.describe() +
           " stopped at " + seat->build.error +
           (is_into_living() ? what_stands(*seat) : "; the living tables are as they were") +
-          "; mend the handler and run it again"};
+          (is_unknown ? "; run it in a release that does" : "; mend the handler and run it again")};
     }
   }
 

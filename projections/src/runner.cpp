@@ -263,7 +263,7 @@ class Runner::Driver {
   void acquire_free() {
     bool any_unknown = false;
     for (const auto& [key, seat] : seats_) {
-      seat->is_left = !seat->held && is_for_newer(*seat);
+      seat->is_left = !seat->held && (now() < seat->left_until || is_for_newer(*seat));
       any_unknown = any_unknown || (!seat->is_left && seat->knows_unknown);
     }
     const std::set<const Seat*> free = find_free();

@@ -50,8 +50,9 @@ struct Seat {
   /// a version that only another release knows.
   std::int64_t looked_at = 0;
   bool refuses = false;
-  /// The build is left to a runner of that release for now.
+  /// The build is left to a runner of that release for now; for a timer only until then.
   bool is_left = false;
+  Timestamp left_until = {};
   /// One of the two, and the tables of the first.
   std::unique_ptr<detail::AnyProjector> projector;
   std::unique_ptr<detail::AnyProcess> process;

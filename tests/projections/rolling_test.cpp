@@ -44,6 +44,21 @@ TEST_F(RollingProjector, LetsOldProcessesContinue) {
   EXPECT_THAT(standing(old.store), ElementsAre("totals@1 v1 living 3"));
 }
 
+TEST_F(RollingProjector, SwitchesNothingBeforeTheRollOutOfTheVersionBeforeHasEnded) {
+  old.projections.add_inline(Totals<1>{});
+  between.projections.add_inline_rolling(Totals<2>{}, Totals<1>{});
+  place(between.store, "1");
+
+  EXPECT_THAT(
+      test::message_of<UsageError>(
+          [&] { next.projections.add_inline_rolling(Totals<3>{}, Totals<2>{}); }),
+      HasSubstr("the database has version 1 of 'totals', and this release rolls out version "
+                "3 beside version 2: finish the roll-out of that one first"));
+  place(old.store, "2");
+  place(between.store, "3");
+  EXPECT_THAT(standing(old.store), ElementsAre("totals@1 v1 living 3"));
+}
+
 TEST_F(RollingProjector, SwitchesWithTheFirstProcessThatHasTheNewVersionAlone) {
   old.projections.add_inline(Totals<1>{});
   between.projections.add_inline_rolling(Totals<2>{}, Totals<1>{});

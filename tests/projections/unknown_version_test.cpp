@@ -2,6 +2,7 @@
 // release.
 #include "projections/models.hpp"
 #include "support/messages.hpp"
+#include "support/process.hpp"
 #include "support/recording_sinks.hpp"
 
 #include <stela/testing/manual_clock.hpp>
@@ -9,7 +10,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace stela::unknown_version_test {
@@ -497,6 +500,31 @@ TEST_F(UnknownVersion, InAnAggregatePutsATimerOff) {
 
   EXPECT_EQ(Runner{newer_}.catch_up().timers_fired, 1);
   EXPECT_EQ(store_.last_sequence(), GlobalSequence{3});
+}
+
+TEST_F(UnknownVersion, InAnAggregateLeavesTheProcessOfATimerToANewerRunner) {
+  older_.add_process(Dilatory<PaidV1>{}, {.start = ReactionStart::beginning});
+  newer_.add_process(Dilatory<Paid>{}, {.start = ReactionStart::beginning});
+  append(store_, "2", Paid{200, "USD"});
+  append(store_, "9", Asked{"2"});
+  Runner{older_}.catch_up();
+  clock_.advance(1h);
+  const std::jthread old{[&](const std::stop_token& stop) {
+    Runner{older_, {.idle_backoff = 5ms}}.run(stop);
+  }};
+  ASSERT_TRUE(test::eventually([&] {
+    return TimerOperations{store_}.list().at(0).error.ends_with(
+        "; it waits for a runner that knows it");
+  }));
+
+  const std::jthread next{[&](const std::stop_token& stop) {
+    Runner{newer_, {.idle_backoff = 5ms}}.run(stop);
+  }};
+
+  EXPECT_TRUE(test::eventually([&] {
+    clock_.advance(1s);
+    return store_.last_sequence() == GlobalSequence{3};
+  }));
 }
 
 TEST_F(UnknownVersion, InAnAggregateFailsATimerAfterSoLong) {

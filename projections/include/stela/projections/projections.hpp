@@ -118,7 +118,8 @@ class STELA_PROJECTIONS_EXPORT Projections {
   /// As `add_inline`, for a release that rolls out beside processes with an older version. While
   /// the database has the version of `before`, that version takes part here too, and the other
   /// processes continue. The first process that registers the new version by `add_inline` switches
-  /// to it. This process switches with its next append.
+  /// to it. This process switches with its next append. A new database begins with the new version.
+  /// UsageError if the database has a version older than `before`.
   template <Projector P, Projector Before>
   void add_inline_rolling(P projector, Before before) {
     attach_inline(rolling(std::move(projector), std::move(before)), {});
