@@ -21,7 +21,7 @@ esac
 tool/install-packages.sh tests
 
 # Many tests wait for a disk, a broker or a process more than they compute.
-jobs=$((3 * $(nproc)))
+jobs=$((2 * $(nproc)))
 # The packages' consumers are projects of their own; they compile through the cache, too.
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
