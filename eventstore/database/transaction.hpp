@@ -14,6 +14,13 @@
 
 namespace stela::database {
 
+/// The work committed the transaction that it was called in: what it did before that stands, and is
+/// done twice if the work is carried out again.
+class STELA_EVENTSTORE_EXPORT CommittedByCaller final : public UsageError {
+ public:
+  using UsageError::UsageError;
+};
+
 /// Threads: the one whose transaction it is.
 class STELA_EVENTSTORE_EXPORT OpenTransaction {
  public:

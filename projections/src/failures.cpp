@@ -1,6 +1,7 @@
 #include "failures.hpp"
 
 #include "database/database.hpp"
+#include "database/transaction.hpp"
 #include "handler_failure.hpp"
 #include "projections_sql/builds.hpp"
 #include "projections_sql/parked.hpp"
@@ -51,6 +52,8 @@ Failure failure_at(const StoredEvent& event) {
     throw;
   } catch (const UnknownEvent&) {
     failure.is_unknown = true;
+  } catch (const database::CommittedByCaller&) {
+    failure.is_committed = true;
   } catch (...) {
   }
   return failure;
@@ -78,10 +81,11 @@ void Failures::note_counted(Seat& seat, const Failure& failure) {
   const int before = build.failing == failure.sequence ? build.attempts : 0;
   const int attempts = before + (failure.is_shortage || failure.is_unknown ? 0 : 1);
   seat.shortages = failure.is_shortage ? seat.shortages + 1 : 0;
-  // A rebuild or a replay stops at once: the living model serves on.
-  const bool is_last =
-      !failure.is_shortage &&
-      (failure.is_unknown || attempts >= options.max_attempts || build.state != BuildState::living);
+  // A rebuild or a replay stops at once: the living model serves on. What is committed would be
+  // done twice.
+  const bool is_last = !failure.is_shortage &&
+                       (failure.is_unknown || failure.is_committed ||
+                        attempts >= options.max_attempts || build.state != BuildState::living);
   const bool parks =
       is_last && options.on_error == OnError::park && build.state == BuildState::living;
   // Not kept from a runner that knows the version.

@@ -37,6 +37,8 @@ struct Failure {
   /// No handler is to blame: this release doesn't know the event's version, or that of another
   /// one that its handler needs.
   bool is_unknown = false;
+  /// Its handler committed what it and the handlers before it did.
+  bool is_committed = false;
   /// The instance of a process that the event belongs to, if that is known.
   std::optional<std::string> instance = {};
 };

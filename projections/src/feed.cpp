@@ -262,7 +262,9 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
     const auto first = std::find_if(events.begin(), events.end(), [&](const StoredEvent& event) {
       return event.sequence.value() > before;
     });
-    const Batch prefix{batch.from, {events.begin(), first}, before};
+    Batch prefix{batch.from, {events.begin(), first}, before};
+    // The handler that failed has committed it.
+    if (outcome.failure->is_committed) prefix.events = {};
     Seat* const one = &seat;
     const Outcome again =
         seat.projector ? run({&one, 1}, prefix).front() : run_reaction(seat, prefix);

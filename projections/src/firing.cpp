@@ -82,6 +82,10 @@ Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
         [&](Transaction& transaction) { fire_batch(seat, clock, transaction, firing); });
   } catch (const RollBack&) {
     firing.position = 0;
+  } catch (const database::CommittedByCaller& e) {
+    // The handler of an event, before any timer fired.
+    halt(seat, e.what());
+    return {};
   }
   if (firing.broke_with) {
     store_.database().write([&](Connection& connection) {
@@ -130,7 +134,9 @@ bool Feed::catch_up_inside(Seat& seat, Transaction& transaction, std::int64_t he
   reader_->fill(connection, from + 1, page_);
   // A page that was too small, or an event that fails: both are for the next pass.
   if (page_.empty() || page_.events().back().sequence.value() < head) return false;
-  return !react_to(seat, transaction, page_.events());
+  const auto failure = react_to(seat, transaction, page_.events());
+  if (failure && failure->is_committed) throw database::CommittedByCaller{failure->error};
+  return !failure;
 }
 
 void Feed::fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firing& firing) {

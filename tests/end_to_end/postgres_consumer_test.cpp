@@ -8,6 +8,7 @@
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore.hpp>
+#include <stela/eventstore/postgres_handle.hpp>
 #include <stela/framework/log.hpp>
 #include <stela/nats/consumer.hpp>
 #include <stela/nats/inbox.hpp>
@@ -16,6 +17,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <libpq-fe.h>
 
 #include <map>
 #include <memory>
@@ -231,6 +233,44 @@ TEST_F(PostgresConsumer, BuriesWhatFailsTooOftenAndRevivesItForAnOperator) {
   EXPECT_EQ(consumer->poll().revived, 1);
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed"));
   EXPECT_THAT(inbox.dead_letters(), IsEmpty());
+}
+
+/// Ends the transaction with the message of order 2.
+struct MisusingPostgresConsumer : PostgresConsumer {
+  void consume(const char* end) {
+    for (const char* const key : {"1", "2", "3"}) shop.place(key);
+    shop.publish();
+    nats::Consumer consumer{ledger.store, consuming_from(broker)};
+    consumer.on<OrderPlaced>([=](Transaction& transaction, const auto& placed) {
+      Ledger::note(transaction, placed);
+      if (placed.stream().key() == "2") PQclear(PQexec(postgres::handle(transaction), end));
+    });
+    EXPECT_TRUE(eventually([&] {
+      total += consumer.poll();
+      return total.dead == 1 && ledger.lines().size() > 1;
+    }));
+    for (int i = 0; i < 3; ++i) total += consumer.poll();
+  }
+};
+
+TEST_F(MisusingPostgresConsumer, MakesADeadLetterAndRepeatsNothingIfItCommits) {
+  consume("COMMIT");
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-2@1 order.placed",
+                                          "order-3@1 order.placed"));
+  EXPECT_EQ(total.failed, 0);
+  const auto letters = inbox.dead_letters();
+  ASSERT_THAT(letters, SizeIs(1));
+  EXPECT_EQ(letters.front().attempts, 1);
+  EXPECT_THAT(letters.front().error, HasSubstr("what it did before that may be committed"));
+}
+
+TEST_F(MisusingPostgresConsumer, IsTriedAgainIfItRollsBack) {
+  consume("ROLLBACK");
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+  const auto letters = inbox.dead_letters();
+  ASSERT_THAT(letters, SizeIs(1));
+  EXPECT_EQ(letters.front().attempts, 3);
+  EXPECT_THAT(letters.front().error, HasSubstr("ended the transaction"));
 }
 
 TEST_F(PostgresConsumer, NotesAGapWhenAMessageIsMissing) {

@@ -189,6 +189,72 @@ TEST_F(PostgresSql, FailsIfTheLentConnectionsTransactionIsEnded) {
   append(store, "order-1");
 }
 
+TEST_F(PostgresSql, FailsIfTheLentConnectionsTransactionIsEndedBelowASavepoint) {
+  for (const char* const end :
+       {"COMMIT", "ROLLBACK", "COMMIT; BEGIN", "COMMIT; BEGIN; SELECT 1 / 0"}) {
+    for (const bool is_caught : {false, true}) {
+      test::Order order = test::Order::place(Id<test::Order>::generate(), "jane", 100);
+      test::Order late = test::Order::place(Id<test::Order>::from("late"), "jane", 100);
+      const std::string message = message_of<UsageError>([&] {
+        store.transact([&](Transaction& outer) {
+          try {
+            outer.transact([&](Transaction& inner) {
+              Repository<test::Order>{inner}.save(order);
+              const Result done{PQexec(handle(inner), end)};
+            });
+          } catch (const UsageError&) {
+            if (!is_caught) throw;
+          }
+          Repository<test::Order>{outer}.save(late);
+        });
+      });
+      EXPECT_THAT(message, HasSubstr("the work ended the transaction that it was called in"))
+          << end;
+      EXPECT_THAT(message_of<UsageError>([&] { (void)order.version(); }), HasSubstr("in doubt"))
+          << end;
+    }
+  }
+  EXPECT_EQ(server.ask("SELECT count(*) FROM stela.streams WHERE name = 'order-late'"), "0");
+  append(store, "order-1");
+}
+
+TEST_F(PostgresSql, FailsWithTheEndOfItsTransactionWhateverItThrowsAfterThat) {
+  EXPECT_THAT(message_of<UsageError>([&] {
+                store.transact([&](Transaction& outer) {
+                  outer.transact([](Transaction& inner) {
+                    const Result done{PQexec(handle(inner), "COMMIT")};
+                    throw StoreBusy{"try again"};
+                  });
+                });
+              }),
+              HasSubstr("the work ended the transaction that it was called in"));
+}
+
+TEST_F(PostgresSql, AppendsNothingOnceTheLentConnectionsTransactionIsEnded) {
+  for (const char* const end : {"COMMIT", "COMMIT; BEGIN"}) {
+    EXPECT_THROW(store.transact([&](Transaction& transaction) {
+      append(transaction, "order-1");
+      PGconn* const lent = handle(transaction);
+      const Result ended{PQexec(lent, end)};
+      EXPECT_THROW(append(transaction, "order-1"), UsageError);
+      const Result again{PQexec(lent, "COMMIT")};
+    }),
+                 UsageError);
+  }
+  EXPECT_EQ(server.ask("SELECT count(*) FROM stela.events"), "2");
+}
+
+TEST_F(PostgresSql, IsNotBlamedForTheEndOfAServerThatWasLent) {
+  EXPECT_THROW(store.transact([&](Transaction& outer) {
+    outer.transact([&](Transaction& inner) {
+      PGconn* const lent = handle(inner);
+      server.crash();
+      const Result lost{PQexec(lent, "SELECT 1")};
+    });
+  }),
+               StoreBusy);
+}
+
 TEST_F(PostgresSql, SetsNothingForTheTransactionsAfterIt) {
   server.ask("CREATE ROLE other");
   const std::vector<std::string> names{"statement_timeout", "search_path", "DateStyle",

@@ -9,6 +9,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <libpq-fe.h>
 
 #include <atomic>
 #include <chrono>
@@ -375,6 +376,74 @@ TEST_F(PostgresProjections, GoOnAfterAnOutageAndStopInOne) {
   const int seen = log.troubles;
   ASSERT_TRUE(test::eventually([&] { return log.troubles > seen; }));
   running = {};
+}
+
+/// Notes each order, and ends the transaction with that of order 2.
+class EndsTheTransaction {
+ public:
+  static constexpr ReactionType reaction_type{"ends"};
+  using Events = EventSet<test::OrderPlaced>;
+  explicit EndsTheTransaction(std::string end) : end_{std::move(end)} {}
+
+  void react(UnitOfWork& unit, const Recorded<test::OrderPlaced>& placed) {
+    unit.append(StreamId::of("seen", std::string{placed.stream().key()}), ExpectedVersion::any(),
+                test::OrderShipped{"dhl"});
+    if (placed.stream().key() != "2") return;
+    unit.in_transaction([this](Transaction& transaction) {
+      PQclear(PQexec(postgres::handle(transaction), end_.c_str()));
+    });
+  }
+
+ private:
+  std::string end_;
+};
+
+class PostgresReaction : public PostgresProjections {
+ protected:
+  void react(const std::string& end, OnError on_error) {
+    Projections projections{store};
+    projections.add_reaction(
+        EndsTheTransaction{end},
+        {.handling = {.on_error = on_error, .max_attempts = 3, .retry_backoff = 1ms}});
+    for (const char* const key : {"1", "2", "3"}) place(store, key);
+    Runner runner{projections};
+    EXPECT_TRUE(test::eventually([&] {
+      runner.catch_up();
+      const auto status = ProjectionOperations{store}.status().at(0);
+      return status.halted || status.parked > 0;
+    }));
+    for (int i = 0; i < 3; ++i) runner.catch_up();
+  }
+  std::vector<std::string> seen() {
+    std::vector<std::string> all;
+    for (const StoredEvent& event : store.read_all({.event_types = {"order.shipped"}})) {
+      all.push_back(event.stream.name());
+    }
+    return all;
+  }
+};
+
+TEST_F(PostgresReaction, ThatCommitsOnTheLentConnectionHaltsAndRepeatsNothing) {
+  react("COMMIT", OnError::halt);
+  EXPECT_THAT(seen(), ElementsAre("seen-1", "seen-2"));
+  EXPECT_THAT(standing(store), ElementsAre("ends@1 v1 living 1 halted at 2"));
+  EXPECT_THAT(ProjectionOperations{store}.status().at(0).error,
+              HasSubstr("what it did before that may be committed"));
+}
+
+TEST_F(PostgresReaction, ThatCommitsAndBeginsOnTheLentConnectionParksAndRepeatsNothing) {
+  react("COMMIT; BEGIN", OnError::park);
+  EXPECT_THAT(seen(), ElementsAre("seen-1", "seen-2", "seen-3"));
+  const auto parked = ProjectionOperations{store}.parked("ends");
+  ASSERT_EQ(parked.size(), 1U);
+  EXPECT_EQ(parked.front().attempts, 1);
+  EXPECT_THAT(parked.front().error, HasSubstr("what it did before that may be committed"));
+}
+
+TEST_F(PostgresReaction, ThatRollsBackOnTheLentConnectionIsTriedAgain) {
+  react("ROLLBACK", OnError::park);
+  EXPECT_THAT(seen(), ElementsAre("seen-1", "seen-3"));
+  EXPECT_EQ(ProjectionOperations{store}.parked("ends").at(0).attempts, 3);
 }
 
 TEST_F(PostgresProjections, FollowAppendsOfSeveralProcessesInline) {

@@ -192,6 +192,12 @@ class Writer {
   [[noreturn]] void fail_replaced();
   /// Whoever was lent the connection ended the transaction on it.
   bool is_ended_by_caller() noexcept;
+  /// The same without a round trip: not if another transaction was begun.
+  bool has_left_transaction() noexcept;
+  bool is_committed_by_caller() noexcept;
+  /// The transaction is over, and nothing more is written in it.
+  [[noreturn]] void fail_ended();
+  void undo_savepoint();
   void roll_back() noexcept;
   AppendResult append_now(const AppendRequest& request, WriteWork& work);
   void tell_participants(const Group& group, const GroupAnswer& answer, WriteWork& work);
@@ -256,6 +262,8 @@ class Writer {
   bool may_defer_ = false;
   /// The server's number of it, if its connection was lent.
   std::string lent_;
+  /// What the work fails with if it ended the transaction; null until that is noticed.
+  std::exception_ptr ended_;
   std::optional<ConstraintViolated> blamed_;
   /// It has noted what types declare.
   bool has_declared_ = false;

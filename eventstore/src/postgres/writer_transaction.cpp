@@ -51,6 +51,7 @@ void Writer::run_transaction(WriteWork& work) {
   ran_sql_ = false;
   may_defer_ = false;
   lent_.clear();
+  ended_ = nullptr;
   blamed_.reset();
   has_declared_ = false;
   begin();
@@ -66,7 +67,13 @@ void Writer::carry_out(WriteWork& work) {
     return;
   }
   UserTransaction transaction{*this, work};
-  (*work.user)(transaction);
+  try {
+    (*work.user)(transaction);
+  } catch (const std::exception&) {
+    // Whatever it failed with then, trying again isn't the answer.
+    if (has_left_transaction()) fail_ended();
+    throw;
+  }
 }
 
 void Writer::begin() {
@@ -98,6 +105,7 @@ void Writer::begin_on_session() {
 }
 
 void Writer::lock(WriteWork& work) {
+  if (has_left_transaction()) fail_ended();
   if (is_locked_) return;
   work.rest = {.run = session_->run(), .group = make_uuid()};
   Connection::Pipeline pipeline{connection()};
@@ -146,23 +154,50 @@ PGconn* Writer::lend(WriteWork& work) {
   return connection().handle();
 }
 
+bool Writer::has_left_transaction() noexcept {
+  if (ended_ || lent_.empty() || !connection().is_usable()) return ended_ != nullptr;
+  return PQtransactionStatus(connection().handle()) == PQTRANS_IDLE;
+}
+
 bool Writer::is_ended_by_caller() noexcept try {
-  if (lent_.empty() || session_ == nullptr) return false;
-  if (!connection().in_transaction()) return true;
-  // After an error nothing is answered, and nothing can be begun.
-  if (PQtransactionStatus(connection().handle()) == PQTRANS_INERROR) return false;
+  if (has_left_transaction()) return true;
+  if (lent_.empty() || !connection().is_usable()) return false;
+  // After an error nothing is answered, and nothing can be begun. What was left unread is the
+  // caller's doing.
+  const PGTransactionStatusType status = PQtransactionStatus(connection().handle());
+  if (status != PQTRANS_INTRANS) return status == PQTRANS_ACTIVE;
   const Result now = connection().query("SELECT pg_current_xact_id_if_assigned()::text");
   return now.bytes(0, 0) != lent_;
 } catch (const std::exception&) {
   return false;
 }
 
-void Writer::commit(WriteWork& work) {
-  if (is_ended_by_caller()) {
-    throw UsageError{
+bool Writer::is_committed_by_caller() noexcept try {
+  Parameters number;
+  number.add(lent_);
+  const Result found =
+      connection().query("SELECT pg_xact_status($1::text::xid8)", std::move(number));
+  return found.bytes(0, 0) == "committed";
+} catch (const std::exception&) {
+  return false;
+}
+
+void Writer::fail_ended() {
+  if (!ended_) {
+    const char* const what =
         "the work ended the transaction that it was called in; what it did before that may be "
-        "committed, and what it did since is rolled back"};
+        "committed, and what it did since is rolled back";
+    connection().roll_back();
+    ended_ = is_committed_by_caller() ? std::make_exception_ptr(database::CommittedByCaller{what})
+                                      : std::make_exception_ptr(UsageError{what});
+    // What is written on it from now on would be no part of the transaction.
+    connection().give_up();
   }
+  std::rethrow_exception(ended_);
+}
+
+void Writer::commit(WriteWork& work) {
+  if (is_ended_by_caller()) fail_ended();
   work.rest.run = session_->run();
   work.rest.wrote = is_locked_;
   work.rest.is_unnumbered = is_locked_;
@@ -236,24 +271,31 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo) {
   try {
     work.outcomes.open(GlobalSequence{last_sequence_});
     part();
+    if (has_savepoint ? has_left_transaction() : is_ended_by_caller()) fail_ended();
     if (has_savepoint) connection().execute("RELEASE SAVEPOINT stela_savepoint");
     work.outcomes.close(depth, State::committed);
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
-    work.outcomes.close(depth, State::rolled_back);
     for (Participant* const participant : user_participants_) participant->forget();
     blamed_.reset();
     last_sequence_ = before;
     forget_declared();
     while (work.events.size() > events) work.events.pop_back();
     while (work.snapshots.size() > snapshots) work.snapshots.pop_back();
-    // If that fails the connection is lost, and so is the transaction.
-    if (has_savepoint) {
-      connection().execute(
-          "ROLLBACK TO SAVEPOINT stela_savepoint; RELEASE SAVEPOINT stela_savepoint");
-    }
+    // If that fails, what becomes of the part is known at the end of the transaction only.
+    if (has_savepoint) undo_savepoint();
+    work.outcomes.close(depth, State::rolled_back);
     std::rethrow_exception(error);
   }
+}
+
+void Writer::undo_savepoint() try {
+  if (has_left_transaction()) fail_ended();
+  connection().execute("ROLLBACK TO SAVEPOINT stela_savepoint; RELEASE SAVEPOINT stela_savepoint");
+} catch (const StoreFailed&) {
+  if (lent_.empty()) throw;
+  // Another transaction has no such savepoint.
+  fail_ended();
 }
 
 std::int64_t Writer::run_sql(WriteWork& work, std::string_view sql,

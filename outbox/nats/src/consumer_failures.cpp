@@ -158,8 +158,10 @@ void Consumer::Worker::take_back_failure(const Delivery& delivery) noexcept try 
   // One attempt too many is counted; the message has others.
 }
 
-void Consumer::Worker::bury(Delivery& delivery, int attempts, const std::string& error) {
+void Consumer::Worker::bury(Delivery& delivery, int attempts, const std::string& error,
+                            bool is_handled) {
   store_.database().write([&](database::Connection& connection) {
+    if (is_handled) return inbox_.insert_letter(connection, delivery, attempts, error);
     inbox_.begin(connection);
     inbox_.bury(connection, delivery, look(connection, delivery), attempts, error, is_whole_);
   });

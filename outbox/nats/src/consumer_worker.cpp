@@ -292,14 +292,21 @@ std::size_t Consumer::Worker::handle_together(std::span<Delivery> batch) {
   std::size_t done = 0;
   // Neither the broker must lose patience with the rest, nor those who wait to write.
   const Steady limit = now() + std::min<milliseconds>(pull_->ack_wait() / 4, longest_batch);
-  transact([&](Transaction& transaction) {
-    inbox_.begin(database::open_transaction(transaction).connection());
-    for (Delivery& delivery : batch) {
-      handle_one(transaction, delivery, together);
-      ++done;
-      if (now() >= limit) break;
-    }
-  });
+  try {
+    transact([&](Transaction& transaction) {
+      inbox_.begin(database::open_transaction(transaction).connection());
+      for (Delivery& delivery : batch) {
+        handle_one(transaction, delivery, together);
+        ++done;
+        if (now() >= limit) break;
+      }
+    });
+  } catch (const HandlerFailed& failed) {
+    if (!failed.is_committed || done == batch.size()) throw;
+    // It isn't tried again. Those before it are duplicates now.
+    bury(batch[done], 1, failed.what, true);
+    return 0;
+  }
   tick_ += together.tick;
   for (const Failure& failure : together.failures) report_failure(failure);
   report_caught(together);
@@ -317,6 +324,8 @@ void Consumer::Worker::transact(FunctionRef<void(Transaction&)> work) try {
     database::open_transaction(transaction).lock();
     work(transaction);
   });
+} catch (const database::CommittedByCaller& e) {
+  throw HandlerFailed{.what = e.what(), .is_committed = true};
 } catch (const UsageError& e) {
   throw HandlerFailed{e.what()};
 }

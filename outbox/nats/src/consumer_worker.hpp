@@ -29,6 +29,8 @@ struct HandlerFailed {
   bool is_permanent = false;
   /// Another release knows the version of the event, or of one that the handler needs.
   bool is_unknown = false;
+  /// It committed what it did, and that its message is handled.
+  bool is_committed = false;
 };
 
 /// A message whose handler failed, and what became of it.
@@ -119,7 +121,7 @@ class Consumer::Worker {
                                         const HandlerFailed& failed);
   void report_failure(const Failure& failure);
   void take_back_failure(const Delivery& delivery) noexcept;
-  void bury(Delivery& delivery, int attempts, const std::string& error);
+  void bury(Delivery& delivery, int attempts, const std::string& error, bool is_handled = false);
   void retry_letters();
   bool retry(const InboxStore::Letter& letter);
 

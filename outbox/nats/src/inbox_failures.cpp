@@ -67,6 +67,11 @@ void InboxStore::take_back_failure(database::Connection& connection, const Recei
 void InboxStore::bury(database::Connection& connection, const Delivery& delivery, Arrival standing,
                       int attempts, const std::string& error, bool whole) {
   if (delivery.event && !take(connection, *delivery.event, standing, whole)) return;
+  insert_letter(connection, delivery, attempts, error);
+}
+
+void InboxStore::insert_letter(database::Connection& connection, const Delivery& delivery,
+                               int attempts, const std::string& error) {
   const std::string headers = KeptHeaders::to_json(MessageHeaders{delivery.message.get()});
   connection.run(
       sql::insert_dead_letter{.consumer = consumer_,

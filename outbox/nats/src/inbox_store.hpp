@@ -92,6 +92,9 @@ class InboxStore {
   /// Keeps the message, and counts it as handled.
   void bury(database::Connection& connection, const Delivery& delivery, Arrival standing,
             int attempts, const std::string& error, bool whole);
+  /// Keeps one that counts as handled.
+  void insert_letter(database::Connection& connection, const Delivery& delivery, int attempts,
+                     const std::string& error);
 
   struct Letter {
     std::int64_t number = 0;

@@ -18,9 +18,12 @@ namespace stela::postgres {
 /// - Leave the settings of the session, its prepared statements and its pipeline mode as they were,
 ///   and take all results.
 ///
-/// PostgreSQL lets nobody refuse a COMMIT. If the work ends the transaction, what it did before may
-/// be committed; the rest is rolled back, the work fails with UsageError, and its aggregates can't
-/// be used.
+/// PostgreSQL lets nobody refuse a COMMIT. If the work ends the transaction, also below a
+/// `transact` on it, what it did before may be committed; the rest is rolled back, the work fails
+/// with UsageError, and its aggregates can't be used. If the handler of a reaction or a consumer
+/// commits, what those before it did in the same transaction stands, too, and none of it is tried
+/// again by itself: the reaction halts or parks the event, and the consumer makes a dead letter.
+/// Whoever retries that does again what the handler committed.
 ///
 /// UsageError if the transaction isn't one of a PostgreSQL store.
 STELA_EVENTSTORE_EXPORT pg_conn* handle(Transaction& transaction);
