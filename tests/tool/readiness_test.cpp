@@ -99,7 +99,8 @@ TEST_F(ReadinessOfAProcess, LeavesOutWhatOtherProgramsDoInTheDatabase) {
   EXPECT_THAT(problems({}), ElementsAre("partition all is stopped: poison", halted));
   EXPECT_THAT(problems({.outbox = false}), ElementsAre(halted));
   EXPECT_THAT(problems({.outbox = false, .projectors = {{"failing"}}}), ElementsAre(halted));
-  EXPECT_THAT(problems({.outbox = false, .projectors = {{"mailing"}}}), IsEmpty());
+  EXPECT_THAT(problems({.outbox = false, .projectors = {{"mailing"}}}),
+              ElementsAre("projector 'mailing' isn't in the database"));
   EXPECT_THAT(problems({.outbox = false, .projectors = std::vector<std::string>{}}), IsEmpty());
 }
 

@@ -41,7 +41,7 @@ class Readiness::Impl {
     try {
       if (options_.outbox) facts.outbox = outbox_status_of(store_);
       facts.projectors = ProjectionOperations{store_}.status();
-      std::erase_if(facts.projectors, [&](const auto& each) { return !is_own(each.name); });
+      if (options_.projectors) keep_own(*options_.projectors, facts);
     } catch (const std::exception& e) {
       facts.store_problem = e.what();
     }
@@ -57,9 +57,16 @@ class Readiness::Impl {
 
   static Steady steady_now() { return std::chrono::steady_clock::now(); }
 
-  bool is_own(const std::string& projector) const {
-    const auto& own = options_.projectors;
-    return !own || std::find(own->begin(), own->end(), projector) != own->end();
+  static void keep_own(const std::vector<std::string>& own, ReadinessFacts& facts) {
+    auto& all = facts.projectors;
+    std::erase_if(all, [&](const ProjectorStatus& each) {
+      return std::find(own.begin(), own.end(), each.name) == own.end();
+    });
+    for (const std::string& name : own) {
+      const bool is_there =
+          std::any_of(all.begin(), all.end(), [&](const auto& each) { return each.name == name; });
+      if (!is_there) facts.missing_projectors.push_back(name);
+    }
   }
 
   ReadinessFacts own_facts() const {
