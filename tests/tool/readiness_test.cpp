@@ -1,3 +1,4 @@
+#include <stela/tool/metrics.hpp>
 #include <stela/tool/readiness.hpp>
 
 #include "support/histories.hpp"
@@ -11,6 +12,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <future>
 
 namespace stela::tool::readiness_test {
 namespace {
@@ -102,6 +105,20 @@ TEST_F(ReadinessOfAProcess, LeavesOutWhatOtherProgramsDoInTheDatabase) {
   EXPECT_THAT(problems({.outbox = false, .projectors = {{"mailing"}}}),
               ElementsAre("projector 'mailing' isn't in the database"));
   EXPECT_THAT(problems({.outbox = false, .projectors = std::vector<std::string>{}}), IsEmpty());
+}
+
+/// Of a service that writes for seconds: who asks it isn't in line with its writers.
+TEST_F(ReadinessOfAProcess, IsToldWhileATransactionOfAnotherThreadIsOpen) {
+  const Outbox outbox{store, {}};
+  PrometheusMetrics metrics;
+  const Subscription watching = metrics.watch(store);
+  store.transact([&](Transaction&) {
+    std::async(std::launch::async, [&] {
+      EXPECT_THAT(readiness.problems(), IsEmpty());
+      EXPECT_THAT(metrics.text(), HasSubstr("stela_store_up 1\n"));
+      EXPECT_EQ(OutboxOperations{store}.status().pending, 0);
+    }).get();
+  });
 }
 
 TEST_F(ReadinessOfAProcess, SeesADatabaseThatDoesNotAnswer) {
