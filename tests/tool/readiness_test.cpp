@@ -2,6 +2,8 @@
 #include <stela/tool/readiness.hpp>
 
 #include "support/histories.hpp"
+#include "support/messages.hpp"
+#include "support/process.hpp"
 #include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
 
@@ -129,9 +131,10 @@ TEST_F(ReadinessOfAProcess, SeesADatabaseThatDoesNotAnswer) {
 }
 
 TEST_F(ReadinessOfAProcess, SeesARelayThatCanNotRenewItsHeartbeat) {
-  Readiness strict{store, {.heartbeat_ttl = -1ms}};
+  Readiness strict{store, {.heartbeat_ttl = 1ms}};
   EXPECT_THAT(strict.problems(), IsEmpty()) << "it has no relay";
   strict.note(RelayTick{.renewed_heartbeat = true});
+  EXPECT_TRUE(test::eventually([&] { return !strict.problems().empty(); }));
   EXPECT_THAT(strict.problems(), ElementsAre(HasSubstr("heartbeat: none for ")));
   readiness.note(RelayTick{.renewed_heartbeat = true});
   EXPECT_THAT(readiness.problems(), IsEmpty());
@@ -140,9 +143,10 @@ TEST_F(ReadinessOfAProcess, SeesARelayThatCanNotRenewItsHeartbeat) {
 }
 
 TEST_F(ReadinessOfAProcess, SaysWhichOfItsRelaysIsAtFault) {
-  Readiness strict{store, {.heartbeat_ttl = -1ms, .needs_broker = true}};
+  Readiness strict{store, {.heartbeat_ttl = 1ms, .needs_broker = true}};
   strict.note(RelayTick{.broker = {BrokerState::connected}}, "a");
   strict.note(RelayTick{.broker = {BrokerState::down, "refused"}}, "b");
+  EXPECT_TRUE(test::eventually([&] { return strict.problems().size() == 3; }));
   EXPECT_THAT(strict.problems(), ElementsAre(HasSubstr("relay a: heartbeat: none for "),
                                              HasSubstr("relay b: heartbeat: none for "),
                                              "relay b: broker: down: refused"));
@@ -162,6 +166,15 @@ TEST_F(ReadinessOfAProcess, StaysWithoutABrokerUnlessItNeedsOne) {
   EXPECT_THAT(worker.problems(),
               ElementsAre("broker: down: refused",
                           "broker of consumer shipping: misconfigured: no stream"));
+}
+
+TEST_F(ReadinessOfAProcess, RefusesTimesThatMakeNoSense) {
+  const auto problem = [&](const ReadinessOptions& options) {
+    return test::message_of<UsageError>([&] { Readiness{store, options}; });
+  };
+  EXPECT_EQ(problem({.max_lag = -1ms}), "max_lag is -1 ms; it must be 0 ms or more");
+  EXPECT_EQ(problem({.heartbeat_ttl = 0ms}),
+            "heartbeat_ttl is 0 ms; it must be above 0, and at most 8760 h");
 }
 
 TEST_F(ReadinessOfAProcess, EndsWithALoop) {

@@ -5,6 +5,7 @@
 
 #include <stela/eventstore/store.hpp>
 #include <stela/framework/error.hpp>
+#include <stela/framework/settings.hpp>
 #include <stela/outbox/relay.hpp>
 
 #include <algorithm>
@@ -14,11 +15,21 @@
 #include <utility>
 
 namespace stela::tool {
+namespace {
+
+constexpr Setting<ReadinessOptions> with_ranges[] = {
+    setting<&ReadinessOptions::max_lag>("max_lag", ""),
+    setting<&ReadinessOptions::heartbeat_ttl>("heartbeat_ttl", "", {.range = some_time}),
+};
+
+}  // namespace
 
 class Readiness::Impl {
  public:
   Impl(Store& the_store, ReadinessOptions options)
-      : store_{the_store.anchor()}, options_{std::move(options)} {}
+      : store_{the_store.anchor()}, options_{std::move(options)} {
+    check_ranges<ReadinessOptions>(with_ranges, options_);
+  }
 
   void note(const RelayTick& tick, std::string_view name) {
     const std::lock_guard lock{mutex_};

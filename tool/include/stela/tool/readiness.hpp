@@ -49,7 +49,8 @@ struct ReadinessOptions {
 /// Threads: any.
 class STELA_TOOL_EXPORT Readiness {
  public:
-  /// `store` must outlive it; its handle may be moved.
+  /// `store` must outlive it; its handle may be moved. UsageError if `max_lag` is negative, or
+  /// `heartbeat_ttl` isn't above 0.
   explicit Readiness(Store& store, const ReadinessOptions& options = {});
   ~Readiness();
   Readiness(const Readiness&) = delete;
