@@ -369,6 +369,18 @@ TEST_F(Access, RefusesSecretsThatOthersMayRead) {
   EXPECT_EQ(problem(0644, {}, {.ca_file = path}), "none") << "it is no secret";
 }
 
+TEST_F(Access, RefusesASecretOfMoreThan64KiB) {
+  const std::string path = file("secret", std::string(65'536, 'x'));
+  try {
+    nats::check(nats::PublisherOptions{.credentials = {.token_file = path}});
+    FAIL() << "it was taken";
+  } catch (const UsageError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("the file " + path + " is larger than 64 KiB"));
+  }
+  std::filesystem::resize_file(path, 65'536);
+  nats::check(nats::PublisherOptions{.credentials = {.token_file = path}});
+}
+
 TEST_F(Access, TakesASecretOfAGroupFromRootAlone) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
   const std::string path = file("secret", canary);

@@ -1,5 +1,6 @@
 #include "nats/jetstream.hpp"
 #include "nats/shop.hpp"
+#include "support/recording_sinks.hpp"
 
 #include <stela/framework/not_found.hpp>
 
@@ -19,6 +20,7 @@ using test::Ledger;
 using test::OrderPlaced;
 using test::OrderShipped;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -68,7 +70,8 @@ class Consuming : public ::testing::Test {
   test::TempDir dir;
   test::NatsServer server;
   test::Shop shop{dir.file("shop.db"), server.url()};
-  Ledger ledger{dir.file("billing.db")};
+  test::RecordingLog log;
+  Ledger ledger{dir.file("billing.db"), {.log = &log}};
   nats::ConsumerTick total;
 };
 
@@ -212,6 +215,9 @@ TEST_F(Consuming, KeepsADeadLetterWhoseRetryFailsAndForgetsOneThatIsDiscarded) {
 
   ASSERT_THAT(after_retry, SizeIs(1));
   EXPECT_EQ(after_retry[0].attempts, 2);
+  EXPECT_THAT(log.entries(),
+              Contains("error consumer.dead_letter consumer=billing stream=SHOP letter=1 "
+                       "attempts=2 problem=still no such customer"));
   EXPECT_FALSE(after_retry[0].is_to_retry);
   EXPECT_THAT(inbox.dead_letters(), IsEmpty());
   EXPECT_THROW(inbox.retry(letter), NotFound);

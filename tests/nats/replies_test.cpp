@@ -59,6 +59,15 @@ std::vector<KnownError> known_errors() {
   return errors;
 }
 
+TEST(BrokersAnswers, KeepAsMuchOfTheBrokersWordsAsPeopleRead) {
+  EXPECT_EQ(reply(10077, 503, std::string(500, 'x')).detail,
+            std::string(500, 'x') + " (JetStream error 10077)");
+  std::string vast = "x";
+  for (int i = 0; i < 10'000; ++i) vast += "é";
+  const std::string kept = reply(10077, 503, vast).detail;
+  EXPECT_EQ(kept, vast.substr(0, 497) + "... (JetStream error 10077)");
+}
+
 TEST(BrokersAnswers, SayThatAMessageIsADuplicate) {
   const Answer answer = reply(R"({"stream":"SHOP","seq":7,"duplicate":true})");
   EXPECT_EQ(answer.kind, Kind::stored_before);

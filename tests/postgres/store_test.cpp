@@ -207,7 +207,12 @@ TEST_F(PostgresStore, RefusesMissingFeatures) {
   Store store = open_store();
   EXPECT_THAT(message_of<UsageError>([&] { (void)sqlite::path(store); }),
               HasSubstr("isn't on SQLite"));
-  EXPECT_THROW(open_store({.busy_timeout = std::chrono::milliseconds{0}}), UsageError);
+  EXPECT_THAT(
+      message_of<UsageError>([&] { open_store({.busy_timeout = std::chrono::milliseconds{0}}); }),
+      HasSubstr("busy_timeout is 0 ms; it must be above 0, and at most 24 h"));
+  EXPECT_THAT(
+      message_of<UsageError>([&] { open_store({.commit_timeout = std::chrono::hours{25}}); }),
+      HasSubstr("commit_timeout is 25 h"));
 }
 
 TEST_F(PostgresStore, IsAppendOnly) {

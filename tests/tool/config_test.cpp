@@ -166,6 +166,28 @@ TEST_F(ToolConfig, TrustsTheNullDeviceWhoeverOwnsIt) {
   }
 }
 
+TEST_F(ToolConfig, ReadsNoOtherDevice) {
+  std::filesystem::create_symlink("/dev/zero", dir_.file("stela.toml"));
+  const std::vector<std::string> calls[] = {{"config", "show"},
+                                            {"config", "show", "--config", "/dev/zero"}};
+  for (const std::vector<std::string>& words : calls) {
+    const Ran ran = run(words, here());
+    EXPECT_EQ(ran.code, 3);
+    EXPECT_THAT(ran.err, HasSubstr("can't be read: it is no regular file"));
+  }
+}
+
+TEST_F(ToolConfig, RefusesAFileOfMoreThanAMebibyte) {
+  write("db = \"file.db\"\n");
+  std::filesystem::resize_file(dir_.file("stela.toml"), std::uintmax_t{4} << 30);
+  const Ran ran = run({"config", "show"}, here());
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("stela.toml is larger than 1 MiB"));
+
+  write("db = \"file.db\"\n#" + std::string(1'000'000, 'x') + "\n");
+  EXPECT_THAT(run_well({"config", "show"}, here()), HasSubstr("file.db"));
+}
+
 TEST_F(ToolConfig, TrustsFilesOfTheUserAndOfRoot) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
   ASSERT_EQ(chmod(dir_.path().c_str(), 0755), 0);

@@ -135,6 +135,43 @@ TEST(WorkerHttp, RefusesRequestsWhenTooManyWait) {
   EXPECT_EQ(refused, 1U);
 }
 
+/// Connections of clients that say nothing.
+class IdleClients {
+ public:
+  IdleClients(std::uint16_t port, int count) {
+    const sockaddr_in address = test::loopback(port);
+    for (int i = 0; i < count; ++i) {
+      files_.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      EXPECT_EQ(connect(files_.back(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+                0);
+    }
+  }
+  ~IdleClients() {
+    for (const int file : files_) close(file);
+  }
+  IdleClients(const IdleClients&) = delete;
+  IdleClients& operator=(const IdleClients&) = delete;
+
+  bool is_cut_off(std::size_t client) const {
+    pollfd end{.fd = files_.at(client), .events = POLLIN, .revents = 0};
+    return poll(&end, 1, 0) == 1;
+  }
+
+ private:
+  std::vector<int> files_;
+};
+
+TEST(WorkerHttp, CutsTheOldestIdleClientOffWhenAllPlacesAreTaken) {
+  const HttpServer server{
+      {}, test_pages([](std::string_view) -> HttpResponse { return {.body = "figures"}; })};
+  const std::uint16_t port = port_in(server.url());
+  const IdleClients idle{port, 64};
+  EXPECT_THAT(get(port, "/healthz"), HasSubstr("200 OK"));
+  EXPECT_TRUE(idle.is_cut_off(0));
+  EXPECT_FALSE(idle.is_cut_off(63));
+  EXPECT_THAT(get(port, "/metrics"), HasSubstr("figures"));
+}
+
 /// As many file descriptors as are open, and not one more, while it lives.
 class NoDescriptorLeft {
  public:

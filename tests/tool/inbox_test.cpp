@@ -81,13 +81,17 @@ TEST_F(ToolInbox, ListsDeadLettersWithTheirStreamsAndEvents) {
   bury(7, R"({"ce-subject":"order-%e6%97%a5","ce-id":")" + std::string{id} + "\"}");
   bury(8, R"({"ce-subject":"order-%zz"})");
   bury(9, "{}");
+  const std::string vast(10'000, 's');
+  bury(10, R"({"ce-subject":")" + vast + R"(","ce-id":")" + vast + "\"}");
 
   const std::string table = inbox({"list"}).out;
+  EXPECT_LT(lines_of(table).at(0).size(), 400U) << "one message widens no column";
   EXPECT_THAT(table, HasSubstr("order-日"));
   EXPECT_THAT(table, HasSubstr(id));
   EXPECT_THAT(table, HasSubstr("no such customer"));
   const auto letters = lines_of(inbox({"list", "--json"}).out);
-  ASSERT_EQ(letters.size(), 3U);
+  ASSERT_EQ(letters.size(), 4U);
+  EXPECT_EQ(member(letters[3], "stream"), vast);
   EXPECT_EQ(member(letters[0], "stream"), "order-日");
   EXPECT_EQ(member(letters[0], "event_id"), id);
   EXPECT_EQ(member(letters[1], "stream"), "order-%zz") << "as it stands there";

@@ -1,6 +1,9 @@
+#include <stela/tool/metrics.hpp>
 #include <stela/tool/readiness.hpp>
 
 #include "support/histories.hpp"
+#include "support/messages.hpp"
+#include "support/process.hpp"
 #include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
 
@@ -11,6 +14,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <future>
 
 namespace stela::tool::readiness_test {
 namespace {
@@ -99,8 +104,23 @@ TEST_F(ReadinessOfAProcess, LeavesOutWhatOtherProgramsDoInTheDatabase) {
   EXPECT_THAT(problems({}), ElementsAre("partition all is stopped: poison", halted));
   EXPECT_THAT(problems({.outbox = false}), ElementsAre(halted));
   EXPECT_THAT(problems({.outbox = false, .projectors = {{"failing"}}}), ElementsAre(halted));
-  EXPECT_THAT(problems({.outbox = false, .projectors = {{"mailing"}}}), IsEmpty());
+  EXPECT_THAT(problems({.outbox = false, .projectors = {{"mailing"}}}),
+              ElementsAre("projector 'mailing' isn't in the database"));
   EXPECT_THAT(problems({.outbox = false, .projectors = std::vector<std::string>{}}), IsEmpty());
+}
+
+/// Of a service that writes for seconds: who asks it isn't in line with its writers.
+TEST_F(ReadinessOfAProcess, IsToldWhileATransactionOfAnotherThreadIsOpen) {
+  const Outbox outbox{store, {}};
+  PrometheusMetrics metrics;
+  const Subscription watching = metrics.watch(store);
+  store.transact([&](Transaction&) {
+    std::async(std::launch::async, [&] {
+      EXPECT_THAT(readiness.problems(), IsEmpty());
+      EXPECT_THAT(metrics.text(), HasSubstr("stela_store_up 1\n"));
+      EXPECT_EQ(OutboxOperations{store}.status().pending, 0);
+    }).get();
+  });
 }
 
 TEST_F(ReadinessOfAProcess, SeesADatabaseThatDoesNotAnswer) {
@@ -111,9 +131,10 @@ TEST_F(ReadinessOfAProcess, SeesADatabaseThatDoesNotAnswer) {
 }
 
 TEST_F(ReadinessOfAProcess, SeesARelayThatCanNotRenewItsHeartbeat) {
-  Readiness strict{store, {.heartbeat_ttl = -1ms}};
+  Readiness strict{store, {.heartbeat_ttl = 1ms}};
   EXPECT_THAT(strict.problems(), IsEmpty()) << "it has no relay";
   strict.note(RelayTick{.renewed_heartbeat = true});
+  EXPECT_TRUE(test::eventually([&] { return !strict.problems().empty(); }));
   EXPECT_THAT(strict.problems(), ElementsAre(HasSubstr("heartbeat: none for ")));
   readiness.note(RelayTick{.renewed_heartbeat = true});
   EXPECT_THAT(readiness.problems(), IsEmpty());
@@ -122,9 +143,10 @@ TEST_F(ReadinessOfAProcess, SeesARelayThatCanNotRenewItsHeartbeat) {
 }
 
 TEST_F(ReadinessOfAProcess, SaysWhichOfItsRelaysIsAtFault) {
-  Readiness strict{store, {.heartbeat_ttl = -1ms, .needs_broker = true}};
+  Readiness strict{store, {.heartbeat_ttl = 1ms, .needs_broker = true}};
   strict.note(RelayTick{.broker = {BrokerState::connected}}, "a");
   strict.note(RelayTick{.broker = {BrokerState::down, "refused"}}, "b");
+  EXPECT_TRUE(test::eventually([&] { return strict.problems().size() == 3; }));
   EXPECT_THAT(strict.problems(), ElementsAre(HasSubstr("relay a: heartbeat: none for "),
                                              HasSubstr("relay b: heartbeat: none for "),
                                              "relay b: broker: down: refused"));
@@ -144,6 +166,15 @@ TEST_F(ReadinessOfAProcess, StaysWithoutABrokerUnlessItNeedsOne) {
   EXPECT_THAT(worker.problems(),
               ElementsAre("broker: down: refused",
                           "broker of consumer shipping: misconfigured: no stream"));
+}
+
+TEST_F(ReadinessOfAProcess, RefusesTimesThatMakeNoSense) {
+  const auto problem = [&](const ReadinessOptions& options) {
+    return test::message_of<UsageError>([&] { Readiness{store, options}; });
+  };
+  EXPECT_EQ(problem({.max_lag = -1ms}), "max_lag is -1 ms; it must be 0 ms or more");
+  EXPECT_EQ(problem({.heartbeat_ttl = 0ms}),
+            "heartbeat_ttl is 0 ms; it must be above 0, and at most 8760 h");
 }
 
 TEST_F(ReadinessOfAProcess, EndsWithALoop) {

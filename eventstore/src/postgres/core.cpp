@@ -4,6 +4,7 @@
 #include "postgres/snapshots.hpp"
 #include "postgres_sql.hpp"
 
+#include <stela/eventstore/postgres_settings.hpp>
 #include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/metadata.hpp>
@@ -30,11 +31,8 @@ Options checked(Options options) {
   if (sql_schema_of(options) == options.schema) {
     throw UsageError{"sql_schema names the schema of Stela's tables; name another one"};
   }
-  for (const milliseconds time : {options.busy_timeout, options.connect_timeout,
-                                  options.reply_timeout, options.commit_timeout}) {
-    if (time >= milliseconds{1} && time <= std::chrono::hours{24}) continue;
-    throw UsageError{"a time-out is " + std::to_string(time.count()) +
-                     " ms; it must be 1 ms to 24 h"};
+  for (const Setting<Options>& setting : settings()) {
+    if (setting.kind == SettingFacts::Kind::duration) check(setting, *setting.get(options));
   }
   if (options.busy_timeout >= options.reply_timeout) {
     throw UsageError{

@@ -84,13 +84,13 @@ void Writer::forget_participant(std::string_view name) {
 }
 
 void Writer::know_schema(std::string_view module, std::size_t migrations) {
-  read([&](Connection&) {
-    known_schemas_.insert_or_assign(std::string{module}, static_cast<std::int64_t>(migrations));
-  });
+  const std::lock_guard lock{schemas_mutex_};
+  known_schemas_.insert_or_assign(std::string{module}, static_cast<std::int64_t>(migrations));
 }
 
 void Writer::check_schema(std::string_view participant) const {
   const auto required = SchemaRequirement::parse(participant);
+  const std::lock_guard lock{schemas_mutex_};
   const auto known = known_schemas_.find(required->module);
   // Tables that this process doesn't use are none of its business.
   if (known == known_schemas_.end() || known->second >= required->number) return;

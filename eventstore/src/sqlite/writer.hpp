@@ -27,6 +27,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -288,6 +289,8 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   std::vector<TransactionParticipant*> user_participants_;
   std::vector<database::DataParticipant*> data_participants_;
   std::vector<RequiredParticipant> required_;
+  mutable std::mutex schemas_mutex_;
+  /// Guarded by schemas_mutex_: a module is opened while others write.
   std::map<std::string, std::int64_t, std::less<>> known_schemas_;
   std::vector<StoredEvent> appended_;
   std::vector<PlannedRow> planned_;

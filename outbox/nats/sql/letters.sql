@@ -28,8 +28,8 @@ UPDATE inbox_dead_letters SET retry = 1 WHERE letter = :letter;
 
 -- name: next_to_retry
 -- takes: consumer int, after int
--- gives: letter int, broker_stream text, headers text, payload blob
-SELECT letter, broker_stream, headers, payload
+-- gives: letter int, broker_stream text, headers text, payload blob, attempts int
+SELECT letter, broker_stream, headers, payload, attempts
 FROM inbox_dead_letters WHERE consumer = :consumer AND retry = 1 AND letter > :after
 ORDER BY letter LIMIT 1;
 

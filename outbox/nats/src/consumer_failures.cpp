@@ -6,6 +6,7 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace stela::nats {
 
@@ -220,11 +221,27 @@ bool Consumer::Worker::retry(const InboxStore::Letter& letter) {
       inbox_.leave_letter(letter.number, e.what + waits_for_newer);
       return false;
     }
-    inbox_.explain_letter(letter.number, e.what);
+    note_failed_retry(letter, e.what);
   } catch (const CorruptEvent& e) {
-    inbox_.explain_letter(letter.number, e.what());
+    note_failed_retry(letter, e.what());
   }
   return true;
+}
+
+void Consumer::Worker::note_failed_retry(const InboxStore::Letter& letter,
+                                         const std::string& error) {
+  inbox_.explain_letter(letter.number, error);
+  const std::string number = std::to_string(letter.number);
+  const std::string attempts = std::to_string(letter.attempts + 1);
+  const std::array fields{LogEntry::Field{"consumer", options_.name},
+                          LogEntry::Field{"stream", letter.broker_stream},
+                          LogEntry::Field{"letter", number}, LogEntry::Field{"attempts", attempts},
+                          LogEntry::Field{"problem", error}};
+  store_.conventions().log->write(
+      {.level = LogLevel::error,
+       .name = "consumer.dead_letter",
+       .message = "dead letter " + number + " failed again, at attempt " + attempts + ": " + error,
+       .fields = fields});
 }
 
 }  // namespace stela::nats

@@ -124,6 +124,7 @@ class Consumer::Worker {
   void bury(Delivery& delivery, int attempts, const std::string& error, bool is_handled = false);
   void retry_letters();
   bool retry(const InboxStore::Letter& letter);
+  void note_failed_retry(const InboxStore::Letter& letter, const std::string& error);
 
   void log(LogLevel level, std::string_view name, const Delivery& delivery,
            const std::string& problem);

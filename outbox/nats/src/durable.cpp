@@ -1,5 +1,6 @@
 #include "durable.hpp"
 
+#include "replies.hpp"
 #include "subject_layout.hpp"
 
 #include <stela/framework/codec/json_reader.hpp>
@@ -97,7 +98,7 @@ Durable read_durable_config(json::Reader& json) {
 std::int64_t read_error(json::Reader& json, std::string& text) {
   std::int64_t code = 0;
   json.open_object();
-  if (json.select("description")) text += json.get_string();
+  if (json.select("description")) text += kept_words(json.get_string());
   if (json.select("err_code")) code = json.get_int64();
   json.close();
   return code;

@@ -92,7 +92,8 @@ std::optional<InboxStore::Letter> InboxStore::next_to_retry(std::int64_t after) 
     auto next = connection.rows(sql::next_to_retry{.consumer = consumer_, .after = after});
     if (!next.step()) return;
     letter = Letter{next.letter(), std::string{next.broker_stream()},
-                    KeptHeaders::from_json(next.headers()), std::string{next.payload()}};
+                    KeptHeaders::from_json(next.headers()), std::string{next.payload()},
+                    static_cast<int>(next.attempts())};
   });
   return letter;
 }

@@ -101,6 +101,8 @@ class InboxStore {
     std::string broker_stream;
     KeptHeaders::Map headers;
     std::string payload;
+    /// Those that have failed.
+    int attempts = 0;
     /// By `take_letter`.
     bool is_taken = false;
   };

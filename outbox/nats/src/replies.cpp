@@ -94,6 +94,15 @@ bool is_too_large(const ApiError& error) noexcept {
 
 }  // namespace
 
+std::string kept_words(std::string_view words) {
+  constexpr std::size_t most_bytes = 500;
+  if (words.size() <= most_bytes) return std::string{words};
+  std::size_t end = most_bytes - 3;
+  // No part of a character.
+  while (end > 0 && (static_cast<unsigned char>(words[end]) & 0xc0U) == 0x80U) --end;
+  return std::string{words.substr(0, end)} + "...";
+}
+
 std::string in_words(const ApiError& error) {
   const std::string number = std::to_string(error.code != 0 ? error.code : error.status);
   return error.description + " (JetStream error " + number + ')';
@@ -159,7 +168,7 @@ std::optional<ApiError> error_in(json::Reader& reply) {
   reply.open_object();
   error.status = read_int(reply, "code");
   error.code = read_int(reply, "err_code");
-  if (reply.select("description")) error.description = reply.get_string();
+  if (reply.select("description")) error.description = kept_words(reply.get_string());
   reply.close();
   return error;
 }

@@ -26,6 +26,9 @@ struct ApiError {
   std::string description = {};
 };
 
+/// What the broker says of an error, as it is kept and shown: 500 bytes at most.
+std::string kept_words(std::string_view words);
+
 /// "stream not found (JetStream error 10059)"
 std::string in_words(const ApiError& error);
 

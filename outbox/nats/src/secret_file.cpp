@@ -13,7 +13,7 @@
 namespace stela::nats {
 namespace {
 
-constexpr std::size_t largest_secret = std::size_t{64} * 1024;
+constexpr int largest_secret = 64 * 1024;
 
 bool others_may_read(const struct stat& file) {
   return (file.st_mode & (file.st_uid == 0 ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO)) != 0;
@@ -35,6 +35,7 @@ std::string remedy_for(const struct stat& file, const std::string& path) {
 /// Empty if it may be a secret.
 std::string problem_of(const struct stat& file, const std::string& path) {
   if (!S_ISREG(file.st_mode)) return path + " isn't a regular file";
+  if (file.st_size > largest_secret) return "the file " + path + " is larger than 64 KiB";
   if (!others_may_read(file)) return {};
   return "others can read the file " + path + " (mode " + octal_mode(file) +
          "); a secret has the mode 0600, or 0640 if root owns it: " + remedy_for(file, path);

@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,13 @@
 
 namespace stela::tool {
 namespace {
+
+constexpr std::size_t largest_config = std::size_t{1024} * 1024;
+
+/// /dev/null, by whatever name.
+bool is_null_device(const struct stat& file) {
+  return S_ISCHR(file.st_mode) && file.st_rdev == makedev(1, 3);
+}
 
 /// The file that was opened, whatever its name leads to by now.
 class OpenConfig {
@@ -48,8 +56,8 @@ class OpenConfig {
 
 /// Whoever wrote it says which files are sent to whom.
 void OpenConfig::require_trust() const {
-  // /dev/null, to which others write, and of which they read nothing, whoever owns it.
-  if (S_ISCHR(facts_.st_mode)) return;
+  // Others write to it, and read nothing of that, whoever owns it.
+  if (is_null_device(facts_)) return;
   if (!S_ISREG(facts_.st_mode)) {
     throw Exit{not_found, name_ + " can't be read: it is " +
                               (S_ISDIR(facts_.st_mode) ? "a folder" : "no regular file")};
@@ -77,6 +85,9 @@ std::string OpenConfig::read() const {
     if (size < 0) throw Exit{not_found, name_ + " can't be read"};
     if (size == 0) return text;
     text.append(part.data(), static_cast<std::size_t>(size));
+    if (text.size() > largest_config) {
+      throw Exit{usage, name_ + " is larger than 1 MiB; is it the right one?"};
+    }
   }
 }
 

@@ -85,6 +85,9 @@ std::vector<std::string> reasons_not_ready(const ReadinessFacts& facts) {
   for (const ProjectorStatus& projector : facts.projectors) {
     add_projector(projector, facts.max_lag, reasons);
   }
+  for (const std::string& name : facts.missing_projectors) {
+    reasons.push_back("projector '" + in_one_line(name) + "' isn't in the database");
+  }
   return reasons;
 }
 

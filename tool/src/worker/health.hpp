@@ -52,6 +52,8 @@ struct ReadinessFacts {
   bool needs_broker = false;
   std::optional<OutboxStatus> outbox = {};
   std::vector<ProjectorStatus> projectors = {};
+  /// Names of projectors that the database doesn't have.
+  std::vector<std::string> missing_projectors = {};
   /// Unset: however far anything is behind.
   std::optional<std::chrono::milliseconds> max_lag = {};
 };

@@ -23,6 +23,7 @@
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <vector>
 
 namespace stela::tool {
 namespace {
@@ -62,10 +63,14 @@ std::string in_http(HttpResponse response, bool with_body) {
   return with_body ? std::move(text) + response.body : text;
 }
 
+class HttpConnection;
+
 /// What all connections share.
 struct HttpShared {
   HttpPages pages;
   int open = 0;
+  /// Those that haven't sent a whole request, the oldest first.
+  std::vector<HttpConnection*> asking;
   int waiting = 0;
   asio::io_context clients{1};
   /// For pages that take their time.
@@ -79,13 +84,24 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpConnection(tcp::socket socket, HttpShared& shared)
       : socket_{std::move(socket)}, limit_{shared.clients}, shared_{shared} {
     ++shared_.open;
+    shared_.asking.push_back(this);
     head_.header_limit(longest_head);
   }
-  ~HttpConnection() { --shared_.open; }
+  ~HttpConnection() {
+    std::erase(shared_.asking, this);
+    --shared_.open;
+  }
 
   void run() {
     limit_time();
     read();
+  }
+
+  /// Ends a connection that hasn't sent a whole request.
+  void make_room() {
+    std::erase(shared_.asking, this);
+    error_code ignored;
+    socket_.close(ignored);
   }
 
  private:
@@ -120,6 +136,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   }
 
   void respond() {
+    std::erase(shared_.asking, this);
     // However long its page takes.
     limit_.cancel();
     const auto& request = head_.get();
@@ -204,7 +221,10 @@ class HttpServer::Impl {
   void accept() {
     acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
       if (error) return accept_later();
-      if (shared_.open < most_connections) {
+      const bool is_full = shared_.open >= most_connections;
+      const bool makes_room = is_full && !shared_.asking.empty();
+      if (makes_room) shared_.asking.front()->make_room();
+      if (!is_full || makes_room) {
         std::make_shared<HttpConnection>(std::move(socket), shared_)->run();
       }
       accept();

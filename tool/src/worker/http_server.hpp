@@ -39,8 +39,9 @@ struct HttpPages {
   std::function<HttpResponse(std::string_view path)> in_time;
 };
 
-/// Answers GET and HEAD, one request a connection. Slow clients are cut off. While a page makes
-/// others wait, as one of a database that hangs, those that are answered at once don't.
+/// Answers GET and HEAD, one request a connection. Slow clients are cut off; if there are too many,
+/// the oldest that hasn't asked is at once. While a page makes others wait, as one of a database
+/// that hangs, those that are answered at once don't.
 /// Threads: has two of its own, one for each kind of page.
 class HttpServer {
  public:

@@ -5,6 +5,7 @@
 
 #include <stela/eventstore/store.hpp>
 #include <stela/framework/error.hpp>
+#include <stela/framework/settings.hpp>
 #include <stela/outbox/relay.hpp>
 
 #include <algorithm>
@@ -14,11 +15,21 @@
 #include <utility>
 
 namespace stela::tool {
+namespace {
+
+constexpr Setting<ReadinessOptions> with_ranges[] = {
+    setting<&ReadinessOptions::max_lag>("max_lag", ""),
+    setting<&ReadinessOptions::heartbeat_ttl>("heartbeat_ttl", "", {.range = some_time}),
+};
+
+}  // namespace
 
 class Readiness::Impl {
  public:
   Impl(Store& the_store, ReadinessOptions options)
-      : store_{the_store.anchor()}, options_{std::move(options)} {}
+      : store_{the_store.anchor()}, options_{std::move(options)} {
+    check_ranges<ReadinessOptions>(with_ranges, options_);
+  }
 
   void note(const RelayTick& tick, std::string_view name) {
     const std::lock_guard lock{mutex_};
@@ -41,7 +52,7 @@ class Readiness::Impl {
     try {
       if (options_.outbox) facts.outbox = outbox_status_of(store_);
       facts.projectors = ProjectionOperations{store_}.status();
-      std::erase_if(facts.projectors, [&](const auto& each) { return !is_own(each.name); });
+      if (options_.projectors) keep_own(*options_.projectors, facts);
     } catch (const std::exception& e) {
       facts.store_problem = e.what();
     }
@@ -57,9 +68,16 @@ class Readiness::Impl {
 
   static Steady steady_now() { return std::chrono::steady_clock::now(); }
 
-  bool is_own(const std::string& projector) const {
-    const auto& own = options_.projectors;
-    return !own || std::find(own->begin(), own->end(), projector) != own->end();
+  static void keep_own(const std::vector<std::string>& own, ReadinessFacts& facts) {
+    auto& all = facts.projectors;
+    std::erase_if(all, [&](const ProjectorStatus& each) {
+      return std::find(own.begin(), own.end(), each.name) == own.end();
+    });
+    for (const std::string& name : own) {
+      const bool is_there =
+          std::any_of(all.begin(), all.end(), [&](const auto& each) { return each.name == name; });
+      if (!is_there) facts.missing_projectors.push_back(name);
+    }
   }
 
   ReadinessFacts own_facts() const {

@@ -31,8 +31,8 @@ struct ReadinessOptions {
   /// Whether the partitions of the outbox count. False where another program relays, and is
   /// watched itself.
   bool outbox = true;
-  /// The projectors and reactions that count; unset: all. Others in the same database are of other
-  /// programs.
+  /// The projectors and reactions that count, which the database must have; unset: all that it has.
+  /// Others in the same database are of other programs.
   std::optional<std::vector<std::string>> projectors = {};
 };
 
@@ -49,7 +49,8 @@ struct ReadinessOptions {
 /// Threads: any.
 class STELA_TOOL_EXPORT Readiness {
  public:
-  /// `store` must outlive it; its handle may be moved.
+  /// `store` must outlive it; its handle may be moved. UsageError if `max_lag` is negative, or
+  /// `heartbeat_ttl` isn't above 0.
   explicit Readiness(Store& store, const ReadinessOptions& options = {});
   ~Readiness();
   Readiness(const Readiness&) = delete;
@@ -64,8 +65,9 @@ class STELA_TOOL_EXPORT Readiness {
   void fail(std::string_view why);
 
   /// Empty if the process is ready, else a line for each reason: the database doesn't answer, a
-  /// partition of the outbox is stopped, a projector is halted, a lag is longer than max_lag, a
-  /// relay has no heartbeat, a broker is misconfigured. Reads the database; its errors are reasons.
+  /// partition of the outbox is stopped, a projector is halted or missing, a lag is longer than
+  /// max_lag, a relay has no heartbeat, a broker is misconfigured. Reads the database; its errors
+  /// are reasons.
   std::vector<std::string> problems() const;
 
  private:
