@@ -19,6 +19,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <optional>
 
 namespace stela::sqlite {
@@ -30,11 +31,15 @@ namespace fs = std::filesystem;
 /// to that.
 constexpr std::size_t readable_since = 1;
 
+/// The longest that SQLite can wait, 24 days.
+constexpr std::chrono::milliseconds longest_timeout{std::numeric_limits<int>::max()};
+
 Options checked(Options options) {
   check_ranges(settings(), options);
   if (options.log == nullptr || options.metrics == nullptr || options.clock == nullptr) {
     throw UsageError{"log, metrics and clock can't be null; leave them out for the defaults"};
   }
+  options.busy_timeout = std::min(options.busy_timeout, longest_timeout);
   return options;
 }
 

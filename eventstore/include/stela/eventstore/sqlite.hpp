@@ -37,7 +37,8 @@ struct Options {
   /// view or index with a name that Stela needs (`events`, `streams` …). The file is unchanged
   /// then.
   bool share_file = false;
-  /// How long to wait for a lock of another process or thread before StoreBusy; 24 days at most.
+  /// How long to wait for a lock of another process or thread before StoreBusy. A longer time than
+  /// SQLite can wait is one of 24 days.
   /// Threads of one store wait in a queue, as long as the queue moves. While a `transact` of one
   /// thread holds the lock, the others wait for at least a second.
   std::chrono::milliseconds busy_timeout{5000};
