@@ -3,7 +3,6 @@
 #include "support/histories.hpp"
 #include "support/random_history.hpp"
 #include "support/raw_sqlite.hpp"
-#include "support/samples_of.hpp"
 #include "support/soundness.hpp"
 #include "support/temp_dir.hpp"
 
@@ -125,7 +124,7 @@ class DamagedFile : public ::testing::Test {
   void damage(int count, Damage&& damage_one) {
     std::map<Outcome, int> outcomes;
     std::mt19937 random{42};
-    for (int i = 0; i < test::samples_of(count) && !HasFailure(); ++i) {
+    for (int i = 0; i < count && !HasFailure(); ++i) {
       std::string bytes = original;
       const std::string what = damage_one(bytes, random);
       SCOPED_TRACE(what);
@@ -134,8 +133,7 @@ class DamagedFile : public ::testing::Test {
     RecordProperty("refused", outcomes[Outcome::refused]);
     RecordProperty("reported", outcomes[Outcome::reported]);
     RecordProperty("harmless", outcomes[Outcome::harmless]);
-    EXPECT_THAT(outcomes[Outcome::refused] + outcomes[Outcome::reported],
-                Gt(test::samples_of(count) / 4));
+    EXPECT_THAT(outcomes[Outcome::refused] + outcomes[Outcome::reported], Gt(count / 4));
   }
 
   std::size_t any(std::mt19937& random, std::size_t below) {
