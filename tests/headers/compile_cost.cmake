@@ -28,3 +28,4 @@ expect_cost("and stela/projections.hpp" 240 "${folder}/usual_includes.cpp" -O0
   -include stela/framework.hpp -include stela/eventstore.hpp -include stela/projections.hpp)
 expect_cost("twenty events, an aggregate, a repository and a projector, -O0" 620
   "${folder}/twenty_events.cpp" -O0)
+expect_cost("the same, -O2" 580 "${folder}/twenty_events.cpp" -O2)
