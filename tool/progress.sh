@@ -14,7 +14,7 @@ show_progress() {
   case $1 in
     ninja)
       counted='^\[([0-9]+)/([0-9]+)\] '
-      passed_over='^ninja: no work to do\.$' ;;
+      passed_over='^(ninja: no work to do\.|\[0/[0-9]+\] Re-checking globbed directories\.\.\.)$' ;;
     ctest)
       counted='^ *([0-9]+)/([0-9]+) Test +#.* Passed +[0-9.]+ sec'
       passed_over='^ *Start +[0-9]+: ' ;;

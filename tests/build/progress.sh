@@ -13,6 +13,7 @@ expect "$(for i in {1..20}; do echo "[$i/20] Building"; done | show_progress nin
 [20/20] building"
 
 expect "$({
+  echo "[0/2] Re-checking globbed directories..."
   echo "[1/2] Building"
   echo "FAILED: a.o"
   echo
