@@ -90,6 +90,7 @@ TEST_F(WorkerNames, AreFreeAsSoonAsTheirRelayIsGone) {
   other.run("COMMIT");
   ASSERT_THAT(shop.operations.status().workers, SizeIs(1));
   EXPECT_EQ(shop.operations.status().workers.front().process, WorkerProcess::ended);
+  EXPECT_FALSE(shop.operations.status().workers.front().is_alive);
 
   EXPECT_EQ(refusal_of(*relay()), "");
 }

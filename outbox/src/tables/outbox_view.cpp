@@ -172,13 +172,15 @@ OutboxStatus OutboxView::status() {
           .host = workers.host(), .pid = workers.pid(), .presence = workers.presence()};
       const follow::StoredLease heartbeat{workers.heartbeat_until(),
                                           follow::length_of(workers.heartbeat_ttl())};
+      const WorkerProcess process = find_process(store_.database(), identity);
+      const bool is_dead = identity.presence && process == WorkerProcess::ended;
       status.workers.push_back({.name = std::string{workers.worker()},
                                 .host = std::string{identity.host},
                                 .pid = identity.pid,
                                 .started_at = workers.started_at(),
                                 .heartbeat_until = heartbeat.until,
-                                .is_alive = !follow::is_over(heartbeat, status.at),
-                                .process = find_process(store_.database(), identity),
+                                .is_alive = !is_dead && !follow::is_over(heartbeat, status.at),
+                                .process = process,
                                 .partitions = static_cast<int>(workers.partitions()),
                                 .broker = reported_broker(workers.broker()),
                                 .is_cut_off = workers.is_cut_off()});

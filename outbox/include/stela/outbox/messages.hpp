@@ -113,7 +113,8 @@ struct WorkerStatus {
   std::int64_t pid = 0;
   Timestamp started_at = {};
   Timestamp heartbeat_until = {};
-  /// Its heartbeat hasn't run out, and doesn't end absurdly late.
+  /// Its heartbeat hasn't run out, and doesn't end absurdly late; nor is it known that its process
+  /// has ended.
   bool is_alive = false;
   /// A worker whose process runs but which isn't alive hangs, or can't write to the database.
   WorkerProcess process = WorkerProcess::unknown;
