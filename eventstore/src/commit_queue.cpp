@@ -111,7 +111,7 @@ void CommitQueue::gather(Group& group) noexcept {
   taken_ = group.size;
 }
 
-bool CommitQueue::finish(const Ticket& own, const Group& group, bool may_go_on) noexcept {
+bool CommitQueue::move_on(const Group& group, bool may_go_on) noexcept {
   Ticket* next = nullptr;
   bool goes_on = false;
   {
@@ -137,12 +137,15 @@ bool CommitQueue::finish(const Ticket& own, const Group& group, bool may_go_on) 
   }
   // The next group begins while this one's members wake up.
   if (next != nullptr && !goes_on) wake(next->state);
+  return goes_on;
+}
+
+void CommitQueue::wake_members(const Ticket& own, const Group& group) noexcept {
   for (Ticket* const ticket : group.members()) {
     if (ticket == &own) continue;
     ticket->state.store(Ticket::done, std::memory_order_release);
     wake(ticket->state);
   }
-  return goes_on;
 }
 
 }  // namespace stela

@@ -19,8 +19,9 @@
 namespace stela {
 
 /// A queue of work that must run one group at a time. No thread of its own: the first in line
-/// leads, and carries out what has gathered behind it together with its own; then what gathered
-/// meanwhile, as nothing would be done while one of those who sleep wakes up to lead.
+/// leads, and carries out what has gathered behind it together with its own.
+/// A group may have a second phase, its completion, which needn't be alone: the line moves on
+/// before it. Nobody in the group returns before its completion has ended.
 /// Whoever is in line waits as long as it moves. It can only stand still while a caller's own code
 /// runs, which may even wait for somebody in line: that has a limit.
 /// Threads: any number at once.
@@ -41,10 +42,18 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
 
   static constexpr std::size_t max_group_size = 256;
   static constexpr std::size_t max_group_bytes = std::size_t{4} * 1024 * 1024;
-  /// How many groups one caller carries out: the others wait for it, and it for them.
+  /// How many groups a caller carries out: the others wait for it, and it for them.
   static constexpr int max_groups = 2;
   /// For what must not fail.
   static constexpr std::chrono::milliseconds most_patience = std::chrono::hours{24 * 365};
+
+  /// What `execute` leaves to be done for a group.
+  enum class Left : std::uint8_t { nothing, completion };
+
+  /// A caller carries out several groups where nothing would be done while the next leader wakes
+  /// up.
+  explicit CommitQueue(int groups_of_a_leader = max_groups) noexcept
+      : groups_of_a_leader_{groups_of_a_leader} {}
 
   /// Returns when `ticket` has been carried out, by this thread or another. `execute` is called
   /// with a group that begins with this ticket, if this thread is the one to lead, and then with
@@ -56,14 +65,31 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
   template <class Execute>
   void submit(Ticket& ticket, Execute&& execute,
               std::chrono::milliseconds patience = most_patience) {
+    const auto execute_all = [&](std::span<Ticket* const> members) {
+      execute(members);
+      return Left::nothing;
+    };
+    submit_phases(
+        ticket, execute_all, [](std::span<Ticket* const>) {}, patience);
+  }
+
+  /// The same of work whose groups may have a second phase. If `execute` leaves a completion,
+  /// `complete` is called with the group, once the next leader has its turn; it doesn't throw,
+  /// either.
+  template <class Execute, class Complete>
+  void submit_phases(Ticket& ticket, Execute&& execute, Complete&& complete,
+                     std::chrono::milliseconds patience = most_patience) {
     if (wait_for_turn(ticket, patience)) return;
     leader_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-    int groups = 0;
     Group group;
-    do {
+    bool goes_on = true;
+    for (int groups = 1; goes_on; ++groups) {
       gather(group);
-      execute(group.members());
-    } while (finish(ticket, group, ++groups < max_groups));
+      const bool is_complete = execute(group.members()) == Left::nothing;
+      goes_on = move_on(group, is_complete && groups < groups_of_a_leader_);
+      if (!is_complete) complete(group.members());
+      wake_members(ticket, group);
+    }
   }
 
   /// How many are in line, with those whose work is being carried out.
@@ -109,10 +135,12 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
   Time check_patience(const Ticket& ticket, std::chrono::milliseconds patience);
   /// The group of the ticket at the front.
   void gather(Group& group) noexcept;
-  /// Wakes those whose work is done. True if the leader is to carry out the next group as well;
-  /// otherwise it leads no more.
-  bool finish(const Ticket& own, const Group& group, bool may_go_on) noexcept;
+  /// The group is out of the line. True if the leader is to carry out the next one as well;
+  /// otherwise it leads no more, and whoever is next does.
+  bool move_on(const Group& group, bool may_go_on) noexcept;
+  static void wake_members(const Ticket& own, const Group& group) noexcept;
 
+  const int groups_of_a_leader_;
   std::mutex mutex_;
   /// Guarded by mutex_, as a ring would be: the front is at begin_.
   std::vector<Ticket*> queue_;

@@ -141,6 +141,61 @@ TEST(CommitQueue, CarriesOutLateArrivalsBeforeItWakesAnyone) {
   EXPECT_EQ(exclusive.by, its_own);
 }
 
+TEST(CommitQueue, MovesOnBeforeAGroupIsComplete) {
+  CommitQueue queue{1};
+  Work own;
+  Work other;
+  int carried_out = 0;
+  queue.submit_phases(
+      own, [](auto) { return CommitQueue::Left::completion; },
+      [&](auto) {
+        EXPECT_FALSE(queue.is_leading());
+        // It waits for nobody's completion.
+        std::jthread{[&] { queue.submit(other, [&](auto) { ++carried_out; }); }}.join();
+      });
+
+  EXPECT_EQ(carried_out, 1);
+}
+
+/// Each caller finds its work complete when it returns.
+TEST(CommitQueue, ReturnsNobodyBeforeItsGroupIsComplete) {
+  struct Phased : Work {
+    std::atomic<int> completions{0};
+  };
+  CommitQueue queue{1};
+  std::atomic<int> inside{0};
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> workers;
+  for (int t = 0; t < 8; ++t) {
+    workers.emplace_back([&, t] {
+      for (int i = 0; i < 1000; ++i) {
+        Phased own;
+        own.exclusive = (t + i) % 5 == 0;
+        queue.submit_phases(
+            own,
+            [&](std::span<CommitQueue::Ticket* const> group) {
+              if (inside.fetch_add(1) != 0 || group.front() != &own) ++wrong;
+              for (CommitQueue::Ticket* const ticket : group) ++static_cast<Phased*>(ticket)->times;
+              --inside;
+              if (!group.front()->exclusive) return CommitQueue::Left::completion;
+              ++own.completions;
+              return CommitQueue::Left::nothing;
+            },
+            [&](std::span<CommitQueue::Ticket* const> group) {
+              std::this_thread::yield();
+              for (CommitQueue::Ticket* const ticket : group) {
+                ++static_cast<Phased*>(ticket)->completions;
+              }
+            });
+        if (own.times != 1 || own.completions != 1) ++wrong;
+      }
+    });
+  }
+  workers.clear();
+
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST(CommitQueue, GivesUpALineThatIsHeld) {
   CommitQueue queue;
   Work own;
