@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -372,28 +373,53 @@ std::vector<Result> Connection::Pipeline::run() {
     if (!step.is_users) step.text = connection_.own_text(step.sql, step.parameters, now);
   }
   if (PQenterPipelineMode(handle) == 0) connection_.lose(PQerrorMessage(handle));
-  for (Step& step : steps_) send(step);
+  const std::span<Step> first = first_part();
+  for (Step& step : first) send(step);
   // Behind the steps, which may begin a transaction. One that has failed takes nothing but its end.
   const bool has_failed = PQtransactionStatus(handle) == PQTRANS_INERROR;
   const std::size_t dropped = has_failed ? 0 : connection_.send_dropped(connection_.own_texts_);
   if (PQpipelineSync(handle) == 0) connection_.lose(PQerrorMessage(handle));
+  if (has_rest()) {
+    for (Step& step : std::span{steps_}.subspan(first.size())) send(step);
+    if (PQpipelineSync(handle) == 0) connection_.lose(PQerrorMessage(handle));
+  }
   connection_.flush(deadline);
+  return read(first, dropped);
+}
+
+void Connection::Pipeline::run_rest(std::string_view doing) {
+  for (const Result& each : read(std::span{steps_}.subspan(end_of_first_), 0)) {
+    if (each.is_error()) connection_.fail(each.get(), doing);
+  }
+}
+
+std::vector<Result> Connection::Pipeline::read(std::span<Step> part, std::size_t others) {
   const auto preparations =
-      std::count_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.is_new; });
+      std::count_if(part.begin(), part.end(), [](const Step& step) { return step.is_new; });
+  const std::size_t count = part.size() + static_cast<std::size_t>(preparations) + others;
+  const bool is_last = part.data() + part.size() == steps_.data() + steps_.size();
   std::vector<Result> results =
-      connection_.finish_pipeline(steps_.size() + static_cast<std::size_t>(preparations) + dropped);
-  for (std::size_t i = 0; i < dropped; ++i) {
+      is_last ? connection_.finish_pipeline(count) : connection_.finish_part(count);
+  // Without a transaction of its own, the part is committed at its end.
+  std::optional<Result> failed_commit;
+  if (results.size() > count) {
+    failed_commit = std::move(results.back());
+    results.pop_back();
+  }
+  for (std::size_t i = 0; i < others; ++i) {
     if (results.back().status() == PGRES_FATAL_ERROR) connection_.give_up();
     if (i == 0 && !results.back().is_error()) connection_.own_texts_.clear_dropped();
     results.pop_back();
   }
-  return results_of_steps(std::move(results));
+  if (failed_commit) results.back() = std::move(*failed_commit);
+  return results_of_steps(part, std::move(results));
 }
 
-std::vector<Result> Connection::Pipeline::results_of_steps(std::vector<Result> results) {
+std::vector<Result> Connection::Pipeline::results_of_steps(std::span<Step> part,
+                                                           std::vector<Result> results) {
   std::vector<Result> of_steps;
   auto result = results.begin();
-  for (const Step& step : steps_) {
+  for (const Step& step : part) {
     const bool is_unprepared = step.is_new && result->is_error();
     if (is_unprepared) step.text->is_prepared = false;
     if (step.is_new && !is_unprepared) ++result;
@@ -404,7 +430,7 @@ std::vector<Result> Connection::Pipeline::results_of_steps(std::vector<Result> r
   return of_steps;
 }
 
-std::vector<Result> Connection::finish_pipeline(std::size_t count) {
+std::vector<Result> Connection::finish_part(std::size_t count) {
   const Time deadline = steady_clock::now() + options_.reply_timeout;
   std::vector<Result> results;
   while (true) {
@@ -417,7 +443,13 @@ std::vector<Result> Connection::finish_pipeline(std::size_t count) {
     if (each.status() == PGRES_PIPELINE_SYNC) break;
     results.push_back(std::move(each));
   }
-  if (results.size() != count) lose("the server left out an answer");
+  const bool has_failed_commit = results.size() == count + 1 && results.back().is_error();
+  if (results.size() != count && !has_failed_commit) lose("the server left out an answer");
+  return results;
+}
+
+std::vector<Result> Connection::finish_pipeline(std::size_t count) {
+  std::vector<Result> results = finish_part(count);
   if (PQexitPipelineMode(handle()) == 0) lose(PQerrorMessage(handle()));
   return results;
 }
@@ -425,7 +457,9 @@ std::vector<Result> Connection::finish_pipeline(std::size_t count) {
 std::vector<Result> Connection::Pipeline::run_all(std::string_view doing) {
   std::vector<Result> results = run();
   for (const Result& each : results) {
-    if (each.is_error()) connection_.fail(each.get(), doing);
+    if (!each.is_error()) continue;
+    if (has_rest()) connection_.give_up();
+    connection_.fail(each.get(), doing);
   }
   return results;
 }

@@ -13,8 +13,10 @@
 
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -81,11 +83,19 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
     void add_user(std::string_view sql, Parameters parameters) {
       steps_.push_back({sql, std::move(parameters), true});
     }
-    /// The results in their order: an error, and aborted ones behind it, among them.
-    /// ConnectionLost if the answers don't come.
+    std::size_t size() const noexcept { return steps_.size(); }
+    /// What is added from here on is another part: the server commits what is before it, and
+    /// answers that, before it begins with this.
+    void end_part() { end_of_first_ = steps_.size(); }
+    /// Sends all steps. The results of the first part in their order: an error, and aborted ones
+    /// behind it, among them. ConnectionLost if the answers don't come. If there is another part,
+    /// the connection is busy until `run_rest` has returned.
     std::vector<Result> run();
-    /// The same, and throws what the first error says.
+    /// The same, and throws what the first error says. It gives the connection up then, if there
+    /// is another part, whose answer nobody reads.
     std::vector<Result> run_all(std::string_view doing);
+    /// Waits for the second part, and throws what the first error in it says.
+    void run_rest(std::string_view doing);
 
    private:
     struct Step {
@@ -98,11 +108,18 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
     };
     /// Sends it; its preparation before it, if it has one.
     void send(Step& step);
-    /// One result for each step, of `results` with those of preparations.
-    std::vector<Result> results_of_steps(std::vector<Result> results);
+    bool has_rest() const noexcept { return end_of_first_ < steps_.size(); }
+    std::span<Step> first_part() noexcept {
+      return std::span{steps_}.first(std::min(end_of_first_, steps_.size()));
+    }
+    /// One result for each step of a part, which also answers `others`: they come last.
+    std::vector<Result> read(std::span<Step> part, std::size_t others);
+    /// Of `results` with those of preparations.
+    std::vector<Result> results_of_steps(std::span<Step> part, std::vector<Result> results);
 
     Connection& connection_;
     std::vector<Step> steps_;
+    std::size_t end_of_first_ = std::numeric_limits<std::size_t>::max();
   };
 
   /// Text without parameters, maybe several statements.
@@ -190,6 +207,9 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   Result next(Time deadline);
   /// The only result of what was sent.
   Result finish(std::string_view doing, const PreparedTexts::Text* text = nullptr);
+  /// The results up to the next Sync of a pipeline, and behind them the error of the commit there,
+  /// if it failed.
+  std::vector<Result> finish_part(std::size_t count);
   std::vector<Result> finish_pipeline(std::size_t count);
   void prepare(const std::string& name, std::string_view sql, const std::vector<Oid>& types);
   [[noreturn]] void lose(std::string why);

@@ -63,7 +63,9 @@ void complete_repeated(Connection& connection, const AppendRequest& request, App
 }
 
 void Writer::confirm(WriteWork& work) noexcept {
-  const StandbyPatience patience{sessions_, steady_clock::now() + settings_.commit_timeout};
+  const bool is_late = work.confirm_until == steady_clock::time_point{};
+  const StandbyPatience patience{
+      sessions_, is_late ? steady_clock::now() + settings_.commit_timeout : work.confirm_until};
   std::string why;
   std::chrono::milliseconds pause = first_confirmation_pause;
   try {
@@ -100,7 +102,7 @@ bool Writer::try_to_confirm(WriteWork& work, const StandbyPatience& patience) {
     settle(work, patience);
     return true;
   }
-  if (rest.sequence == 0 && !rest.is_unnumbered) return true;
+  if (rest.is_durable || (rest.sequence == 0 && !rest.is_unnumbered)) return true;
   const auto sequence = rest.is_unnumbered ? std::nullopt : std::optional{rest.sequence};
   if (durability_.flush(rest.run, sequence, patience.deadline)) return true;
   // The server has started again since: what it hadn't flushed is lost, ours maybe with it.

@@ -66,6 +66,12 @@ bool Durability::flush(const Uuid& run, std::optional<std::int64_t> sequence, Ti
   }
 }
 
+void Durability::note(const Uuid& run, std::int64_t sequence) noexcept {
+  const std::lock_guard lock{mutex_};
+  if (run_.is_nil()) run_ = run;
+  if (run_ == run) sequence_ = std::max(sequence_, sequence);
+}
+
 std::optional<std::int64_t> Durability::flush_now(const Uuid& run, Time deadline) {
   if (session_ != nullptr) {
     try {

@@ -28,6 +28,8 @@ class Durability {
   /// StoreFailed if the server can't be asked, or doesn't confirm; StoreBusy, which names the
   /// standby, if the server still waits for one at the deadline.
   bool flush(const Uuid& run, std::optional<std::int64_t> sequence, Time deadline);
+  /// Somebody else's flush in `run` has covered the log up to `sequence`.
+  void note(const Uuid& run, std::int64_t sequence) noexcept;
 
  private:
   bool covers(const Uuid& run, const std::optional<std::int64_t>& sequence,

@@ -7,6 +7,8 @@
 #include <stela/framework/metadata.hpp>
 #include <stela/framework/query.hpp>
 
+#include <algorithm>
+
 namespace stela::postgres {
 namespace {
 
@@ -35,25 +37,19 @@ void add_text_or_null(Array& array, std::string_view text) {
   }
 }
 
+void add_uuid_or_null(Array& array, const Uuid& id) {
+  if (id.is_nil()) {
+    array.add_null();
+  } else {
+    array.add_uuid(id);
+  }
+}
+
 std::int64_t number_of(std::size_t index) noexcept {
   return static_cast<std::int64_t>(index) + 1;
 }
 
 }  // namespace
-
-GroupAnswer::GroupAnswer(const Result& row)
-    : is_stale{row.integer(0, 0) != 0},
-      before{row.integer(0, 1)},
-      after{row.integer(0, 2)},
-      outcomes{integers(row, 3)},
-      firsts{integers(row, 4)},
-      lasts{integers(row, 5)},
-      id_checksums{integers(row, 6)},
-      conflicts{integers(row, 7)},
-      actual{integers(row, 8)},
-      versions{integers(row, 9)},
-      published{integers(row, 10)},
-      kinds{integers(row, 11)} {}
 
 void Group::add(const AppendRequest& request, std::string_view metadata,
                 const OpenOutcomes& outcomes, UuidGenerator& ids) {
@@ -200,68 +196,148 @@ std::vector<Uuid> Group::ids_of(std::size_t number) const {
   return ids;
 }
 
-Group::Call::Call(const Group& group, std::optional<std::int64_t> order_lock, const Uuid& id,
-                  const Uuid& epoch, const Uuid& run) {
-  if (order_lock) {
-    parameters.add(*order_lock);
-  } else {
-    parameters.add_null(type::int8);
-  }
-  if (id.is_nil()) {
-    parameters.add_null(type::uuid);
-  } else {
-    parameters.add_uuid(id);
-  }
-  parameters.add_uuid(epoch);
-  parameters.add_uuid(run);
-  parameters.add(std::int64_t{group.now_.time_since_epoch().count()});
-  add_names(group);
-  add_members(group);
-  add_appends(group);
-  add_events(group);
-  add_keys(group);
-  add_own_contexts(group);
-  add_tags(group);
-  for (Array& one : arrays_) parameters.add(one);
+bool Group::is_plain() const noexcept {
+  const auto is_bare = [](const Member& member) {
+    return member.request->append_id.empty() && member.request->condition == nullptr;
+  };
+  return members_.size() == appends_.size() && appends_.size() == stream_names_.size() &&
+         own_metadata_.empty() && std::all_of(members_.begin(), members_.end(), is_bare) &&
+         std::all_of(events_.begin(), events_.end(),
+                     [](const Event& event) { return event.tags.empty(); });
+}
+
+Group::Call Group::Call::of_group(const Group& group, const std::optional<Own>& own,
+                                  const Uuid& epoch, const Uuid& run) {
+  Call call{group,
+            "SELECT * FROM stela.append_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
+            "$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, "
+            "$30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42)",
+            answer_of_group};
+  call.add_head(own, epoch, run);
+  call.add_names();
+  call.add_members();
+  call.add_appends();
+  call.add_events();
+  call.add_keys();
+  call.add_own_contexts();
+  call.add_tags();
+  for (Array& one : call.arrays_) call.parameters.add(one);
   const Member& first = group.members_.front();
   const AppendCondition* const condition = first.request->condition;
   if (condition == nullptr) {
-    parameters.add_null(type::int8);
+    call.parameters.add_null(type::int8);
   } else {
     // A position that is nowhere is found missing once the append id has been looked up.
     const GlobalSequence after = condition->after.value_or(GlobalSequence{0});
-    parameters.add((first.has_read_position ? after : GlobalSequence::max()).value());
+    call.parameters.add((first.has_read_position ? after : GlobalSequence::max()).value());
   }
-  parameters.add(condition == nullptr ? std::int64_t{0} : condition->tag_epoch);
-  const std::size_t before = arrays_.size();
-  add_items(condition);
-  for (std::size_t i = before; i < arrays_.size(); ++i) parameters.add(arrays_[i]);
+  call.parameters.add(condition == nullptr ? std::int64_t{0} : condition->tag_epoch);
+  const std::size_t before = call.arrays_.size();
+  call.add_items(condition);
+  for (std::size_t i = before; i < call.arrays_.size(); ++i) call.parameters.add(call.arrays_[i]);
+  return call;
 }
 
-void Group::Call::add_own_contexts(const Group& group) {
+Group::Call Group::Call::of_plain(const Group& group, const Own& own, const Uuid& epoch,
+                                  const Uuid& run) {
+  Call call{group,
+            "SELECT * FROM stela.append_group_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
+            "$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)",
+            answer_of_plain};
+  call.add_head(own, epoch, run);
+  call.add_names();
+  call.add_plain_appends();
+  call.add_events();
+  call.add_keys();
+  for (Array& one : call.arrays_) call.parameters.add(one);
+  return call;
+}
+
+GroupAnswer Group::Call::answer_of_group(const Group&, const Result& row) {
+  return {.is_stale = row.integer(0, 0) != 0,
+          .before = row.integer(0, 1),
+          .after = row.integer(0, 2),
+          .outcomes = integers(row, 3),
+          .firsts = integers(row, 4),
+          .lasts = integers(row, 5),
+          .id_checksums = integers(row, 6),
+          .conflicts = integers(row, 7),
+          .actual = integers(row, 8),
+          .versions = integers(row, 9),
+          .published = integers(row, 10),
+          .kinds = integers(row, 11)};
+}
+
+GroupAnswer Group::Call::answer_of_plain(const Group& group, const Result& row) {
+  GroupAnswer answer{.is_stale = row.integer(0, 0) != 0,
+                     .before = row.integer(0, 1),
+                     .after = row.integer(0, 2),
+                     .versions = integers(row, 4),
+                     .published = integers(row, 5),
+                     .kinds = integers(row, 6)};
+  if (answer.is_stale) return answer;
+  const std::vector<std::int64_t> bases = integers(row, 3);
+  for (std::size_t i = 0; i < bases.size(); ++i) {
+    const auto events = static_cast<std::int64_t>(group.appends_[i].request->events.size());
+    const bool has_appended = bases[i] >= 0 && events > 0;
+    answer.outcomes.push_back(bases[i] < 0 ? GroupAnswer::in_conflict : GroupAnswer::appended);
+    answer.firsts.push_back(has_appended ? bases[i] + 1 : 0);
+    answer.lasts.push_back(has_appended ? bases[i] + events : 0);
+    answer.conflicts.push_back(number_of(i));
+  }
+  answer.actual = answer.versions;
+  return answer;
+}
+
+void Group::Call::add_head(const std::optional<Own>& own, const Uuid& epoch, const Uuid& run) {
+  if (own) {
+    parameters.add(own->order_lock).add_uuid(own->id);
+  } else {
+    parameters.add_null(type::int8);
+    parameters.add_null(type::uuid);
+  }
+  parameters.add_uuid(epoch).add_uuid(run);
+  parameters.add(std::int64_t{group_.now_.time_since_epoch().count()});
+}
+
+void Group::Call::add_plain_appends() {
+  Array& expected = array(Array::of_int8());
+  Array& events = array(Array::of_int4());
+  Array& published = array(Array::of_int4());
+  Array& causations = array(Array::of_uuid());
+  Array& metadata = array(Array::of_text());
+  for (const Append& append : group_.appends_) {
+    const Member& member = group_.members_[append.member];
+    const auto version = append.request->expected.version();
+    expected.add(version ? version->value() : -1);
+    events.add_int4(static_cast<std::int64_t>(append.request->events.size()));
+    published.add_int4(append.last_published);
+    add_uuid_or_null(causations, member.request->context.causation_id);
+    add_text_or_null(metadata, member.metadata);
+  }
+}
+
+void Group::Call::add_own_contexts() {
   Array& owns = array(Array::of_bool());
   Array& causations = array(Array::of_uuid());
   Array& metadata = array(Array::of_text());
-  if (group.own_metadata_.empty()) return;
-  for (const Event& event : group.events_) {
+  if (group_.own_metadata_.empty()) return;
+  for (const Event& event : group_.events_) {
     owns.add_bool(event.has_own_context());
-    if (!event.has_own_context() || event.request->context->causation_id.is_nil()) {
-      causations.add_null();
-    } else {
-      causations.add_uuid(event.request->context->causation_id);
-    }
+    add_uuid_or_null(causations,
+                     event.has_own_context() ? event.request->context->causation_id : Uuid{});
     add_text_or_null(metadata, event.has_own_context() ? event.metadata : std::string_view{});
   }
 }
 
-void Group::Call::add_tags(const Group& group) {
+void Group::Call::add_tags() {
   Array& events = array(Array::of_int4());
   Array& tags = array(Array::of_text());
   Array& checksums = array(Array::of_int8());
   Array& hashed = array(Array::of_int4());
   Array& hashes = array(Array::of_int8());
-  for (std::size_t i = 0; i < group.events_.size(); ++i) {
-    const std::string& text = group.events_[i].tags;
+  for (std::size_t i = 0; i < group_.events_.size(); ++i) {
+    const std::string& text = group_.events_[i].tags;
     if (text.empty()) continue;
     events.add_int4(number_of(i));
     tags.add_bytes(text);
@@ -280,14 +356,14 @@ void Group::Call::add_items(const AppendCondition* condition) {
   if (condition != nullptr) add_query_items(condition->query, types, tags, hashes);
 }
 
-void Group::Call::add_names(const Group& group) {
+void Group::Call::add_names() {
   Array& streams = array(Array::of_text());
-  for (const std::string_view name : group.stream_names_) streams.add_bytes(name);
+  for (const std::string_view name : group_.stream_names_) streams.add_bytes(name);
   Array& categories = array(Array::of_text());
   Array& types = array(Array::of_text());
   Array& versions = array(Array::of_int4());
   Array& publishes = array(Array::of_bool());
-  for (const auto& [category, type, version, is_published] : group.kind_keys_) {
+  for (const auto& [category, type, version, is_published] : group_.kind_keys_) {
     categories.add_bytes(category);
     types.add_bytes(type);
     versions.add_int4(version);
@@ -295,34 +371,30 @@ void Group::Call::add_names(const Group& group) {
   }
 }
 
-void Group::Call::add_members(const Group& group) {
+void Group::Call::add_members() {
   Array& appends = array(Array::of_int4());
   Array& ids = array(Array::of_text());
   Array& checksums = array(Array::of_int8());
   Array& causations = array(Array::of_uuid());
   Array& metadata = array(Array::of_text());
-  for (std::size_t i = 0; i < group.members_.size(); ++i) {
-    const Member& member = group.members_[i];
+  for (std::size_t i = 0; i < group_.members_.size(); ++i) {
+    const Member& member = group_.members_[i];
     const AppendRequest& request = *member.request;
-    appends.add_int4(static_cast<std::int64_t>(group.end_of_appends(i) - member.first_append));
+    appends.add_int4(static_cast<std::int64_t>(group_.end_of_appends(i) - member.first_append));
     add_text_or_null(ids, request.append_id);
     checksums.add(id_checksum(request.append_id));
-    if (request.context.causation_id.is_nil()) {
-      causations.add_null();
-    } else {
-      causations.add_uuid(request.context.causation_id);
-    }
+    add_uuid_or_null(causations, request.context.causation_id);
     add_text_or_null(metadata, member.metadata);
   }
 }
 
-void Group::Call::add_appends(const Group& group) {
+void Group::Call::add_appends() {
   Array& members = array(Array::of_int4());
   Array& streams = array(Array::of_int4());
   Array& expected = array(Array::of_int8());
   Array& events = array(Array::of_int4());
   Array& published = array(Array::of_int4());
-  for (const Append& append : group.appends_) {
+  for (const Append& append : group_.appends_) {
     members.add_int4(number_of(append.member));
     streams.add_int4(number_of(append.stream));
     const auto version = append.request->expected.version();
@@ -332,7 +404,7 @@ void Group::Call::add_appends(const Group& group) {
   }
 }
 
-void Group::Call::add_events(const Group& group) {
+void Group::Call::add_events() {
   Array& appends = array(Array::of_int4());
   Array& ordinals = array(Array::of_int4());
   Array& previous = array(Array::of_int4());
@@ -341,10 +413,10 @@ void Group::Call::add_events(const Group& group) {
   Array& correlations = array(Array::of_text());
   Array& checksums = array(Array::of_int8());
   Array& payloads = array(Array::of_bytes());
-  for (std::size_t i = 0; i < group.events_.size(); ++i) {
-    const Event& event = group.events_[i];
+  for (std::size_t i = 0; i < group_.events_.size(); ++i) {
+    const Event& event = group_.events_[i];
     appends.add_int4(number_of(event.append));
-    ordinals.add_int4(number_of(i - group.appends_[event.append].first_event));
+    ordinals.add_int4(number_of(i - group_.appends_[event.append].first_event));
     previous.add_int4(event.previous);
     kinds.add_int4(number_of(event.kind));
     ids.add_uuid(event.id);
@@ -354,10 +426,10 @@ void Group::Call::add_events(const Group& group) {
   }
 }
 
-void Group::Call::add_keys(const Group& group) {
+void Group::Call::add_keys() {
   Array& keys = array(Array::of_int8());
-  if (group.data_ == nullptr) return;
-  for (const Event& event : group.events_) {
+  if (group_.data_ == nullptr) return;
+  for (const Event& event : group_.events_) {
     if (event.key) {
       keys.add(*event.key);
     } else {

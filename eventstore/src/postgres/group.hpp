@@ -1,4 +1,4 @@
-// The appends of a group, as the arrays that stela.append_group takes, and its answer.
+// The appends of a group, as the arrays that the server's functions take, and their answer.
 #pragma once
 
 #include "database/data_participant.hpp"
@@ -26,18 +26,16 @@ namespace stela::postgres {
 struct GroupAnswer {
   enum Outcome : std::int64_t { appended, repeated, in_conflict, in_condition };
 
-  GroupAnswer() = default;
-  explicit GroupAnswer(const Result& row);
-
   bool is_stale = false;
   std::int64_t before = 0;
   std::int64_t after = 0;
   /// By member.
-  std::vector<std::int64_t> outcomes, firsts, lasts, id_checksums, conflicts, actual;
+  std::vector<std::int64_t> outcomes = {}, firsts = {}, lasts = {}, id_checksums = {},
+                            conflicts = {}, actual = {};
   /// By append.
-  std::vector<std::int64_t> versions, published;
+  std::vector<std::int64_t> versions = {}, published = {};
   /// By kind.
-  std::vector<std::int64_t> kinds;
+  std::vector<std::int64_t> kinds = {};
 };
 
 /// Threads: one at a time.
@@ -50,8 +48,9 @@ class Group {
   /// are those of the transaction that appends.
   void add(const AppendRequest& request, std::string_view metadata, const OpenOutcomes& outcomes,
            UuidGenerator& ids);
-  /// Calls the function in a pipeline, which must run while `call` lives.
   struct Call;
+  /// stela.append_group_plain can carry it out.
+  bool is_plain() const noexcept;
   std::size_t size() const noexcept { return members_.size(); }
 
   /// What member `number` ended with: throws ConcurrencyConflict, ConditionConflict, or
@@ -120,33 +119,47 @@ class Group {
   std::deque<std::string> own_metadata_;
 };
 
-/// A call of the function: its arrays, and the parameters that refer to them.
+/// A call of one of the functions: its arrays, and the parameters that refer to them.
 struct Group::Call {
-  static constexpr std::string_view sql =
-      "SELECT * FROM stela.append_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, "
-      "$14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, "
-      "$32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42)";
+  /// In a transaction of its own, which must not be flushed, for the participants of `epoch` and
+  /// the run that the connection is in.
+  struct Own {
+    std::int64_t order_lock;
+    Uuid id;
+  };
+  /// stela.append_group. Without `own`, inside a transaction of the user's, which has the lock and
+  /// an id.
+  static Call of_group(const Group& group, const std::optional<Own>& own, const Uuid& epoch,
+                       const Uuid& run);
+  /// stela.append_group_plain, on a lane.
+  static Call of_plain(const Group& group, const Own& own, const Uuid& epoch, const Uuid& run);
 
-  /// For the participants of `epoch` and the run that the connection is in. Without a lock, and
-  /// with a nil `id`, inside a transaction of the user's, which has both.
-  Call(const Group& group, std::optional<std::int64_t> order_lock, const Uuid& id,
-       const Uuid& epoch, const Uuid& run);
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  GroupAnswer answer(const Result& row) const { return read_(group_, row); }
 
+  std::string_view sql;
   Parameters parameters;
 
  private:
-  void add_names(const Group& group);
-  void add_members(const Group& group);
-  void add_appends(const Group& group);
-  void add_events(const Group& group);
-  void add_keys(const Group& group);
-  void add_own_contexts(const Group& group);
-  void add_tags(const Group& group);
+  using Read = GroupAnswer (*)(const Group&, const Result&);
+
+  Call(const Group& group, std::string_view text, Read read) noexcept
+      : sql{text}, group_{group}, read_{read} {}
+  void add_head(const std::optional<Own>& own, const Uuid& epoch, const Uuid& run);
+  void add_names();
+  void add_members();
+  void add_appends();
+  void add_plain_appends();
+  void add_events();
+  void add_keys();
+  void add_own_contexts();
+  void add_tags();
   void add_items(const AppendCondition* condition);
+  static GroupAnswer answer_of_group(const Group& group, const Result& row);
+  static GroupAnswer answer_of_plain(const Group& group, const Result& row);
   Array& array(Array made) { return arrays_.emplace_back(std::move(made)); }
 
+  const Group& group_;
+  const Read read_;
   std::deque<Array> arrays_;
 };
 

@@ -83,11 +83,10 @@ void Writer::detach(const Participant& participant) {
     has_user_code_.store(!user_participants_.empty(), std::memory_order_relaxed);
   };
   if (queue_.is_leading()) return leave();
-  const FunctionRef<void()> outside{leave};
-  WriteWork work;
-  work.exclusive = true;
-  work.outside = &outside;
-  queue_.submit(work, [this](Members group) { execute(group); });
+  // Between others' groups: who leads carries out one group, his own.
+  CommitQueue::Ticket ticket;
+  ticket.exclusive = true;
+  queue_.submit(ticket, [&](Members) { leave(); });
 }
 
 void Writer::forget_participant(std::string_view name) {

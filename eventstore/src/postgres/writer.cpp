@@ -21,6 +21,11 @@ WriteWork& work_of(CommitQueue::Ticket* ticket) {
   return *static_cast<WriteWork*>(ticket);
 }
 
+/// What is left open on a connection that was given up would keep its locks.
+void drop_if_unusable(std::unique_ptr<ServerSession>& session) noexcept {
+  if (session != nullptr && !session->connection.is_usable()) session.reset();
+}
+
 /// How many of the first members have append ids of their own: equal ones go into groups that
 /// follow each other. So does one with a condition, which has to see what those before it wrote.
 std::size_t count_distinct(std::span<CommitQueue::Ticket* const> members) {
@@ -64,9 +69,12 @@ void Writer::refuse_unless_writable() const {
 
 void Writer::run(WriteWork& work) {
   refuse_unless_writable();
-  const auto lead = [this](Members group) { execute(group); };
+  Flight flight;
   try {
-    queue_.submit(work, lead, std::max(settings_.lock_timeout, least_patience));
+    queue_.submit_phases(
+        work, [&](Members group) { return execute(group, flight); },
+        [&](Members group) { land(flight, group); },
+        std::max(settings_.lock_timeout, least_patience));
   } catch (const StoreBusy&) {
     work.error = std::current_exception();
   }
@@ -95,15 +103,41 @@ void Writer::report_and_throw(const std::exception_ptr& error) const {
 ServerSession& Writer::session() {
   // What is sent to a server that is gone would be a commit in doubt.
   if (session_ != nullptr && !session_->connection.is_alive()) session_.reset();
-  if (session_ == nullptr) session_ = sessions_.open();
+  if (session_ == nullptr) {
+    auto opened = sessions_.open();
+    if (is_on_lane_) set_up_lane(opened->connection, lock_timeout_);
+    session_ = std::move(opened);
+  }
   return *session_;
 }
 
-void Writer::execute(Members group) noexcept {
+CommitQueue::Left Writer::execute(Members group, Flight& flight) noexcept {
   WriteWork& first = work_of(group.front());
-  if (first.outside != nullptr) return (*first.outside)();
-  if (first.statements != nullptr) return execute_statements(first);
-  if (first.exclusive) return execute_transaction(first);
+  if (first.statements != nullptr) {
+    execute_statements(first);
+  } else if (first.exclusive) {
+    execute_transaction(first);
+  } else {
+    execute_appends(group, flight);
+  }
+  drop_if_unusable(session_);
+  return flight.lane != nullptr ? CommitQueue::Left::completion : CommitQueue::Left::nothing;
+}
+
+Lane* Writer::find_lane() noexcept {
+  if (sessions_.options().is_pooled) return nullptr;
+  for (Lane& lane : lanes_) {
+    if (!lane.is_busy.exchange(true, std::memory_order_acquire)) return &lane;
+  }
+  return nullptr;
+}
+
+void Writer::execute_appends(Members group, Flight& flight) noexcept {
+  flight.lane = find_lane();
+  is_on_lane_ = flight.lane != nullptr;
+  if (is_on_lane_) std::swap(session_, flight.lane->session);
+  flight.deadline = std::chrono::steady_clock::now() + settings_.commit_timeout;
+  for (CommitQueue::Ticket* const member : group) work_of(member).confirm_until = flight.deadline;
   while (!group.empty()) {
     std::size_t count = 1;
     try {
@@ -111,14 +145,42 @@ void Writer::execute(Members group) noexcept {
     } catch (...) {
       // Without memory for a set, one by one.
     }
-    execute_group(group.first(count));
+    const bool is_last = count == group.size();
+    execute_group(group.first(count), is_on_lane_ && is_last ? &flight : nullptr);
     group = group.subspan(count);
   }
+  if (is_on_lane_) {
+    drop_if_unusable(session_);
+    std::swap(session_, flight.lane->session);
+  }
+  is_on_lane_ = false;
 }
 
-void Writer::execute_group(Members members) noexcept {
+void Writer::land(Flight& flight, Members group) noexcept {
+  ServerSession* const session = flight.lane->session.get();
+  if (flight.pipeline) {
+    try {
+      StandbyWait standby{session->connection, {sessions_, flight.deadline}};
+      flight.pipeline->run_rest("the flush");
+      standby.check_confirmed();
+      durability_.note(flight.run, flight.sequence);
+      for (CommitQueue::Ticket* const member : group) {
+        Rest& rest = work_of(member).rest;
+        rest.is_durable = !rest.in_doubt && rest.run == flight.run;
+      }
+    } catch (...) {
+      session->connection.give_up();
+    }
+    flight.pipeline.reset();
+    drop_if_unusable(flight.lane->session);
+  }
+  flight.lane->is_busy.store(false, std::memory_order_release);
+  flight.lane = nullptr;
+}
+
+void Writer::execute_group(Members members, Flight* flight) noexcept {
   try {
-    run_group(members);
+    run_group(members, flight);
   } catch (const StoreBusy&) {
     fail_group(members, std::current_exception());
   } catch (const StoreFull&) {
@@ -126,7 +188,7 @@ void Writer::execute_group(Members members) noexcept {
   } catch (...) {
     if (members.size() == 1) return fail_group(members, std::current_exception());
     // What one member can't store is no reason for the others.
-    for (std::size_t i = 0; i < members.size(); ++i) execute_group(members.subspan(i, 1));
+    for (std::size_t i = 0; i < members.size(); ++i) execute_group(members.subspan(i, 1), nullptr);
   }
 }
 
@@ -147,7 +209,7 @@ void Writer::fail_group(Members members, const std::exception_ptr& error) noexce
   }
 }
 
-void Writer::run_group(Members members) {
+void Writer::run_group(Members members, Flight* flight) {
   constexpr int attempts = 5;
   const auto began = settings_.clock->steady_now();
   for (int i = 0; i < attempts; ++i) {
@@ -159,12 +221,18 @@ void Writer::run_group(Members members) {
       WriteWork& work = work_of(member);
       group.add(*work.request, work.metadata, work.outcomes, ids_);
     }
-    const GroupAnswer answer = commit_group(writing, members, group);
+    const GroupAnswer answer = commit_group(writing, members, group, flight);
     if (answer.is_stale) {
       epoch_ = {};
       // A dump may have taken the place of the tables.
       sessions_.distrust();
-      writing.find_run();
+      if (flight == nullptr) {
+        writing.find_run();
+      } else {
+        // Nothing was written, and nobody waits for its flush.
+        flight->pipeline.reset();
+        writing.connection.give_up();
+      }
       continue;
     }
     std::int64_t written = 0;
@@ -259,7 +327,8 @@ void Writer::declare_tags(std::span<const TagNeed> needs, FunctionRef<void(Conne
   });
 }
 
-GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const Group& group) {
+GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const Group& group,
+                                 Flight* flight) {
   // Random, whatever makes the ids of events: two groups of one id would be one commit.
   const Uuid id = make_uuid();
   for (std::size_t number = 0; number < members.size(); ++number) {
@@ -267,24 +336,44 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
     work.ids = group.ids_of(number);
     work.rest = {.run = writing.run(), .group = id};
   }
-  Group::Call call{group, order_lock_, id, epoch_, writing.run()};
-  Connection::Pipeline pipeline{writing.connection};
-  pipeline.add(begin_sql);
-  Parameters timeout;
-  timeout.add(lock_timeout_);
-  pipeline.add(
-      "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', $1, true)",
-      std::move(timeout));
-  pipeline.add(Group::Call::sql, std::move(call.parameters));
+  const Group::Call::Own own{order_lock_, id};
+  const bool is_plain = is_on_lane_ && group.is_plain();
+  Group::Call call = is_plain ? Group::Call::of_plain(group, own, epoch_, writing.run())
+                              : Group::Call::of_group(group, own, epoch_, writing.run());
+  std::optional<Connection::Pipeline> without_flush;
+  Connection::Pipeline& pipeline =
+      (flight != nullptr ? flight->pipeline : without_flush).emplace(writing.connection);
   const bool is_pooled = writing.connection.options().is_pooled;
+  if (!is_plain) {
+    pipeline.add(begin_sql);
+    Parameters timeout;
+    timeout.add(lock_timeout_);
+    pipeline.add(
+        "SELECT set_config('synchronous_commit', 'off', true), "
+        "set_config('lock_timeout', $1, true)",
+        std::move(timeout));
+  }
+  const std::size_t place = pipeline.size();
+  pipeline.add(call.sql, std::move(call.parameters));
   if (is_pooled) pipeline.add(postgres::run_sql);
-  pipeline.add("COMMIT");
+  // A statement alone is a transaction.
+  if (!is_plain) pipeline.add("COMMIT");
+  if (flight != nullptr) {
+    pipeline.end_part();
+    pipeline.add(flush_sql);
+  }
   try {
     const auto results = pipeline.run_all("the append");
-    check_committed(results.back());
-    if (is_pooled) learn_run(writing, members, results[3]);
-    return GroupAnswer{results[2]};
+    if (!is_plain) check_committed(results.back());
+    if (is_pooled) learn_run(writing, members, results[place + 1]);
+    GroupAnswer answer = call.answer(results[place]);
+    if (flight != nullptr) {
+      flight->run = writing.run();
+      flight->sequence = answer.after;
+    }
+    return answer;
   } catch (...) {
+    if (flight != nullptr) flight->pipeline.reset();
     writing.connection.roll_back();
     throw;
   }

@@ -8,6 +8,7 @@
 #include "postgres/durability.hpp"
 #include "postgres/group.hpp"
 #include "postgres/kinds.hpp"
+#include "postgres/lane.hpp"
 #include "postgres/readers.hpp"
 #include "postgres/schema.hpp"
 #include "postgres/server_session.hpp"
@@ -46,20 +47,19 @@ struct Rest {
   bool is_cut = false;
   /// What the caller saw has no sequence: an append id.
   bool is_unnumbered = false;
+  /// It is durable: nothing must be done.
+  bool is_durable = false;
   std::int64_t sequence = 0;
 };
 
 /// One append, or one piece of the caller's own work, on its way through the writer.
 struct WriteWork : CommitQueue::Ticket {
-  /// What to do: one of the four.
+  /// What to do: one of the three.
   const AppendRequest* request = nullptr;
   const FunctionRef<void(Transaction&)>* user = nullptr;
   /// In a transaction of their own, under the order lock; exclusive.
   const FunctionRef<void(Connection&)>* statements = nullptr;
   database::Sync sync = database::Sync::as_stored;
-  /// Without the server; exclusive.
-  const FunctionRef<void()>* outside = nullptr;
-
   /// Whether the caller wants `events`.
   bool wants_events = false;
   /// The stored form of the request's context, encoded before the lock is taken.
@@ -68,6 +68,8 @@ struct WriteWork : CommitQueue::Ticket {
   AppendResult result = {};
   std::exception_ptr error = {};
   Rest rest = {};
+  /// Until when its commit is made sure of; not set before it was sent.
+  std::chrono::steady_clock::time_point confirm_until = {};
   /// Those that the request gave its events, to find them if the answer is lost.
   std::vector<Uuid> ids = {};
   OpenOutcomes outcomes = {};
@@ -161,9 +163,17 @@ class Writer {
   using Members = std::span<CommitQueue::Ticket* const>;
 
   ServerSession& session();
-  void execute(Members group) noexcept;
-  void execute_group(Members members) noexcept;
-  void run_group(Members members);
+  /// What is left is the flush of appends that went out on a lane.
+  CommitQueue::Left execute(Members group, Flight& flight) noexcept;
+  void execute_appends(Members group, Flight& flight) noexcept;
+  /// With a flight its flush goes behind the group.
+  void execute_group(Members members, Flight* flight) noexcept;
+  void run_group(Members members, Flight* flight);
+  /// Null if all are busy, or behind a pooler.
+  Lane* find_lane() noexcept;
+  /// Waits for the flush. If it fails, each member makes sure for itself. On the thread that has
+  /// led, while others lead.
+  void land(Flight& flight, Members group) noexcept;
   /// True if the append may note what a type declares, and conflict after that.
   bool may_declare(const AppendRequest& request) const;
   /// What the types of these events declare, and the database doesn't know yet. UsageError if they
@@ -172,7 +182,8 @@ class Writer {
   void declare_for(Members members);
   /// A part of the transaction was undone, and what it declared.
   void forget_declared() noexcept;
-  GroupAnswer commit_group(ServerSession& session, Members members, const Group& group);
+  GroupAnswer commit_group(ServerSession& writing, Members members, const Group& group,
+                           Flight* flight);
   /// Behind a pooler the commit's own answer says in which run it was.
   static void learn_run(ServerSession& writing, Members members, const Result& row);
   void end_member(WriteWork& work, const Group& group, std::size_t number,
@@ -237,7 +248,9 @@ class Writer {
   Reading& reading_;
   KindTable& kinds_;
   Durability& durability_;
-  CommitQueue queue_;
+  /// The next leader wakes up while the one before it waits for the flush.
+  CommitQueue queue_{1};
+  Lanes lanes_;
   std::atomic<bool> has_user_code_{false};
   std::mutex known_mutex_;
   /// Guarded by known_mutex_.
@@ -245,7 +258,9 @@ class Writer {
 
   // The leader's own, from here on.
   UuidGenerator ids_;
+  /// The one in use: while appends go out on a lane, its.
   std::unique_ptr<ServerSession> session_;
+  bool is_on_lane_ = false;
   /// The epoch of the participants that are known; nil if none are.
   Uuid epoch_;
   std::vector<RequiredParticipant> required_;

@@ -352,9 +352,9 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   }
   Group group{settings_.clock->now(), data_participant_};
   group.add(request, work.metadata, work.outcomes, ids_);
-  Group::Call call{group, std::nullopt, Uuid{}, epoch_, session_->run()};
-  const GroupAnswer answer{
-      connection().query(Group::Call::sql, std::move(call.parameters), "the append")};
+  Group::Call call = Group::Call::of_group(group, std::nullopt, epoch_, session_->run());
+  const GroupAnswer answer =
+      call.answer(connection().query(call.sql, std::move(call.parameters), "the append"));
   if (answer.is_stale) throw StoreFailed{"the participants changed under the order lock"};
   AppendResult result = group.result_of(0, answer);
   if (result.repeated) {
@@ -408,7 +408,6 @@ void Writer::execute_statements(WriteWork& work) noexcept {
   } catch (...) {
     work.error = std::current_exception();
     roll_back();
-    if (session_ != nullptr && !session_->connection.is_usable()) session_.reset();
   }
 }
 
