@@ -86,6 +86,15 @@ void Core::write_along(Work work, database::Sync sync) {
   });
 }
 
+void Core::write_apart(Work work, database::Sync sync) {
+  write_along(
+      [&](database::Connection& connection) {
+        const Writer::Inside inside{writer_};
+        work(connection);
+      },
+      sync);
+}
+
 void Core::refuse_durably(FunctionRef<void()> write) {
   try {
     write();

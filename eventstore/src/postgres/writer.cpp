@@ -60,11 +60,31 @@ void Writer::refuse_unless_writable() const {
   if (settings_.is_read_only) {
     throw UsageError{"the store was opened read-only; nothing can be written to it"};
   }
-  if (queue_.is_leading()) {
+  if (queue_.is_leading() || Inside::is_in(*this)) {
     throw UsageError{
         "a store was written to from inside its own transaction; save and append through the "
         "Transaction that was handed in"};
   }
+}
+
+namespace {
+
+/// Of this thread.
+thread_local const Writer::Inside* innermost = nullptr;
+
+}  // namespace
+
+Writer::Inside::Inside(const Writer& writer) noexcept
+    : writer_{writer}, outer_{std::exchange(innermost, this)} {}
+
+Writer::Inside::~Inside() {
+  innermost = outer_;
+}
+
+bool Writer::Inside::is_in(const Writer& writer) noexcept {
+  const Inside* one = innermost;
+  while (one != nullptr && &one->writer_ != &writer) one = one->outer_;
+  return one != nullptr;
 }
 
 void Writer::run(WriteWork& work) {

@@ -112,6 +112,21 @@ class Writer {
                       database::Sync sync = database::Sync::as_stored);
   /// UsageError from within a transaction of this store, and of a store that only reads.
   void refuse_unless_writable() const;
+  /// While it lives, its thread is within a transaction of this store that the line knows nothing
+  /// of. Threads: that one.
+  class Inside {
+   public:
+    explicit Inside(const Writer& writer) noexcept;
+    ~Inside();
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    /// Whether this thread is.
+    static bool is_in(const Writer& writer) noexcept;
+
+   private:
+    const Writer& writer_;
+    const Inside* const outer_;
+  };
 
   /// This process knows so many of the module's migrations.
   void know_schema(std::string_view module, std::size_t migrations);
