@@ -1,5 +1,7 @@
 #include "postgres/writer.hpp"
 
+#include "postgres/doorbell.hpp"
+
 #include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
 
@@ -48,6 +50,7 @@ Writer::Writer(const Settings& settings, Sessions& sessions, Reading& reading, K
       lock_timeout_{std::to_string(settings.lock_timeout.count())},
       locked_timeout_{std::to_string(std::min(settings.lock_timeout, longest_locked).count())},
       order_lock_{order_lock(settings.schema)},
+      bell_lock_{bell_lock(settings.schema)},
       module_lock_{module_lock(settings.schema)},
       sessions_{sessions},
       reading_{reading},
@@ -188,6 +191,7 @@ void Writer::land(Flight& flight, Members group) noexcept {
         Rest& rest = work_of(member).rest;
         rest.is_durable = !rest.in_doubt && rest.run == flight.run;
       }
+      if (flight.is_awaited) ring(session->connection);
     } catch (...) {
       session->connection.give_up();
     }
@@ -356,7 +360,7 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
     work.ids = group.ids_of(number);
     work.rest = {.run = writing.run(), .group = id};
   }
-  const Group::Call::Own own{order_lock_, id};
+  const Group::Call::Own own{order_lock_, bell_lock_, id};
   const bool is_plain = is_on_lane_ && group.is_plain();
   Group::Call call = is_plain ? Group::Call::of_plain(group, own, epoch_, writing.run())
                               : Group::Call::of_group(group, own, epoch_, writing.run());
@@ -377,7 +381,12 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
   pipeline.add(call.sql, std::move(call.parameters));
   if (is_pooled) pipeline.add(postgres::run_sql);
   // A statement alone is a transaction.
-  if (!is_plain) pipeline.add("COMMIT");
+  if (!is_plain) {
+    Parameters bell;
+    bell.add(bell_lock_);
+    pipeline.add(try_bell_sql, std::move(bell));
+    pipeline.add("COMMIT");
+  }
   if (flight != nullptr) {
     pipeline.end_part();
     pipeline.add(flush_sql);
@@ -387,7 +396,14 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
     if (!is_plain) check_committed(results.back());
     if (is_pooled) learn_run(writing, members, results[place + 1]);
     GroupAnswer answer = call.answer(results[place]);
-    if (flight != nullptr) {
+    if (!is_plain) {
+      answer.is_awaited =
+          answer.after > answer.before && results[results.size() - 2].integer(0, 0) == 0;
+    }
+    if (flight == nullptr) {
+      if (answer.is_awaited) ring(writing.connection);
+    } else {
+      flight->is_awaited = answer.is_awaited;
       flight->run = writing.run();
       flight->sequence = answer.after;
     }

@@ -258,6 +258,7 @@ class Writer {
   /// The same under the order lock.
   const std::string locked_timeout_;
   const std::int64_t order_lock_;
+  const std::int64_t bell_lock_;
   const std::int64_t module_lock_;
   Sessions& sessions_;
   Reading& reading_;
