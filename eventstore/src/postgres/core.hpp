@@ -59,6 +59,8 @@ class Core final : public Store::Core, private Reading {
   std::int64_t last_known_sequence() override { return last_sequence().value(); }
 
   const ConnectionOptions& connection_options() const noexcept { return connection_options_; }
+  /// How many sessions are read over at once.
+  int readers() const noexcept { return options_.readers.value_or(default_readers()); }
   KindTable& kinds() noexcept { return kinds_; }
   void for_each_tag(FunctionRef<void(std::string_view, GlobalSequence)> f) override;
   void declare_tags(std::span<const TagNeed> needs) override;
@@ -119,7 +121,7 @@ class Core final : public Store::Core, private Reading {
   CommitListeners listeners_{conventions_};
   KindTable kinds_;
   TagCoverage coverage_;
-  mutable Sessions sessions_{connection_options_};
+  mutable Sessions sessions_{connection_options_, readers()};
   GroupPruning pruning_{sessions_};
   mutable ServerClock server_clock_;
   Durability durability_{sessions_};
