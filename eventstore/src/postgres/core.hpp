@@ -35,6 +35,7 @@ class Core final : public Store::Core, private Reading {
   EventRange read(const stela::Query& query, const QueryRange& range) override;
   Standpoint standpoint(std::span<const TagNeed> needs) override;
   std::optional<AppendResult> find_append(std::string_view append_id) override;
+  DecisionAnswer answer(const DecisionQuestion& question) override;
   EventRange read_all(const AllQuery& query) override;
   EventRange read_at(std::span<const GlobalSequence> sequences) override;
   GlobalSequence last_sequence() override;
