@@ -57,8 +57,15 @@ void Core::read_inside(std::string_view begin_with, Work work) {
 }
 
 void Core::write(Work work, database::Sync sync) {
-  refuse_durably(
-      [&] { writer_.run_statements([&](Connection& connection) { work(connection); }, sync); });
+  refuse_durably([&] {
+    writer_.run_statements(
+        [&](Connection& connection) {
+          // All other writers wait for it.
+          const Sessions::Urgent urgent;
+          work(connection);
+        },
+        sync);
+  });
 }
 
 void Core::write_along(Work work, database::Sync sync) {
