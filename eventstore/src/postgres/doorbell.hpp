@@ -23,8 +23,8 @@ class Doorbell {
   explicit Doorbell(Sessions& sessions) noexcept : sessions_{sessions} {}
 
   /// Lies down, and looks after that: the last sequence. What is appended from then on rings.
-  /// Again, it only looks. Nothing if an append is being committed just then, or where nobody can sleep: behind a pooler,
-  /// and on a standby.
+  /// Again, it only looks. Nothing if an append is being committed just then, or where nobody can
+  /// sleep: behind a pooler, and on a standby.
   std::optional<std::int64_t> lie_down();
   bool is_asleep() const noexcept { return is_asleep_; }
   /// Until somebody rings, `other` can be read, or `until`. True if somebody may have rung.

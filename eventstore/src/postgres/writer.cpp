@@ -6,6 +6,7 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <deque>
 #include <set>
 #include <utility>
 
@@ -28,7 +29,7 @@ void drop_if_unusable(std::unique_ptr<ServerSession>& session) noexcept {
   if (session != nullptr && !session->connection.is_usable()) session.reset();
 }
 
-/// How many of the first members have append ids of their own: equal ones go into groups that
+/// How many of the first members have append ids of their own: equal ones go into calls that
 /// follow each other. So does one with a condition, which has to see what those before it wrote.
 std::size_t count_distinct(std::span<CommitQueue::Ticket* const> members) {
   std::set<std::string_view> ids;
@@ -161,17 +162,7 @@ void Writer::execute_appends(Members group, Flight& flight) noexcept {
   if (is_on_lane_) std::swap(session_, flight.lane->session);
   flight.deadline = std::chrono::steady_clock::now() + settings_.commit_timeout;
   for (CommitQueue::Ticket* const member : group) work_of(member).confirm_until = flight.deadline;
-  while (!group.empty()) {
-    std::size_t count = 1;
-    try {
-      count = count_distinct(group);
-    } catch (...) {
-      // Without memory for a set, one by one.
-    }
-    const bool is_last = count == group.size();
-    execute_group(group.first(count), is_on_lane_ && is_last ? &flight : nullptr);
-    group = group.subspan(count);
-  }
+  execute_group(group, is_on_lane_ ? &flight : nullptr);
   if (is_on_lane_) {
     drop_if_unusable(session_);
     std::swap(session_, flight.lane->session);
@@ -240,13 +231,8 @@ void Writer::run_group(Members members, Flight* flight) {
     ServerSession& writing = session();
     check_participants(writing.connection);
     declare_for(members);
-    Group group{settings_.clock->now(), data_participant_};
-    for (CommitQueue::Ticket* const member : members) {
-      WriteWork& work = work_of(member);
-      group.add(*work.request, work.metadata, work.outcomes, ids_);
-    }
-    const GroupAnswer answer = commit_group(writing, members, group, flight);
-    if (answer.is_stale) {
+    std::vector<Part> parts = parts_of(members);
+    if (!commit_parts(writing, parts, flight)) {
       epoch_ = {};
       // A dump may have taken the place of the tables.
       sessions_.distrust();
@@ -260,14 +246,31 @@ void Writer::run_group(Members members, Flight* flight) {
       continue;
     }
     std::int64_t written = 0;
-    for (std::size_t number = 0; number < members.size(); ++number) {
-      end_member(work_of(members[number]), group, number, answer);
-      if (answer.outcomes[number] == GroupAnswer::appended) ++written;
+    for (const Part& part : parts) {
+      for (std::size_t number = 0; number < part.members.size(); ++number) {
+        end_member(work_of(part.members[number]), part.group, number, part.answer);
+        if (part.answer.outcomes[number] == GroupAnswer::appended) ++written;
+      }
     }
-    report_commit(answer.after - answer.before, written, began);
+    report_commit(parts.back().answer.after - parts.front().answer.before, written, began);
     return;
   }
   throw StoreBusy{"who takes part in appends changes again and again; try again"};
+}
+
+std::vector<Writer::Part> Writer::parts_of(Members members) {
+  const Timestamp now = settings_.clock->now();
+  std::vector<Part> parts;
+  while (!members.empty()) {
+    Part& part = parts.emplace_back(
+        Part{members.first(count_distinct(members)), Group{now, data_participant_}});
+    for (CommitQueue::Ticket* const member : part.members) {
+      WriteWork& work = work_of(member);
+      part.group.add(*work.request, work.metadata, work.outcomes, ids_);
+    }
+    members = members.subspan(part.members.size());
+  }
+  return parts;
 }
 
 std::vector<TagFact> Writer::undeclared(const AppendRequest& request) const {
@@ -351,24 +354,15 @@ void Writer::declare_tags(std::span<const TagNeed> needs, FunctionRef<void(Conne
   });
 }
 
-GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const Group& group,
-                                 Flight* flight) {
-  // Random, whatever makes the ids of events: two groups of one id would be one commit.
-  const Uuid id = make_uuid();
-  for (std::size_t number = 0; number < members.size(); ++number) {
-    WriteWork& work = work_of(members[number]);
-    work.ids = group.ids_of(number);
-    work.rest = {.run = writing.run(), .group = id};
-  }
-  const Group::Call::Own own{order_lock_, bell_lock_, id};
-  const bool is_plain = is_on_lane_ && group.is_plain();
-  Group::Call call = is_plain ? Group::Call::of_plain(group, own, epoch_, writing.run())
-                              : Group::Call::of_group(group, own, epoch_, writing.run());
+bool Writer::commit_parts(ServerSession& writing, std::vector<Part>& parts, Flight* flight) {
   std::optional<Connection::Pipeline> without_flush;
   Connection::Pipeline& pipeline =
       (flight != nullptr ? flight->pipeline : without_flush).emplace(writing.connection);
+  const auto is_plain = [&](const Part& part) { return is_on_lane_ && part.group.is_plain(); };
+  // A statement alone is a transaction.
+  const bool is_alone = parts.size() == 1 && is_plain(parts.front());
   const bool is_pooled = writing.connection.options().is_pooled;
-  if (!is_plain) {
+  if (!is_alone) {
     pipeline.add(begin_sql);
     Parameters timeout;
     timeout.add(lock_timeout_);
@@ -377,11 +371,22 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
         "set_config('lock_timeout', $1, true)",
         std::move(timeout));
   }
-  const std::size_t place = pipeline.size();
-  pipeline.add(call.sql, std::move(call.parameters));
-  if (is_pooled) pipeline.add(postgres::run_sql);
-  // A statement alone is a transaction.
-  if (!is_plain) {
+  const std::size_t first = pipeline.size();
+  std::deque<Group::Call> calls;
+  for (Part& part : parts) {
+    for (std::size_t number = 0; number < part.members.size(); ++number) {
+      WriteWork& work = work_of(part.members[number]);
+      work.ids = part.group.ids_of(number);
+      work.rest = {.run = writing.run(), .group = part.id};
+    }
+    const Group::Call::Own own{order_lock_, bell_lock_, part.id};
+    Group::Call& call = calls.emplace_back(
+        is_plain(part) ? Group::Call::of_plain(part.group, own, epoch_, writing.run())
+                       : Group::Call::of_group(part.group, own, epoch_, writing.run()));
+    pipeline.add(call.sql, std::move(call.parameters));
+  }
+  if (!is_alone) {
+    if (is_pooled) pipeline.add(postgres::run_sql);
     Parameters bell;
     bell.add(bell_lock_);
     pipeline.add(try_bell_sql, std::move(bell));
@@ -393,21 +398,25 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
   }
   try {
     const auto results = pipeline.run_all("the append");
-    if (!is_plain) check_committed(results.back());
-    if (is_pooled) learn_run(writing, members, results[place + 1]);
-    GroupAnswer answer = call.answer(results[place]);
-    if (!is_plain) {
-      answer.is_awaited =
-          answer.after > answer.before && results[results.size() - 2].integer(0, 0) == 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      parts[i].answer = calls[i].answer(results[first + i]);
     }
+    bool is_awaited = parts.front().answer.is_awaited;
+    if (!is_alone) {
+      check_committed(results.back());
+      is_awaited = results[results.size() - 2].integer(0, 0) == 0 &&
+                   parts.back().answer.after > parts.front().answer.before;
+    }
+    if (is_pooled) learn_run(writing, parts, results[first + parts.size()]);
+    if (parts.front().answer.is_stale) return false;
     if (flight == nullptr) {
-      if (answer.is_awaited) ring(writing.connection);
+      if (is_awaited) ring(writing.connection);
     } else {
-      flight->is_awaited = answer.is_awaited;
+      flight->is_awaited = is_awaited;
       flight->run = writing.run();
-      flight->sequence = answer.after;
+      flight->sequence = parts.back().answer.after;
     }
-    return answer;
+    return true;
   } catch (...) {
     if (flight != nullptr) flight->pipeline.reset();
     writing.connection.roll_back();
@@ -415,13 +424,17 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
   }
 }
 
-void Writer::learn_run(ServerSession& writing, Members members, const Result& row) {
+void Writer::learn_run(ServerSession& writing, std::vector<Part>& parts, const Result& row) {
   if (!take_run(writing.connection, row)) {
     // It is committed, in a run that nobody has noted: settling finds it, and makes it durable.
     writing.connection.give_up();
     throw ConnectionLost{"the server was started again behind the pooler"};
   }
-  for (CommitQueue::Ticket* const member : members) work_of(member).rest.run = writing.run();
+  for (const Part& part : parts) {
+    for (CommitQueue::Ticket* const member : part.members) {
+      work_of(member).rest.run = writing.run();
+    }
+  }
 }
 
 void Writer::end_member(WriteWork& work, const Group& group, std::size_t number,

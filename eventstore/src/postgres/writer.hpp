@@ -184,6 +184,15 @@ class Writer {
   /// With a flight its flush goes behind the group.
   void execute_group(Members members, Flight* flight) noexcept;
   void run_group(Members members, Flight* flight);
+  /// Members that one call of a function carries out.
+  struct Part {
+    Members members;
+    Group group;
+    /// Random, whatever makes the ids of events: two groups of one id would be one commit.
+    Uuid id = make_uuid();
+    GroupAnswer answer = {};
+  };
+  std::vector<Part> parts_of(Members members);
   /// Null if all are busy, or behind a pooler.
   Lane* find_lane() noexcept;
   /// Waits for the flush. If it fails, each member makes sure for itself. On the thread that has
@@ -197,10 +206,11 @@ class Writer {
   void declare_for(Members members);
   /// A part of the transaction was undone, and what it declared.
   void forget_declared() noexcept;
-  GroupAnswer commit_group(ServerSession& writing, Members members, const Group& group,
-                           Flight* flight);
+  /// In one transaction, and one round trip. False if who takes part has changed, or the tables
+  /// were replaced: nothing was written then.
+  bool commit_parts(ServerSession& writing, std::vector<Part>& parts, Flight* flight);
   /// Behind a pooler the commit's own answer says in which run it was.
-  static void learn_run(ServerSession& writing, Members members, const Result& row);
+  static void learn_run(ServerSession& writing, std::vector<Part>& parts, const Result& row);
   void end_member(WriteWork& work, const Group& group, std::size_t number,
                   const GroupAnswer& answer) noexcept;
   void fail_group(Members members, const std::exception_ptr& error) noexcept;
