@@ -32,6 +32,8 @@ set(stela_packages
 # Splits what `module` links into ${module}_modules, ${module}_find (calls) and ${module}_requires
 # (pkg-config modules); what only the library itself needs goes to their twins _private.
 function(stela_split_links module)
+  # Not the caller's.
+  set(modules "")
   get_target_property(links stela_${module} INTERFACE_LINK_LIBRARIES)
   foreach(link IN LISTS links)
     set(kind "")

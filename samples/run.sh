@@ -8,19 +8,30 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tool/progress.sh
+. tool/processes.sh
 
+case " $* " in
+  *" --help "* | *" -h "*) sed -n '4,7s/^# //p' "samples/run.sh"; exit 0 ;;
+esac
+# Before some minutes of building.
+samples/story.sh --check "$@"
 case " $* " in
   *" --postgres "*) tool/install-packages.sh postgres ;;
   *) tool/install-packages.sh ;;
 esac
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+build() {
+  local log
+  log=$(mktemp)
+  trap 'rm -f "$log"' EXIT
+  if ! cmake --preset release -DSTELA_BUILD_TESTS=OFF -DSTELA_BUILD_BENCHMARKS=OFF >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    exit 1
+  fi
+  cmake --build --preset release --target orders shipping 2>&1 |
+    show_progress ninja "building the order application"
+}
+
 [ -x build/release/bin/orders ] || stage "Building the order application, some minutes the first time…"
-if ! cmake --preset release -DSTELA_BUILD_TESTS=OFF -DSTELA_BUILD_BENCHMARKS=OFF >"$log" 2>&1; then
-  tail -n 40 "$log" >&2
-  exit 1
-fi
-cmake --build --preset release --target orders shipping 2>&1 |
-  show_progress ninja "building the order application"
-samples/story.sh "$PWD/build/release/bin" "$@"
+run build
+exec samples/story.sh "$PWD/build/release/bin" "$@"

@@ -2,6 +2,7 @@
 # Tells the story of the order application on a new database, with a nats-server of its own on
 # loopback. Leaves nothing running. `run.sh` builds the application first.
 # Usage: story.sh FOLDER-OF-PROGRAMS [--postgres] [--keep] [--load N]
+#        story.sh --check …: only looks at the options
 #   --postgres  on a PostgreSQL cluster of its own, which it starts and removes
 #   --keep      leave the data for exploring, and say where it is
 #   --load N    place N orders instead, and say how fast that was
@@ -19,17 +20,18 @@ while [ $# -gt 0 ]; do
     --keep) keep=yes ;;
     --load)
       load=${2:-}
-      case $load in '' | *[!0-9]*) echo "story.sh: --load needs a number of orders" >&2; exit 2 ;; esac
+      case $load in '' | *[!0-9]*) echo "--load needs a number of orders" >&2; exit 2 ;; esac
       shift ;;
-    -h | --help) sed -n '2,8s/^# //p' "$0"; exit 0 ;;
-    *) echo "story.sh: unknown option '$1'; there are --postgres, --keep and --load N" >&2; exit 2 ;;
+    *) echo "unknown option '$1'; there are --postgres, --keep and --load N" >&2; exit 2 ;;
   esac
   shift
 done
 if [ -n "$postgres" ] && [ -n "$keep" ]; then
-  echo "story.sh: --keep goes with SQLite: the cluster ends with the story" >&2
+  echo "--keep goes with SQLite: the cluster ends with the story" >&2
   exit 2
 fi
+[ "$programs" != --check ] || exit 0
+. "$(dirname "$0")/../tool/processes.sh"
 # The cluster is there for as long as this script runs again in it.
 if [ -n "$postgres" ] && [ -z "${STORY_HAS_CLUSTER:-}" ]; then
   export STORY_HAS_CLUSTER=yes
@@ -38,21 +40,21 @@ fi
 
 history=$(cd "$(dirname "$0")" && pwd)/orders/history.jsonl
 work=$(mktemp -d)
-server=
 worker=
 stop() {  # a pid of ours
   [ -z "$1" ] || { kill "$1" 2>/dev/null && wait "$1" 2>/dev/null; } || true
 }
 finish() {
-  stop "$worker"
-  stop "$server"
+  local job
+  # Once is enough.
+  trap '' INT TERM
+  for job in $(jobs -p); do stop "$job"; done
   if [ -n "$keep" ]; then
     echo "The data is in $work: ORDERS_DB=$work/shop.db $programs/orders --help"
   else
     rm -rf "$work"
   fi
 }
-trap finish EXIT
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 [ -t 1 ] && [ -z "${NO_COLOR:-}" ] || say() { printf '\n%s\n' "$*"; }
@@ -87,7 +89,6 @@ start_nats() {
   fi
   "$nats" -a 127.0.0.1 -p -1 -js -sd "$work/jetstream" --ports_file_dir "$work" \
     >"$work/nats.log" 2>&1 &
-  server=$!
   url=
   ! eventually has_url || return 0
   echo "nats-server didn't start:" >&2
@@ -219,15 +220,19 @@ story() {
 END
 }
 
-start_nats
-export ORDERS_DB="$work/shop.db"
-[ -z "$postgres" ] || ORDERS_DB=$SHOP
-if [ -n "$load" ]; then
-  start_worker
-  orders load "$load"
-  stop "$worker"
-  orders work "$url" --until-empty
-  orders wire "$url"
-else
-  story
-fi
+tell() {
+  trap finish EXIT
+  start_nats
+  export ORDERS_DB="$work/shop.db"
+  [ -z "$postgres" ] || ORDERS_DB=$SHOP
+  if [ -n "$load" ]; then
+    start_worker
+    orders load "$load"
+    stop "$worker"
+    orders work "$url" --until-empty
+    orders wire "$url"
+  else
+    story
+  fi
+}
+run tell

@@ -3,6 +3,7 @@
 # nothing behind. Usage: with-postgres.sh COMMAND…
 #   The command gets SHOP, the URL of an empty database. Its files are in memory, if there is room.
 set -euo pipefail
+. "$(dirname "$0")/../tool/processes.sh"
 [ $# -gt 0 ] || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
 
 find_programs() {
@@ -52,4 +53,5 @@ for _ in $(seq 200); do
 done
 "$programs/createdb" -h "$folder" -U postgres shop || { cat "$folder/server.log" >&2; exit 1; }
 
-SHOP="postgresql://postgres@/shop?host=$folder" "$@"
+export SHOP="postgresql://postgres@/shop?host=$folder"
+run "$@"

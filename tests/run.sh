@@ -7,9 +7,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tool/progress.sh
+. tool/processes.sh
 
 sanitizers=yes
-case ${1:-} in
+case $* in
   "") ;;
   --no-sanitizers) sanitizers=no ;;
   *)
@@ -56,13 +57,17 @@ sanitized() {
     { cat "$log"; exit 1; }
 }
 
+tests() {
+  ctest --preset ci --output-on-failure -j "$jobs" | show_progress ctest "running the tests"
+}
+
 stage "Building (preset ci)"
-build ci
+run build ci
 stage "Building the library and the samples with clang"
-build clang
+run build clang
 if [[ $sanitizers == yes ]]; then
-  sanitized asan codec framework contract eventstore threads fuzz
-  sanitized tsan contract threads
+  run sanitized asan codec framework contract eventstore threads fuzz
+  run sanitized tsan contract threads
 fi
 stage "Running the tests"
-ctest --preset ci --output-on-failure -j "$jobs" | show_progress ctest "running the tests"
+run tests

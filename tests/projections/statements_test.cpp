@@ -138,15 +138,30 @@ TEST(FailedStatementOnSqlite, IsCounted) {
   EXPECT_EQ(metrics.counts().at("stela_handler_failed_statements_total{handler=told}"), 2);
 }
 
+/// A projector while whose handler runs somebody else appends.
+Told crossed(Store& store, std::string& refusal) {
+  return Told{[&](ReadModel&, const std::string&) {
+    std::async(std::launch::async, [&] {
+      refusal = message_of<StoreBusy>([&] { place(store, "2"); });
+    }).wait();
+  }};
+}
+
 TEST(WaitingWriter, IsToldWhichProjectorHoldsTheStore) {
   auto store = test::open_empty({.busy_timeout = 1ms});
   std::string refusal;
   Projections projections{store};
-  projections.add(Told{[&](ReadModel&, const std::string&) {
-    std::async(std::launch::async, [&] {
-      refusal = message_of<StoreBusy>([&] { place(store, "2"); });
-    }).wait();
-  }});
+  projections.add_inline(crossed(store, refusal));
+  place(store, "1");
+  EXPECT_THAT(refusal, HasSubstr("projector 'told' v1 of this process has held this store's line"));
+}
+
+TEST(WaitingWriterOnSqlite, IsToldWhichProjectorsBatchHoldsTheStore) {
+  const auto dir = test::TempDir::in_memory();
+  auto store = sqlite::open(dir.file("orders.db"), {.busy_timeout = 1ms});
+  std::string refusal;
+  Projections projections{store};
+  projections.add(crossed(store, refusal));
   place(store, "1");
   Runner{projections}.catch_up();
   EXPECT_THAT(refusal, HasSubstr("projector 'told' v1 of this process has held this store's line"));

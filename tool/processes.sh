@@ -1,0 +1,29 @@
+# To be sourced: a script that is told to end, by Ctrl-C or TERM, ends all that it has begun, and waits
+# for it.
+
+# run COMMAND…: as the command alone. Bash hears a signal while it waits, and not while a command runs.
+run() {
+  # With job control, or the command would ignore Ctrl-C and read nothing.
+  set -m
+  "$@" &
+  set +m
+  wait $!
+}
+
+# end_below PID: ends what the process has begun.
+end_below() {
+  local child
+  for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
+    end_below "$child"
+    kill "$child" 2>/dev/null || true
+  done
+}
+
+end_all() {  # STATUS
+  trap '' INT TERM
+  end_below $$
+  wait
+  exit "$1"
+}
+trap 'end_all 130' INT
+trap 'end_all 143' TERM
