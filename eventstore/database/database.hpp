@@ -57,6 +57,10 @@ class STELA_EVENTSTORE_EXPORT Database {
   /// The same, perhaps on another thread and in one commit with what others write: for statements
   /// that call nobody else's code.
   virtual void write_along(Work work, Sync sync) = 0;
+  /// The same as `write`, but others append meanwhile where the engine can do that: for work that
+  /// may call anybody's code, and that a lease keeps from being done twice. Such work ends before
+  /// `write` begins, and the other way round.
+  virtual void write_apart(Work work, Sync sync) { write(work, sync); }
 
   /// `prepare` runs in the transaction that registers the participant. UsageError if one of its
   /// name is attached.

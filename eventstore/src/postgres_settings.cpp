@@ -13,6 +13,9 @@ constexpr Setting<Options> for_stores[] = {
     setting<&Options::sql_schema>("sql_schema",
                                   "on PostgreSQL: the schema of your own SQL's tables",
                                   {.range = {.most = 63}, .unset = "<schema>_app"}),
+    setting<&Options::readers>("readers",
+                               "on PostgreSQL: connections that read; not set: 2 per core, 8 to 32",
+                               {.range = {.least = 1, .most = 1000}}),
     setting<&Options::connect_timeout>(
         "connect_timeout", "on PostgreSQL: how long to wait for each host", {.range = day}),
     setting<&Options::reply_timeout>(

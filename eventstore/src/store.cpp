@@ -99,6 +99,9 @@ Standpoint Store::standpoint(std::span<const TagNeed> needs) {
 std::optional<AppendResult> Store::find_append(std::string_view append_id) {
   return core_->find_append(append_id);
 }
+DecisionAnswer Store::answer(const DecisionQuestion& question) {
+  return core_->answer(question);
+}
 EventRange Store::read_all(const AllQuery& query) {
   return core_->read_all(query);
 }

@@ -2,9 +2,17 @@
 #include <stela/framework/query.hpp>
 
 #include <algorithm>
+#include <vector>
 
 namespace stela::detail {
 namespace {
+
+/// A view, of which a part may have been read.
+struct Unread {
+  ViewReader* reader;
+  /// What it has seen.
+  GlobalSequence after = {};
+};
 
 /// The newest event that the view wants, if any: of the store only, up to the position.
 void take_last(EventLog& log, ViewReader& reader, GlobalSequence position) {
@@ -13,15 +21,38 @@ void take_last(EventLog& log, ViewReader& reader, GlobalSequence position) {
 }
 
 /// One scan for all of them.
-void take_all(EventLog& log, std::span<ViewReader* const> readers, GlobalSequence position) {
+void take_all(EventLog& log, std::span<const Unread> unread, GlobalSequence position) {
+  if (unread.empty()) return;
   Query query;
-  for (const ViewReader* const reader : readers) query.items.push_back(reader->item());
-  if (query.items.empty()) return;
-  for (const StoredEvent& event : log.read(query, {.up_to = position})) {
-    for (ViewReader* const reader : readers) {
-      if (reader->wants(event)) reader->take(event);
+  GlobalSequence after = position;
+  for (const Unread& one : unread) {
+    query.items.push_back(one.reader->item());
+    after = std::min(after, one.after);
+  }
+  for (const StoredEvent& event : log.read(query, {.after = after, .up_to = position})) {
+    for (const Unread& one : unread) {
+      if (event.sequence > one.after && one.reader->wants(event)) one.reader->take(event);
     }
   }
+}
+
+/// Gives the views what the answer has of them. Those that it hasn't all of.
+std::vector<Unread> take_answered(DecisionAnswer& answer, std::span<ViewReader* const> readers) {
+  std::vector<Unread> unread;
+  if (answer.parts.empty()) {
+    for (ViewReader* const reader : readers) unread.push_back({reader});
+    return unread;
+  }
+  auto event = answer.events->begin();
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    GlobalSequence after;
+    for (std::size_t left = answer.parts[i].events; left > 0; --left, ++event) {
+      readers[i]->take(*event);
+      after = event->sequence;
+    }
+    if (!answer.parts[i].is_complete) unread.push_back({readers[i], after});
+  }
+  return unread;
 }
 
 bool has_pending_for(UnitOfWork& unit, const ViewReader& reader) {
@@ -46,28 +77,37 @@ void take_pending(UnitOfWork& unit, ViewReader& reader) {
 
 }  // namespace
 
-void read_views(UnitOfWork& unit, std::span<ViewReader* const> readers) {
+bool read_views(UnitOfWork& unit, std::span<ViewReader* const> readers) {
+  const bool has_pending = UnitAccess::count_pending(unit) > 0;
   std::vector<TagNeed> needs;
-  for (const ViewReader* const reader : readers) {
+  std::vector<ViewReader*> wanted;
+  std::vector<DecisionQuestion::Part> parts;
+  for (ViewReader* const reader : readers) {
     needs.insert(needs.end(), reader->needs().begin(), reader->needs().end());
+    if (reader->last_only() && has_pending && has_pending_for(unit, *reader)) continue;
+    wanted.push_back(reader);
+    parts.push_back({&reader->item(), reader->last_only(), reader->with_tags()});
   }
-  const GlobalSequence position = UnitAccess::position(unit, needs).head;
-  // Before anything is read: a caller that catches an error of the read has seen a part of it.
+  DecisionAnswer answer = UnitAccess::ask(unit, needs, parts);
+  if (answer.appended) return false;
+  // Before any event is: a caller that catches an error of the read has seen a part of it.
   for (const ViewReader* const reader : readers) UnitAccess::depend_on(unit, reader->item());
 
   EventLog& log = UnitAccess::log(unit);
-  const bool has_pending = UnitAccess::count_pending(unit) > 0;
-  std::vector<ViewReader*> scanned;
-  for (ViewReader* const reader : readers) {
-    if (!reader->last_only()) {
-      scanned.push_back(reader);
-    } else if (!has_pending || !has_pending_for(unit, *reader)) {
-      take_last(log, *reader, position);
+  const GlobalSequence position = UnitAccess::position(unit).head;
+  std::vector<Unread> scanned;
+  for (const Unread& one : take_answered(answer, wanted)) {
+    if (one.reader->last_only()) {
+      take_last(log, *one.reader, position);
+    } else {
+      scanned.push_back(one);
     }
   }
   take_all(log, scanned, position);
-  if (!has_pending) return;
-  for (ViewReader* const reader : readers) take_pending(unit, *reader);
+  if (has_pending) {
+    for (ViewReader* const reader : readers) take_pending(unit, *reader);
+  }
+  return true;
 }
 
 void decide_within(UnitOfWork& unit, FunctionRef<void()> decide) {
@@ -86,11 +126,10 @@ namespace {
 
 AppendResult decide_once(EventLog& log, const DecideOptions& options,
                          FunctionRef<void(UnitOfWork&)> run) {
-  if (!options.append_id.empty()) {
-    if (auto found = log.find_append(options.append_id)) return *std::move(found);
-  }
   UnitOfWork unit{log};
+  UnitAccess::decide_under(unit, options.append_id);
   run(unit);
+  if (const auto& found = UnitAccess::decided_before(unit)) return *found;
   // A decision that records nothing was right at its position, whatever happened since.
   if (UnitAccess::count_pending(unit) == 0 && options.append_id.empty()) return {};
   return unit.commit({.append_id = options.append_id});

@@ -19,6 +19,13 @@ void Subscription::disconnect() noexcept {
   connection_.reset();
 }
 
+DecisionAnswer EventLog::answer(const DecisionQuestion& question) {
+  DecisionAnswer answer;
+  if (!question.append_id.empty()) answer.appended = find_append(question.append_id);
+  if (!answer.appended) answer.standpoint = standpoint(question.needs);
+  return answer;
+}
+
 struct CommitListeners::Signal : signals::signal<void(const CommitNotice&)> {};
 
 CommitListeners::CommitListeners(const Conventions& conventions)

@@ -221,9 +221,12 @@ void UnitOfWork::begin_anew() noexcept {
   condition_ = {};
 }
 
-const Standpoint& UnitOfWork::position(std::span<const TagNeed> needs) {
-  if (position_ && needs.empty()) return *position_;
-  const Standpoint now = log_.standpoint(needs);
+const Standpoint& UnitOfWork::position() {
+  if (!position_) stand_at(log_.standpoint());
+  return *position_;
+}
+
+void UnitOfWork::stand_at(const Standpoint& now) {
   if (!position_) {
     position_ = now;
     condition_.after = now.head;
@@ -231,7 +234,20 @@ const Standpoint& UnitOfWork::position(std::span<const TagNeed> needs) {
     condition_.store = now.store;
   }
   depend_on(now.outcome);
-  return *position_;
+}
+
+DecisionAnswer UnitOfWork::ask(std::span<const TagNeed> needs,
+                               std::span<const DecisionQuestion::Part> parts) {
+  DecisionQuestion question{.needs = needs, .parts = parts};
+  if (position_) {
+    question.up_to = position_->head;
+  } else {
+    question.append_id = decides_under_;
+  }
+  DecisionAnswer answer = log_.answer(question);
+  decided_before_ = answer.appended;
+  if (!answer.appended) stand_at(answer.standpoint);
+  return answer;
 }
 
 void UnitOfWork::depend_on(const std::shared_ptr<const TransactionOutcome>& outcome) {

@@ -66,7 +66,7 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
   const bool alone = seats.size() == 1;
   bool is_broken = false;
   try {
-    store_.database().write(
+    store_.database().write_apart(
         [&](Connection& connection) {
           for (std::size_t i = 0; i < seats.size(); ++i) {
             // A savepoint copies each page that is changed: not for one that has it all.
@@ -173,7 +173,7 @@ Feed::Outcome Feed::run_reaction(Seat& seat, const Batch& batch) {
       });
   try {
     if (!is_wanted) {
-      store_.database().write(
+      store_.database().write_apart(
           [&](Connection& connection) {
             outcome.lost = !advance(connection, seat.build, batch.end, lease_until());
           },
@@ -300,7 +300,7 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
   };
   try {
     if (seat.projector) {
-      store_.database().write(
+      store_.database().write_apart(
           [&](Connection& connection) {
             const database::Occupation occupation{seat.who};
             failure = project_events(connection, seat, events);

@@ -75,6 +75,20 @@ TEST_F(ConsumersBroker, IsMisconfiguredUntilItHasTheStream) {
   EXPECT_EQ(gauge(), 1);
 }
 
+TEST_F(ConsumersBroker, IsMisconfiguredForAFilterThatMatchesNothingOfTheStream) {
+  make_stream();
+  nats::ConsumerOptions mistyped = options(server.url());
+  mistyped.filter_subject = "shpo.order.placed";
+  nats::Consumer consumer{ledger.store, mistyped};
+
+  run(consumer, [&] {
+    EXPECT_TRUE(
+        becomes("misconfigured: making the consumer 'billing' of the stream 'SHOP' "
+                "(JetStream error 10093) failed: no subject of the stream matches the "
+                "filter_subject 'shpo.order.placed'; correct it"));
+  });
+}
+
 TEST_F(ConsumersBroker, IsDownWithoutAListener) {
   nats::Consumer consumer{ledger.store, options("nats://127.0.0.1:1")};
 

@@ -25,7 +25,7 @@ using ::testing::SizeIs;
 
 TEST(PostgresStatus, NamesWhatAStoreDependsOn) {
   const test::PostgresServer server;
-  Store store = open(server.url(), {.schema = "mine"});
+  Store store = open(server.url(), {.schema = "mine", .readers = 5});
   const ServerStatus status = server_status(store);
   EXPECT_THAT(status.version, HasSubstr("1"));
   EXPECT_EQ(status.schema, "mine");
@@ -36,6 +36,7 @@ TEST(PostgresStatus, NamesWhatAStoreDependsOn) {
   EXPECT_EQ(status.synchronous_commit, "on");
   EXPECT_EQ(status.max_connections, 50);
   EXPECT_GE(status.connections, 1);
+  EXPECT_EQ(status.readers, 5);
   EXPECT_FALSE(status.is_pooled);
   EXPECT_THAT(status.standbys, IsEmpty());
   EXPECT_THAT(status.missing_rights, IsEmpty());

@@ -17,6 +17,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace stela::postgres_test {
@@ -126,6 +127,24 @@ TEST_F(PostgresProjections, LetAnInlineHandlerCatchWhatARowIsRefusedWith) {
   place(store, "1");
   place(store, "2");
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -", "2 jane 100 0 -", "a  0 0 -"));
+}
+
+TEST_F(PostgresProjections, LetOthersAppendWhileAHandlerRuns) {
+  bool has_appended = false;
+  EXPECT_EQ(in_handler([&](ReadModel&) {
+              if (std::exchange(has_appended, true)) return;
+              std::jthread{[&] { place(store, "beside"); }}.join();
+              Store other = postgres::open(server.url());
+              place(other, "elsewhere");
+            }),
+            "");
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{3});
+}
+
+TEST_F(PostgresProjections, AppendNothingFromAHandler) {
+  EXPECT_THAT(in_handler([&](ReadModel&) { place(store, "within"); }),
+              HasSubstr("written to from inside its own transaction"));
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
 }
 
 TEST_F(PostgresProjections, GoOnThoughTheirSqlDropsWhatWasPrepared) {

@@ -537,6 +537,22 @@ TEST_F(ToolOutbox, IsImportedWithAllOfItsLinesOrNotAtAll) {
   EXPECT_EQ(member(run_well({"outbox", "status", "--db", copy, "--json"}), "pending"), "3");
 }
 
+TEST_F(ToolOutbox, IsNotImportedFromADamagedFileHoweverOften) {
+  std::string damaged = run_well({"export", "--whole", "--db", db_});
+  const std::size_t last = damaged.rfind("{\"sequence\":");
+  damaged.erase(last, damaged.find('\n', last) + 1 - last);
+  const std::string copy = dir_.file("copy.db");
+  run_well({"migrate", "--db", copy});
+
+  const Ran refused = run({"import", "--db", copy}, {.input = damaged});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("the file is damaged: take another export"));
+  EXPECT_EQ(run({"import", "--db", copy}, {.input = damaged}).err, refused.err);
+
+  run_well({"import", "--db", copy}, {.input = run_well({"export", "--whole", "--db", db_})});
+  EXPECT_EQ(member(run_well({"outbox", "status", "--db", copy, "--json"}), "pending"), "3");
+}
+
 TEST_F(ToolOutbox, IsImportedFromAnExportThatDoesNotCountItsLines) {
   std::string whole = run_well({"export", "--whole", "--db", db_});
   const std::size_t at = whole.rfind(",\"rows\":");

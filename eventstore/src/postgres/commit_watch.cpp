@@ -4,7 +4,11 @@
 
 #include <stela/framework/error.hpp>
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace stela::postgres {
@@ -17,46 +21,68 @@ constexpr std::chrono::milliseconds shortest_look_pause{1};
 constexpr std::chrono::milliseconds longest_look_pause{20};
 /// How much longer than a pause nothing has come before it.
 constexpr int share_of_silence = 4;
+/// For whoever is told: an append may have ended before it rang.
+constexpr std::chrono::milliseconds pause_of_sleep{1000};
 /// While the server can't be reached.
 constexpr std::chrono::milliseconds pause_after_failure{1000};
+
+int make_event() {
+  const int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (event < 0) throw StoreFailed{"this process has no file descriptor left; raise its limit"};
+  return event;
+}
 
 }  // namespace
 
 CommitWatch::CommitWatch(EventStore& store, Sessions& sessions)
-    : sessions_{sessions}, commits_{store.on_commit([this](const CommitNotice&) { wake(); })} {}
+    : sessions_{sessions},
+      woken_{make_event()},
+      commits_{store.on_commit([this](const CommitNotice&) { wake(); })},
+      bell_{sessions} {}
+
+CommitWatch::~CommitWatch() {
+  commits_.disconnect();
+  close(woken_);
+}
 
 void CommitWatch::wake() noexcept {
-  {
-    const std::lock_guard lock{mutex_};
-    is_woken_ = true;
-  }
-  woken_.notify_one();
+  eventfd_write(woken_, 1);
 }
 
 void CommitWatch::wait_until(Time deadline) {
   while (true) {
-    if (sleep_until(std::min(deadline, next_look_))) return;
+    if (sleep_until(std::min(deadline, next_look_))) break;
     const Time now = steady_clock::now();
-    if (now >= next_look_ && sees_events()) return;
+    if (now >= next_look_ && sees_events()) break;
+    // Asleep, if it is: whoever comes back soon needn't lie down again.
     if (now >= deadline) return;
   }
+  bell_.get_up();
+  next_look_ = {};
 }
 
 bool CommitWatch::sleep_until(Time deadline) {
-  std::unique_lock lock{mutex_};
-  woken_.wait_until(lock, deadline, [this] { return is_woken_; });
-  return std::exchange(is_woken_, false);
+  if (!bell_.is_asleep()) {
+    wait_for_either(woken_, -1, deadline);
+  } else if (bell_.sleep(woken_, deadline)) {
+    next_look_ = {};
+  }
+  eventfd_t times = 0;
+  return eventfd_read(woken_, &times) == 0;
 }
 
 bool CommitWatch::sees_events() {
   try {
-    std::int64_t last = 0;
-    sessions_.read([&](Connection& connection) { last = last_sequence(connection); });
+    std::optional<std::int64_t> last = bell_.lie_down();
+    if (!last) {
+      sessions_.read([&](Connection& connection) { last = last_sequence(connection); });
+    }
     const Time now = steady_clock::now();
-    const bool has_come = std::exchange(seen_, last) != last;
+    const bool has_come = std::exchange(seen_, *last) != *last;
     if (has_come) last_came_ = now;
-    next_look_ = now + std::clamp<Time::duration>((now - last_came_) / share_of_silence,
-                                                  shortest_look_pause, longest_look_pause);
+    const Time::duration pause = std::clamp<Time::duration>(
+        (now - last_came_) / share_of_silence, shortest_look_pause, longest_look_pause);
+    next_look_ = now + (bell_.is_asleep() ? pause_of_sleep : pause);
     return has_come;
   } catch (const Error&) {
     // Whoever sleeps here finds out by himself.

@@ -2,22 +2,21 @@
 #pragma once
 
 #include "database/commit_watch.hpp"
+#include "postgres/doorbell.hpp"
 #include "postgres/server_session.hpp"
 
 #include <stela/framework/event_store.hpp>
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 
 namespace stela::postgres {
 
-/// Looks for other processes' events, more often while they come: a notification would take a lock
-/// of the whole server at each commit.
+/// Sleeps at the doorbell. Where there is none, it looks for other processes' events, more often
+/// while they come.
 class CommitWatch final : public database::CommitWatch {
  public:
   CommitWatch(EventStore& store, Sessions& sessions);
-  ~CommitWatch() override { commits_.disconnect(); }
+  ~CommitWatch() override;
   CommitWatch(const CommitWatch&) = delete;
   CommitWatch& operator=(const CommitWatch&) = delete;
 
@@ -31,12 +30,11 @@ class CommitWatch final : public database::CommitWatch {
   bool sees_events();
 
   Sessions& sessions_;
+  /// Can be read once it is woken.
+  const int woken_;
   Subscription commits_;
-  std::mutex mutex_;
-  std::condition_variable woken_;
-  /// Guarded by mutex_.
-  bool is_woken_ = false;
   // The sleeping thread's own.
+  Doorbell bell_;
   Time next_look_ = {};
   Time last_came_ = {};
   std::int64_t seen_ = 0;

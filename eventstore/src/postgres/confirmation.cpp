@@ -71,6 +71,8 @@ void Writer::confirm(WriteWork& work, std::string* given_up) noexcept {
   const bool is_late = work.confirm_until == steady_clock::time_point{};
   const StandbyPatience patience{
       sessions_, is_late ? steady_clock::now() + settings_.commit_timeout : work.confirm_until};
+  // What is committed must not wait behind those who read.
+  const Sessions::Urgent urgent;
   std::string why;
   std::chrono::milliseconds pause = first_confirmation_pause;
   try {
@@ -130,8 +132,8 @@ void Writer::settle(WriteWork& work, const StandbyPatience& patience) {
   const auto settling = sessions_.open();
   const Settled settled =
       settle_group(*settling, work.rest.group, order_lock_, lock_timeout_, patience);
-  work.rest.in_doubt = false;
   if (settled.is_void) {
+    work.rest.in_doubt = false;
     work.events.clear();
     work.snapshots.clear();
     work.error = std::make_exception_ptr(StoreBusy{
@@ -139,7 +141,9 @@ void Writer::settle(WriteWork& work, const StandbyPatience& patience) {
         "written; try again"});
     return;
   }
+  // Still in doubt if that fails.
   if (!work.rest.wrote && work.request != nullptr) find_result(work, settled);
+  work.rest.in_doubt = false;
 }
 
 void Writer::find_result(WriteWork& work, const Settled& settled) {

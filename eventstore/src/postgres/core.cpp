@@ -32,7 +32,9 @@ Options checked(Options options) {
     throw UsageError{"sql_schema names the schema of Stela's tables; name another one"};
   }
   for (const Setting<Options>& setting : settings()) {
-    if (setting.kind == SettingFacts::Kind::duration) check(setting, *setting.get(options));
+    // Of texts the messages above say more.
+    if (setting.kind == SettingFacts::Kind::text) continue;
+    if (const auto value = setting.get(options)) check(setting, *value);
   }
   if (options.busy_timeout >= options.reply_timeout) {
     throw UsageError{

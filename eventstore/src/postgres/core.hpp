@@ -38,6 +38,7 @@ class Core final : public Store::Core, private Reading {
   EventRange read(const stela::Query& query, const QueryRange& range) override;
   Standpoint standpoint(std::span<const TagNeed> needs) override;
   std::optional<AppendResult> find_append(std::string_view append_id) override;
+  DecisionAnswer answer(const DecisionQuestion& question) override;
   EventRange read_all(const AllQuery& query) override;
   EventRange read_at(std::span<const GlobalSequence> sequences) override;
   GlobalSequence last_sequence() override;
@@ -62,6 +63,8 @@ class Core final : public Store::Core, private Reading {
   std::int64_t last_known_sequence() override { return last_sequence().value(); }
 
   const ConnectionOptions& connection_options() const noexcept { return connection_options_; }
+  /// How many sessions are read over at once.
+  int readers() const noexcept { return options_.readers.value_or(default_readers()); }
   KindTable& kinds() noexcept { return kinds_; }
   void for_each_tag(FunctionRef<void(std::string_view, GlobalSequence)> f) override;
   void declare_tags(std::span<const TagNeed> needs) override;
@@ -77,6 +80,7 @@ class Core final : public Store::Core, private Reading {
   void read_snapshot(Work work) override;
   void write(Work work, database::Sync sync) override;
   void write_along(Work work, database::Sync sync) override;
+  void write_apart(Work work, database::Sync sync) override;
   void attach(TransactionParticipant& participant, Work prepare) override;
   void attach(database::DataParticipant& participant, Work prepare) override;
   void detach(database::DataParticipant& participant) override { writer_.detach(participant); }
@@ -125,7 +129,7 @@ class Core final : public Store::Core, private Reading {
   CommitListeners listeners_{conventions_};
   KindTable kinds_;
   TagCoverage coverage_;
-  mutable Sessions sessions_{connection_options_};
+  mutable Sessions sessions_{connection_options_, readers()};
   GroupPruning pruning_{sessions_};
   mutable ServerClock server_clock_;
   Durability durability_{sessions_};

@@ -56,15 +56,20 @@ std::string bounded_sql(std::string_view where, std::string_view order, std::str
 }
 
 std::string quick_sql(std::string_view where, std::string_view order, std::string_view limit) {
-  std::string sql{event_columns};
-  sql.append(", CASE WHEN octet_length(p.payload) <= ").append(std::to_string(large_payload));
-  sql.append(" THEN p.payload END, p.stream FROM (SELECT e.* FROM stela.events AS e WHERE ");
+  std::string sql = quick_columns();
+  sql.append(" FROM (SELECT e.* FROM stela.events AS e WHERE ");
   sql.append(where).append(" ORDER BY e.").append(order).append(" LIMIT ").append(limit);
   sql.append(") AS p LEFT JOIN stela.event_kinds AS k ON k.kind = p.kind ORDER BY p.");
   return sql.append(order);
 }
 
 }  // namespace
+
+std::string quick_columns() {
+  std::string sql{event_columns};
+  sql.append(", CASE WHEN octet_length(p.payload) <= ").append(std::to_string(large_payload));
+  return sql.append(" THEN p.payload END, p.stream");
+}
 
 std::string page_sql(std::string_view where, std::string_view order, std::string_view limit) {
   return bounded_sql(where, order, limit, StreamColumns::name_and_number);
@@ -121,7 +126,7 @@ bool EventRows::fill(EventPage& page, const Result& rows, std::int64_t wanted) {
   std::int64_t bytes = 0;
   try {
     for (int row = 0; row < rows.rows(); ++row) {
-      if (rows.is_null(row, payload)) return false;
+      if (is_left_out(rows, row)) return false;
       const StoredEvent event = read(rows, row);
       if (succession != nullptr) succession->check(event);
       if (!page.add(event)) return false;
@@ -137,7 +142,11 @@ bool EventRows::fill(EventPage& page, const Result& rows, std::int64_t wanted) {
 }
 
 bool EventRows::begins_with_large(const Result& rows) noexcept {
-  return rows.rows() > 0 && rows.is_null(0, payload);
+  return rows.rows() > 0 && is_left_out(rows, 0);
+}
+
+bool EventRows::is_left_out(const Result& rows, int row) noexcept {
+  return rows.is_null(row, payload);
 }
 
 bool EventRows::has_large(const Result& rows) noexcept {

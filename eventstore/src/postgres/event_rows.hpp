@@ -29,6 +29,10 @@ inline constexpr std::int64_t page_bytes = std::int64_t{192} * 1024;
 /// parameter of the statement.
 std::string page_sql(std::string_view where, std::string_view order, std::string_view limit);
 
+/// Selects the columns of events "p" whose kinds are "k", but for payloads that are large. What
+/// follows is the name of the stream.
+std::string quick_columns();
+
 /// The same for cursors, which know the names of streams. Few pages have large payloads, and to
 /// count bytes takes the server as long as all the rest.
 struct PageSql {
@@ -92,6 +96,7 @@ struct EventRows {
   StoredEvent read(const Result& rows, int row);
   /// Whether a quick statement has left out the first payload.
   static bool begins_with_large(const Result& rows) noexcept;
+  static bool is_left_out(const Result& rows, int row) noexcept;
   static bool has_large(const Result& rows) noexcept;
   /// Whether `page_sql` may have left out rows because of their bytes.
   static bool ends_early(const Result& rows) noexcept;

@@ -240,16 +240,18 @@ Group::Call Group::Call::of_group(const Group& group, const std::optional<Own>& 
 
 Group::Call Group::Call::of_plain(const Group& group, const Own& own, const Uuid& epoch,
                                   const Uuid& run) {
-  Call call{group,
-            "SELECT * FROM stela.append_group_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
-            "$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)",
-            answer_of_plain};
+  Call call{
+      group,
+      "SELECT * FROM stela.append_group_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
+      "$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)",
+      answer_of_plain};
   call.add_head(own, epoch, run);
   call.add_names();
   call.add_plain_appends();
   call.add_events();
   call.add_keys();
   for (Array& one : call.arrays_) call.parameters.add(one);
+  call.parameters.add(own.bell);
   return call;
 }
 
@@ -270,6 +272,7 @@ GroupAnswer Group::Call::answer_of_group(const Group&, const Result& row) {
 
 GroupAnswer Group::Call::answer_of_plain(const Group& group, const Result& row) {
   GroupAnswer answer{.is_stale = row.integer(0, 0) != 0,
+                     .is_awaited = !row.is_null(0, 7) && row.integer(0, 7) != 0,
                      .before = row.integer(0, 1),
                      .after = row.integer(0, 2),
                      .versions = integers(row, 4),

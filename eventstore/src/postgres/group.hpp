@@ -27,6 +27,8 @@ struct GroupAnswer {
   enum Outcome : std::int64_t { appended, repeated, in_conflict, in_condition };
 
   bool is_stale = false;
+  /// A follower sleeps, and must be woken once it is committed.
+  bool is_awaited = false;
   std::int64_t before = 0;
   std::int64_t after = 0;
   /// By member.
@@ -125,6 +127,7 @@ struct Group::Call {
   /// the run that the connection is in.
   struct Own {
     std::int64_t order_lock;
+    std::int64_t bell;
     Uuid id;
   };
   /// stela.append_group. Without `own`, inside a transaction of the user's, which has the lock and

@@ -36,6 +36,7 @@ struct Flight {
   Lane* lane = nullptr;
   /// Set once the append was sent with its flush.
   std::optional<Connection::Pipeline> pipeline = {};
+  bool is_awaited = false;
   Uuid run = {};
   std::int64_t sequence = 0;
   std::chrono::steady_clock::time_point deadline = {};

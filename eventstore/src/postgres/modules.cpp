@@ -57,8 +57,15 @@ void Core::read_inside(std::string_view begin_with, Work work) {
 }
 
 void Core::write(Work work, database::Sync sync) {
-  refuse_durably(
-      [&] { writer_.run_statements([&](Connection& connection) { work(connection); }, sync); });
+  refuse_durably([&] {
+    writer_.run_statements(
+        [&](Connection& connection) {
+          // All other writers wait for it.
+          const Sessions::Urgent urgent;
+          work(connection);
+        },
+        sync);
+  });
 }
 
 void Core::write_along(Work work, database::Sync sync) {
@@ -84,6 +91,15 @@ void Core::write_along(Work work, database::Sync sync) {
       commit_statements(connection, sync, {sessions_, commit_deadline()});
     });
   });
+}
+
+void Core::write_apart(Work work, database::Sync sync) {
+  write_along(
+      [&](database::Connection& connection) {
+        const Writer::Inside inside{writer_};
+        work(connection);
+      },
+      sync);
 }
 
 void Core::refuse_durably(FunctionRef<void()> write) {

@@ -26,6 +26,11 @@ void Outage::wait_for_turn() {
   std::this_thread::sleep_until(until);
 }
 
+void Outage::check() {
+  const std::lock_guard lock{mutex_};
+  if (since_) throw StoreBusy{why_};
+}
+
 bool Outage::may_try_again(std::string why) {
   const std::lock_guard lock{mutex_};
   const Time now = steady_clock::now();

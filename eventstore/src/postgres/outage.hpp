@@ -18,6 +18,8 @@ class Outage {
  public:
   explicit Outage(std::chrono::milliseconds patience) noexcept : patience_{patience} {}
 
+  /// StoreBusy with what the last attempt ended with, while the server can't be reached.
+  void check();
   /// Runs `attempt`, again after a StoreBusy as long as there is patience. What it gave.
   template <class Attempt>
   auto outlast(Attempt&& attempt) -> decltype(attempt()) {

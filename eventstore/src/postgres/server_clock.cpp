@@ -20,6 +20,8 @@ Timestamp ask_for_time(Connection& connection) {
 Timestamp ServerClock::now(Sessions& sessions) {
   const std::lock_guard lock{mutex_};
   if (answer_ == Timestamp{} || steady_clock::now() - asked_at_ > lifetime) {
+    // Other threads wait for the mutex.
+    const Sessions::Urgent urgent;
     sessions.read([&](Connection& connection) {
       const auto begun = steady_clock::now();
       answer_ = ask_for_time(connection);

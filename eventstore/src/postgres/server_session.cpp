@@ -4,10 +4,15 @@
 #include "database/postgres/sql_text.hpp"
 
 #include <stela/framework/error.hpp>
+#include <stela/framework/transaction_scope.hpp>
 
+#include <algorithm>
+#include <condition_variable>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 
 namespace stela::postgres {
 Uuid to_uuid(std::string_view bytes) noexcept {
@@ -152,19 +157,128 @@ void ServerSession::check_is_standby() const {
   throw ConnectionLost{"the standby was promoted while it was read"};
 }
 
+int default_readers() noexcept {
+  // Several for each core, as they wait for the server most of the time. A machine of many cores
+  // leaves connections to others: a server has a hundred by default.
+  constexpr unsigned per_core = 2;
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency() * per_core, 8U, 32U));
+}
+
+namespace {
+
+/// How often this thread is urgent.
+thread_local int urgency = 0;
+
+}  // namespace
+
+Sessions::Urgent::Urgent() noexcept {
+  ++urgency;
+}
+
+Sessions::Urgent::~Urgent() {
+  --urgency;
+}
+
+bool Sessions::Urgent::is_thread() noexcept {
+  return urgency > 0 || detail::TransactionScope::is_open();
+}
+
+/// A session that its thread has until this goes, and the place that it takes among the readers.
+class Sessions::Loan {
+ public:
+  explicit Loan(Sessions& sessions)
+      : sessions_{sessions}, has_place_{sessions.take_place(session_)} {}
+  ~Loan() {
+    if (!is_kept_ || !session_->connection.is_usable()) session_.reset();
+    if (has_place_) sessions_.give_place(std::move(session_));
+  }
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+
+  /// One that was kept is there from the beginning.
+  bool has_session() const noexcept { return session_ != nullptr; }
+  ServerSession& session() noexcept { return *session_; }
+  /// Opens a new one in the place of the one that it has.
+  void open() {
+    session_.reset();
+    session_ = sessions_.open();
+  }
+  /// Whoever comes next gets it, if it can be used.
+  void keep() noexcept { is_kept_ = true; }
+
+ private:
+  Sessions& sessions_;
+  std::unique_ptr<ServerSession> session_;
+  const bool has_place_;
+  bool is_kept_ = false;
+  /// From the time on when it waits no more.
+  const Urgent urgent_;
+};
+
+struct Sessions::Waiter {
+  std::condition_variable turn;
+  bool has_place = false;
+  std::unique_ptr<ServerSession> session;
+};
+
+Sessions::Sessions(ConnectionOptions options, int readers)
+    : options_{std::move(options)},
+      readers_{static_cast<std::size_t>(readers)},
+      outage_{options_.patience} {
+  // What gives a session back can't fail.
+  idle_.reserve(readers_);
+}
+
 std::unique_ptr<ServerSession> Sessions::open() {
   owner_.check();
   return outage_.outlast([this] { return std::make_unique<ServerSession>(options_); });
 }
 
-std::unique_ptr<ServerSession> Sessions::take_idle() {
+bool Sessions::take_place(std::unique_ptr<ServerSession>& session) {
   // First of all: a thread that the child has no copy of may have held the mutex.
   owner_.check();
+  std::unique_lock lock{mutex_};
+  if (lent_ < readers_) {
+    ++lent_;
+    if (idle_.empty()) return true;
+    session = std::move(idle_.back());
+    idle_.pop_back();
+    return true;
+  }
+  if (Urgent::is_thread()) return false;
+  Waiter waiter;
+  wait_for_place(lock, waiter);
+  session = std::move(waiter.session);
+  return true;
+}
+
+void Sessions::wait_for_place(std::unique_lock<std::mutex>& lock, Waiter& waiter) {
+  const auto at = waiting_.insert(waiting_.end(), &waiter);
+  const auto deadline = std::chrono::steady_clock::now() + options_.patience;
+  if (waiter.turn.wait_until(lock, deadline, [&] { return waiter.has_place; })) return;
+  waiting_.erase(at);
+  lock.unlock();
+  outage_.check();
+  throw StoreBusy{"all " + std::to_string(readers_) + " connections that read were in use for " +
+                  std::to_string(options_.patience.count()) +
+                  " ms; let fewer threads read at once, look for what takes so long, or set "
+                  "readers to more"};
+}
+
+void Sessions::give_place(std::unique_ptr<ServerSession> session) noexcept {
   const std::lock_guard lock{mutex_};
-  if (idle_.empty()) return nullptr;
-  auto session = std::move(idle_.back());
-  idle_.pop_back();
-  return session;
+  if (waiting_.empty()) {
+    --lent_;
+    if (session != nullptr) idle_.push_back(std::move(session));
+    return;
+  }
+  // Nobody comes in between.
+  Waiter& next = *waiting_.front();
+  waiting_.pop_front();
+  next.session = std::move(session);
+  next.has_place = true;
+  // Not after the mutex is free: the waiter may be gone then.
+  next.turn.notify_one();
 }
 
 void Sessions::check_run(ServerSession& session) {
@@ -185,58 +299,54 @@ void Sessions::distrust() noexcept {
 }
 
 void Sessions::drop_idle() {
+  std::vector<std::unique_ptr<ServerSession>> dropped;
+  dropped.reserve(readers_);
   const std::lock_guard lock{mutex_};
-  idle_.clear();
+  dropped.swap(idle_);
 }
 
-Uuid Sessions::lend_one(std::unique_ptr<ServerSession> session,
-                        FunctionRef<void(Connection&)> work) {
+Uuid Sessions::lend_on(Loan& loan, FunctionRef<void(Connection&)> work) {
   // A session on which it failed isn't kept.
-  check_run(*session);
-  work(session->connection);
-  session->check_is_standby();
-  const Uuid run = session->run();
-  keep(std::move(session));
-  return run;
+  ServerSession& session = loan.session();
+  check_run(session);
+  work(session.connection);
+  session.check_is_standby();
+  loan.keep();
+  return session.run();
 }
 
-void Sessions::keep(std::unique_ptr<ServerSession> session) {
-  if (!session->connection.is_usable()) return;
-  const std::lock_guard lock{mutex_};
-  if (idle_.size() < max_idle) idle_.push_back(std::move(session));
-}
-
-std::unique_ptr<ServerSession> Sessions::begun(FunctionRef<void(Connection&)> begin) {
-  if (auto session = take_idle()) {
+void Sessions::begin_on(Loan& loan, FunctionRef<void(Connection&)> begin) {
+  if (loan.has_session()) {
     try {
-      check_run(*session);
-      begin(session->connection);
-      return session;
+      check_run(loan.session());
+      begin(loan.session().connection);
+      return;
     } catch (const ConnectionLost&) {
       drop_idle();
     } catch (...) {
-      session->connection.roll_back();
-      keep(std::move(session));
+      loan.session().connection.roll_back();
+      loan.keep();
       throw;
     }
   }
-  auto session = open();
-  begin(session->connection);
-  return session;
+  loan.open();
+  begin(loan.session().connection);
 }
 
 Uuid Sessions::run(FunctionRef<void(Connection&)> begin, FunctionRef<void(Connection&)> work) {
-  auto session = begun(begin);
-  const Uuid run = session->run();
+  Loan loan{*this};
+  begin_on(loan, begin);
+  ServerSession& session = loan.session();
+  const Uuid run = session.run();
   try {
-    work(session->connection);
-    session->check_is_standby();
+    work(session.connection);
+    session.check_is_standby();
   } catch (...) {
-    session->connection.roll_back();
-    keep(std::move(session));
+    session.connection.roll_back();
+    loan.keep();
     throw;
   }
-  keep(std::move(session));
+  loan.keep();
   return run;
 }
 
@@ -251,15 +361,17 @@ Uuid Sessions::read(FunctionRef<void(Connection&)> work) {
 }
 
 Uuid Sessions::lend(FunctionRef<void(Connection&)> work) {
-  if (auto session = take_idle()) {
+  Loan loan{*this};
+  if (loan.has_session()) {
     try {
-      return lend_one(std::move(session), work);
+      return lend_on(loan, work);
     } catch (const ConnectionLost&) {
       // The others are as old.
       drop_idle();
     }
   }
-  return lend_one(open(), work);
+  loan.open();
+  return lend_on(loan, work);
 }
 
 std::int64_t order_lock(std::string_view schema) noexcept {

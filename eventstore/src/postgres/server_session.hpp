@@ -10,7 +10,9 @@
 #include <stela/framework/uuid.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -62,24 +64,40 @@ struct ServerSession {
   std::chrono::steady_clock::time_point run_found_at = {};
 };
 
-/// Sessions, opened as they are needed and kept.
+/// How many sessions a process reads over, unless its options say otherwise.
+int default_readers() noexcept;
+
+/// Sessions, opened as they are needed and kept. At most `readers` of them are lent at once: who
+/// finds them all lent waits, for as long as the options have patience, and the first one first.
+/// Only threads that others may wait for wait for nobody. They get a session beyond that number,
+/// which is closed when they give it back.
 /// Threads: any number at once.
 class Sessions {
  public:
-  static constexpr std::size_t max_idle = 8;
+  Sessions(ConnectionOptions options, int readers);
 
-  explicit Sessions(ConnectionOptions options)
-      : options_{std::move(options)}, outage_{options_.patience} {}
+  /// While one lives, its thread waits for no session of any store: others wait for what the thread
+  /// holds. It also is urgent while it has a session, and inside a transaction.
+  /// Threads: belongs to the thread that made it.
+  class Urgent {
+   public:
+    Urgent() noexcept;
+    ~Urgent();
+    Urgent(const Urgent&) = delete;
+    Urgent& operator=(const Urgent&) = delete;
 
-  /// A new one, that isn't kept. While the server can't be reached it tries again.
+    static bool is_thread() noexcept;
+  };
+
+  /// A new one, that is neither counted nor kept. While the server can't be reached it tries again.
   std::unique_ptr<ServerSession> open();
   /// Runs statements that only read, and again on a new connection if one that was kept is lost.
-  /// The run that they were in; nil on a standby.
+  /// The run that they were in; nil on a standby. StoreBusy if no session becomes free in time.
   Uuid read(FunctionRef<void(Connection&)> work);
   /// The same of statements that have a transaction of their own.
   Uuid lend(FunctionRef<void(Connection&)> work);
   /// Runs `begin`, and again on a new connection if one that was kept is lost; then `work`, once,
-  /// and rolls back what it leaves open. The run that it was in.
+  /// and rolls back what it leaves open. The run that it was in. StoreBusy as above.
   Uuid run(FunctionRef<void(Connection&)> begin, FunctionRef<void(Connection&)> work);
   /// Asks all of them for their run, before they are used next. Else they are asked from time to
   /// time.
@@ -89,18 +107,29 @@ class Sessions {
   const ConnectionOptions& options() const noexcept { return options_; }
 
  private:
-  std::unique_ptr<ServerSession> take_idle();
-  Uuid lend_one(std::unique_ptr<ServerSession> session, FunctionRef<void(Connection&)> work);
+  class Loan;
+  struct Waiter;
+
+  /// A place among the readers, and a session if one is kept. False: there is none, and the caller
+  /// mustn't wait.
+  bool take_place(std::unique_ptr<ServerSession>& session);
+  void wait_for_place(std::unique_lock<std::mutex>& lock, Waiter& waiter);
+  void give_place(std::unique_ptr<ServerSession> session) noexcept;
+  Uuid lend_on(Loan& loan, FunctionRef<void(Connection&)> work);
+  void begin_on(Loan& loan, FunctionRef<void(Connection&)> begin);
   void drop_idle();
-  void keep(std::unique_ptr<ServerSession> session);
-  std::unique_ptr<ServerSession> begun(FunctionRef<void(Connection&)> begin);
 
   const database::OwningProcess owner_;
   const ConnectionOptions options_;
+  const std::size_t readers_;
   Outage outage_;
   std::mutex mutex_;
   // Guarded by mutex_.
   std::vector<std::unique_ptr<ServerSession>> idle_;
+  /// Places, with a session or without one yet. Together with the idle ones they are never more
+  /// than the readers, and nobody waits while one is free.
+  std::size_t lent_ = 0;
+  std::list<Waiter*> waiting_;
   std::chrono::steady_clock::time_point distrusted_at_ = {};
 };
 

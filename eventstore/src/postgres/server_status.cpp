@@ -167,6 +167,7 @@ ServerStatus server_status(Store& store) {
   ServerStatus status;
   status.schema = connection.options().schema;
   status.sql_schema = connection.options().sql_schema;
+  status.readers = core->readers();
   read_settings(connection, status);
   read_standbys(connection, status);
   read_transactions(connection, status);

@@ -31,6 +31,8 @@ std::string described(const Result& row) {
 
 std::string find_awaited_standby(Sessions& sessions, std::int64_t pid) noexcept try {
   std::string found;
+  // It is asked while others wait for a flush, and by a deadline.
+  const Sessions::Urgent urgent;
   sessions.read([&](Connection& connection) {
     Parameters parameters;
     parameters.add(pid);

@@ -2,6 +2,7 @@
 
 #include "database/checksum.hpp"
 #include "database/storable_text.hpp"
+#include "postgres/answer.hpp"
 #include "postgres/checksums.hpp"
 #include "postgres/core.hpp"
 #include "postgres/transaction.hpp"
@@ -9,6 +10,8 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/query.hpp>
 
+#include <algorithm>
+#include <charconv>
 #include <limits>
 #include <vector>
 
@@ -32,6 +35,22 @@ void add_or_null(Array& array, const std::string& text) {
   } else {
     array.add_bytes(text);
   }
+}
+
+struct TagPart {
+  std::int64_t number = 0;
+  std::int64_t checksum = 0;
+  std::string_view tags;
+};
+
+/// CorruptEvent if it isn't what was stored.
+void add_part(const TagPart& part, std::int64_t sequence, std::string& text) {
+  if (part.checksum != tags_checksum(part.tags, sequence, part.number)) {
+    throw CorruptEvent{"the tags of event " + std::to_string(sequence) +
+                       " don't match their checksum; restore them from a backup"};
+  }
+  if (!text.empty()) text += ' ';
+  text += part.tags;
 }
 
 }  // namespace
@@ -58,15 +77,28 @@ std::map<std::int64_t, std::string> read_tags(Connection& connection, Array& seq
       std::move(parameters), "reading tags");
   for (int row = 0; row < rows.rows(); ++row) {
     const std::int64_t sequence = rows.integer(row, 0);
-    if (rows.integer(row, 3) != tags_checksum(rows.bytes(row, 2), sequence, rows.integer(row, 1))) {
-      throw CorruptEvent{"the tags of event " + std::to_string(sequence) +
-                         " don't match their checksum; restore them from a backup"};
-    }
-    std::string& text = all[sequence];
-    if (!text.empty()) text += ' ';
-    text += rows.bytes(row, 2);
+    add_part({rows.integer(row, 1), rows.integer(row, 3), rows.bytes(row, 2)}, sequence,
+             all[sequence]);
   }
   return all;
+}
+
+std::string join_tag_parts(std::string_view lines, std::int64_t sequence) {
+  std::string text;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(lines.size(), line.size() + 1));
+    const char* const end = line.data() + line.size();
+    TagPart part;
+    const char* at = line.data();
+    for (std::int64_t* const number : {&part.number, &part.checksum}) {
+      at = std::from_chars(at, end, *number).ptr;
+      if (at != end) ++at;
+    }
+    part.tags = {at, static_cast<std::size_t>(end - at)};
+    add_part(part, sequence, text);
+  }
+  return text;
 }
 
 TagFacts read_tag_facts(Connection& connection) {
@@ -125,24 +157,29 @@ std::optional<AppendResult> find_append_id(Connection& connection, std::string_v
       "SELECT first_sequence, last_sequence, checksum FROM stela.append_ids WHERE append_id = $1",
       std::move(parameters), "looking up an append id");
   if (found.rows() == 0) return std::nullopt;
-  if (found.integer(0, 2) != id_checksum(append_id, found.integer(0, 0), found.integer(0, 1))) {
-    throw CorruptEvent{"append id '" + std::string{append_id} +
-                       "' doesn't match its checksum; restore it from a backup"};
-  }
-  return AppendResult{.first = GlobalSequence{found.integer(0, 0)},
-                      .last = GlobalSequence{found.integer(0, 1)},
-                      .repeated = true};
+  return append_of({append_id, found.integer(0, 0), found.integer(0, 1), found.integer(0, 2)});
 }
 
 }  // namespace
+
+AppendResult append_of(const AppendRow& row) {
+  if (row.checksum != id_checksum(row.id, row.first, row.last)) {
+    throw CorruptEvent{"append id '" + std::string{row.id} +
+                       "' doesn't match its checksum; restore it from a backup"};
+  }
+  return {.first = GlobalSequence{row.first}, .last = GlobalSequence{row.last}, .repeated = true};
+}
+
+std::int64_t sequence_of_append(const AppendResult& append) noexcept {
+  // One without events comes after an event that nobody knows: only another flush covers it.
+  return append.last.value() > 0 ? append.last.value() : GlobalSequence::max().value();
+}
 
 std::optional<AppendResult> find_append(Reading& reading, std::string_view append_id) {
   std::optional<AppendResult> found;
   read_durably(reading, [&](Connection& connection) -> std::int64_t {
     found = find_append_id(connection, append_id);
-    if (!found) return 0;
-    // One without events comes after an event that nobody knows: only another flush covers it.
-    return found->last.value() > 0 ? found->last.value() : GlobalSequence::max().value();
+    return found ? sequence_of_append(*found) : 0;
   });
   return found;
 }
@@ -180,6 +217,19 @@ Standpoint Core::standpoint(std::span<const TagNeed> needs) {
 
 std::optional<AppendResult> Core::find_append(std::string_view append_id) {
   return postgres::find_append(*this, append_id);
+}
+
+DecisionAnswer Core::answer(const DecisionQuestion& question) {
+  if (!is_answerable(question)) return EventLog::answer(question);
+  for (;;) {
+    DecisionAnswer answer = postgres::answer(*this, kinds_, question);
+    answer.standpoint.store = conventions_.store;
+    const bool has_tags =
+        question.needs.empty() || coverage_.has(question.needs, answer.standpoint.tag_epoch);
+    if (answer.appended || has_tags) return answer;
+    // Once they are known to be there in this epoch, that is all there is to ask.
+    standpoint(question.needs);
+  }
 }
 
 TagCatalogue Core::tag_catalogue() {
@@ -330,6 +380,17 @@ Standpoint UserTransaction::standpoint(std::span<const TagNeed> needs) {
 
 std::optional<AppendResult> UserTransaction::find_append(std::string_view append_id) {
   return postgres::find_append(*this, append_id);
+}
+
+DecisionAnswer UserTransaction::answer(const DecisionQuestion& question) {
+  // With the order lock: nothing comes after the standpoint before the views are read.
+  DecisionAnswer answer = EventLog::answer(question);
+  if (answer.appended || !is_answerable(question)) return answer;
+  const GlobalSequence up_to = std::min(question.up_to, answer.standpoint.head);
+  DecisionAnswer read =
+      postgres::answer(*this, writer_.kinds(), {.parts = question.parts, .up_to = up_to});
+  read.standpoint = std::move(answer.standpoint);
+  return read;
 }
 
 }  // namespace stela::postgres

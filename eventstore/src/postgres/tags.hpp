@@ -27,12 +27,26 @@ void add_query_items(const Query& query, Array& types, Array& tags, Array& hashe
 /// one doesn't match its checksum.
 std::map<std::int64_t, std::string> read_tags(Connection& connection, Array& sequences);
 
+/// The stored form of one event's tags, of its parts: lines of a number, a checksum and tags.
+std::string join_tag_parts(std::string_view lines, std::int64_t sequence);
+
 TagFacts read_tag_facts(Connection& connection);
 /// Notes what a type declares. Under the order lock.
 void declare_tags(Connection& connection, std::span<const TagFact> additions);
 /// TagsMissing if events in history lack what is needed.
 void check_needs(Connection& connection, std::span<const TagNeed> needs);
 Standpoint read_standpoint(Connection& connection);
+/// A row of append ids.
+struct AppendRow {
+  std::string_view id;
+  std::int64_t first;
+  std::int64_t last;
+  std::int64_t checksum;
+};
+/// CorruptEvent if it isn't what was stored.
+AppendResult append_of(const AppendRow& row);
+/// Which flush covers it.
+std::int64_t sequence_of_append(const AppendResult& append) noexcept;
 /// The append under this id, durable before it is answered.
 std::optional<AppendResult> find_append(Reading& reading, std::string_view append_id);
 

@@ -22,6 +22,7 @@ class UserTransaction final : public Transaction,
   EventRange read(const stela::Query& query, const QueryRange& range) override;
   Standpoint standpoint(std::span<const TagNeed> needs) override;
   std::optional<AppendResult> find_append(std::string_view append_id) override;
+  DecisionAnswer answer(const DecisionQuestion& question) override;
   std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
                                               GlobalSequence up_to) override;
   void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;

@@ -1,9 +1,12 @@
 #include "postgres/writer.hpp"
 
+#include "postgres/doorbell.hpp"
+
 #include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <deque>
 #include <set>
 #include <utility>
 
@@ -26,7 +29,7 @@ void drop_if_unusable(std::unique_ptr<ServerSession>& session) noexcept {
   if (session != nullptr && !session->connection.is_usable()) session.reset();
 }
 
-/// How many of the first members have append ids of their own: equal ones go into groups that
+/// How many of the first members have append ids of their own: equal ones go into calls that
 /// follow each other. So does one with a condition, which has to see what those before it wrote.
 std::size_t count_distinct(std::span<CommitQueue::Ticket* const> members) {
   std::set<std::string_view> ids;
@@ -48,6 +51,7 @@ Writer::Writer(const Settings& settings, Sessions& sessions, Reading& reading, K
       lock_timeout_{std::to_string(settings.lock_timeout.count())},
       locked_timeout_{std::to_string(std::min(settings.lock_timeout, longest_locked).count())},
       order_lock_{order_lock(settings.schema)},
+      bell_lock_{bell_lock(settings.schema)},
       module_lock_{module_lock(settings.schema)},
       sessions_{sessions},
       reading_{reading},
@@ -60,11 +64,31 @@ void Writer::refuse_unless_writable() const {
   if (settings_.is_read_only) {
     throw UsageError{"the store was opened read-only; nothing can be written to it"};
   }
-  if (queue_.is_leading()) {
+  if (queue_.is_leading() || Inside::is_in(*this)) {
     throw UsageError{
         "a store was written to from inside its own transaction; save and append through the "
         "Transaction that was handed in"};
   }
+}
+
+namespace {
+
+/// Of this thread.
+thread_local const Writer::Inside* innermost = nullptr;
+
+}  // namespace
+
+Writer::Inside::Inside(const Writer& writer) noexcept
+    : writer_{writer}, outer_{std::exchange(innermost, this)} {}
+
+Writer::Inside::~Inside() {
+  innermost = outer_;
+}
+
+bool Writer::Inside::is_in(const Writer& writer) noexcept {
+  const Inside* one = innermost;
+  while (one != nullptr && &one->writer_ != &writer) one = one->outer_;
+  return one != nullptr;
 }
 
 void Writer::run(WriteWork& work) {
@@ -161,17 +185,7 @@ void Writer::execute_appends(Members group, Flight& flight) noexcept {
   if (is_on_lane_) std::swap(session_, flight.lane->session);
   flight.deadline = std::chrono::steady_clock::now() + settings_.commit_timeout;
   for (CommitQueue::Ticket* const member : group) work_of(member).confirm_until = flight.deadline;
-  while (!group.empty()) {
-    std::size_t count = 1;
-    try {
-      count = count_distinct(group);
-    } catch (...) {
-      // Without memory for a set, one by one.
-    }
-    const bool is_last = count == group.size();
-    execute_group(group.first(count), is_on_lane_ && is_last ? &flight : nullptr);
-    group = group.subspan(count);
-  }
+  execute_group(group, is_on_lane_ ? &flight : nullptr);
   if (is_on_lane_) {
     drop_if_unusable(session_);
     std::swap(session_, flight.lane->session);
@@ -191,6 +205,7 @@ void Writer::land(Flight& flight, Members group) noexcept {
         Rest& rest = work_of(member).rest;
         rest.is_durable = !rest.in_doubt && rest.run == flight.run;
       }
+      if (flight.is_awaited) ring(session->connection);
     } catch (...) {
       session->connection.give_up();
     }
@@ -239,13 +254,8 @@ void Writer::run_group(Members members, Flight* flight) {
     ServerSession& writing = session();
     check_participants(writing.connection);
     declare_for(members);
-    Group group{settings_.clock->now(), data_participant_};
-    for (CommitQueue::Ticket* const member : members) {
-      WriteWork& work = work_of(member);
-      group.add(*work.request, work.metadata, work.outcomes, ids_);
-    }
-    const GroupAnswer answer = commit_group(writing, members, group, flight);
-    if (answer.is_stale) {
+    std::vector<Part> parts = parts_of(members);
+    if (!commit_parts(writing, parts, flight)) {
       epoch_ = {};
       // A dump may have taken the place of the tables.
       sessions_.distrust();
@@ -259,14 +269,31 @@ void Writer::run_group(Members members, Flight* flight) {
       continue;
     }
     std::int64_t written = 0;
-    for (std::size_t number = 0; number < members.size(); ++number) {
-      end_member(work_of(members[number]), group, number, answer);
-      if (answer.outcomes[number] == GroupAnswer::appended) ++written;
+    for (const Part& part : parts) {
+      for (std::size_t number = 0; number < part.members.size(); ++number) {
+        end_member(work_of(part.members[number]), part.group, number, part.answer);
+        if (part.answer.outcomes[number] == GroupAnswer::appended) ++written;
+      }
     }
-    report_commit(answer.after - answer.before, written, began);
+    report_commit(parts.back().answer.after - parts.front().answer.before, written, began);
     return;
   }
   throw StoreBusy{"who takes part in appends changes again and again; try again"};
+}
+
+std::vector<Writer::Part> Writer::parts_of(Members members) {
+  const Timestamp now = settings_.clock->now();
+  std::vector<Part> parts;
+  while (!members.empty()) {
+    Part& part = parts.emplace_back(
+        Part{members.first(count_distinct(members)), Group{now, data_participant_}});
+    for (CommitQueue::Ticket* const member : part.members) {
+      WriteWork& work = work_of(member);
+      part.group.add(*work.request, work.metadata, work.outcomes, ids_);
+    }
+    members = members.subspan(part.members.size());
+  }
+  return parts;
 }
 
 std::vector<TagFact> Writer::undeclared(const AppendRequest& request) const {
@@ -350,24 +377,15 @@ void Writer::declare_tags(std::span<const TagNeed> needs, FunctionRef<void(Conne
   });
 }
 
-GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const Group& group,
-                                 Flight* flight) {
-  // Random, whatever makes the ids of events: two groups of one id would be one commit.
-  const Uuid id = make_uuid();
-  for (std::size_t number = 0; number < members.size(); ++number) {
-    WriteWork& work = work_of(members[number]);
-    work.ids = group.ids_of(number);
-    work.rest = {.run = writing.run(), .group = id};
-  }
-  const Group::Call::Own own{order_lock_, id};
-  const bool is_plain = is_on_lane_ && group.is_plain();
-  Group::Call call = is_plain ? Group::Call::of_plain(group, own, epoch_, writing.run())
-                              : Group::Call::of_group(group, own, epoch_, writing.run());
+bool Writer::commit_parts(ServerSession& writing, std::vector<Part>& parts, Flight* flight) {
   std::optional<Connection::Pipeline> without_flush;
   Connection::Pipeline& pipeline =
       (flight != nullptr ? flight->pipeline : without_flush).emplace(writing.connection);
+  const auto is_plain = [&](const Part& part) { return is_on_lane_ && part.group.is_plain(); };
+  // A statement alone is a transaction.
+  const bool is_alone = parts.size() == 1 && is_plain(parts.front());
   const bool is_pooled = writing.connection.options().is_pooled;
-  if (!is_plain) {
+  if (!is_alone) {
     pipeline.add(begin_sql);
     Parameters timeout;
     timeout.add(lock_timeout_);
@@ -376,25 +394,52 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
         "set_config('lock_timeout', $1, true)",
         std::move(timeout));
   }
-  const std::size_t place = pipeline.size();
-  pipeline.add(call.sql, std::move(call.parameters));
-  if (is_pooled) pipeline.add(postgres::run_sql);
-  // A statement alone is a transaction.
-  if (!is_plain) pipeline.add("COMMIT");
+  const std::size_t first = pipeline.size();
+  std::deque<Group::Call> calls;
+  for (Part& part : parts) {
+    for (std::size_t number = 0; number < part.members.size(); ++number) {
+      WriteWork& work = work_of(part.members[number]);
+      work.ids = part.group.ids_of(number);
+      work.rest = {.run = writing.run(), .group = part.id};
+    }
+    const Group::Call::Own own{order_lock_, bell_lock_, part.id};
+    Group::Call& call = calls.emplace_back(
+        is_plain(part) ? Group::Call::of_plain(part.group, own, epoch_, writing.run())
+                       : Group::Call::of_group(part.group, own, epoch_, writing.run()));
+    pipeline.add(call.sql, std::move(call.parameters));
+  }
+  if (!is_alone) {
+    if (is_pooled) pipeline.add(postgres::run_sql);
+    Parameters bell;
+    bell.add(bell_lock_);
+    pipeline.add(try_bell_sql, std::move(bell));
+    pipeline.add("COMMIT");
+  }
   if (flight != nullptr) {
     pipeline.end_part();
     pipeline.add(flush_sql);
   }
   try {
     const auto results = pipeline.run_all("the append");
-    if (!is_plain) check_committed(results.back());
-    if (is_pooled) learn_run(writing, members, results[place + 1]);
-    GroupAnswer answer = call.answer(results[place]);
-    if (flight != nullptr) {
-      flight->run = writing.run();
-      flight->sequence = answer.after;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      parts[i].answer = calls[i].answer(results[first + i]);
     }
-    return answer;
+    bool is_awaited = parts.front().answer.is_awaited;
+    if (!is_alone) {
+      check_committed(results.back());
+      is_awaited = results[results.size() - 2].integer(0, 0) == 0 &&
+                   parts.back().answer.after > parts.front().answer.before;
+    }
+    if (is_pooled) learn_run(writing, parts, results[first + parts.size()]);
+    if (parts.front().answer.is_stale) return false;
+    if (flight == nullptr) {
+      if (is_awaited) ring(writing.connection);
+    } else {
+      flight->is_awaited = is_awaited;
+      flight->run = writing.run();
+      flight->sequence = parts.back().answer.after;
+    }
+    return true;
   } catch (...) {
     if (flight != nullptr) flight->pipeline.reset();
     writing.connection.roll_back();
@@ -402,13 +447,17 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
   }
 }
 
-void Writer::learn_run(ServerSession& writing, Members members, const Result& row) {
+void Writer::learn_run(ServerSession& writing, std::vector<Part>& parts, const Result& row) {
   if (!take_run(writing.connection, row)) {
     // It is committed, in a run that nobody has noted: settling finds it, and makes it durable.
     writing.connection.give_up();
     throw ConnectionLost{"the server was started again behind the pooler"};
   }
-  for (CommitQueue::Ticket* const member : members) work_of(member).rest.run = writing.run();
+  for (const Part& part : parts) {
+    for (CommitQueue::Ticket* const member : part.members) {
+      work_of(member).rest.run = writing.run();
+    }
+  }
 }
 
 void Writer::end_member(WriteWork& work, const Group& group, std::size_t number,

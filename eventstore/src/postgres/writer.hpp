@@ -117,6 +117,21 @@ class Writer {
                       database::Sync sync = database::Sync::as_stored);
   /// UsageError from within a transaction of this store, and of a store that only reads.
   void refuse_unless_writable() const;
+  /// While it lives, its thread is within a transaction of this store that the line knows nothing
+  /// of. Threads: that one.
+  class Inside {
+   public:
+    explicit Inside(const Writer& writer) noexcept;
+    ~Inside();
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    /// Whether this thread is.
+    static bool is_in(const Writer& writer) noexcept;
+
+   private:
+    const Writer& writer_;
+    const Inside* const outer_;
+  };
 
   /// This process knows so many of the module's migrations.
   void know_schema(std::string_view module, std::size_t migrations);
@@ -174,6 +189,15 @@ class Writer {
   /// With a flight its flush goes behind the group.
   void execute_group(Members members, Flight* flight) noexcept;
   void run_group(Members members, Flight* flight);
+  /// Members that one call of a function carries out.
+  struct Part {
+    Members members;
+    Group group;
+    /// Random, whatever makes the ids of events: two groups of one id would be one commit.
+    Uuid id = make_uuid();
+    GroupAnswer answer = {};
+  };
+  std::vector<Part> parts_of(Members members);
   /// Null if all are busy, or behind a pooler.
   Lane* find_lane() noexcept;
   /// Waits for the flush. If it fails, each member makes sure for itself. On the thread that has
@@ -187,10 +211,11 @@ class Writer {
   void declare_for(Members members);
   /// A part of the transaction was undone, and what it declared.
   void forget_declared() noexcept;
-  GroupAnswer commit_group(ServerSession& writing, Members members, const Group& group,
-                           Flight* flight);
+  /// In one transaction, and one round trip. False if who takes part has changed, or the tables
+  /// were replaced: nothing was written then.
+  bool commit_parts(ServerSession& writing, std::vector<Part>& parts, Flight* flight);
   /// Behind a pooler the commit's own answer says in which run it was.
-  static void learn_run(ServerSession& writing, Members members, const Result& row);
+  static void learn_run(ServerSession& writing, std::vector<Part>& parts, const Result& row);
   void end_member(WriteWork& work, const Group& group, std::size_t number,
                   const GroupAnswer& answer) noexcept;
   void fail_group(Members members, const std::exception_ptr& error) noexcept;
@@ -250,6 +275,7 @@ class Writer {
   /// The same under the order lock.
   const std::string locked_timeout_;
   const std::int64_t order_lock_;
+  const std::int64_t bell_lock_;
   const std::int64_t module_lock_;
   Sessions& sessions_;
   Reading& reading_;

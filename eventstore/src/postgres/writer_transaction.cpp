@@ -1,6 +1,7 @@
 // How the writer carries out work that has a transaction of its own.
 #include "database/failure_watch.hpp"
 #include "database/postgres/user_statement.hpp"
+#include "postgres/doorbell.hpp"
 #include "postgres/transaction.hpp"
 #include "postgres/user_sql.hpp"
 #include "postgres/writer.hpp"
@@ -223,7 +224,13 @@ void Writer::commit_on_session() {
   }
   // Under the lock it was compared already.
   const bool has_only_read = !is_locked_;
+  const bool has_appended = last_sequence_ > begin_sequence_;
   if (has_only_read) pipeline.add(postgres::run_sql);
+  if (has_appended) {
+    Parameters bell;
+    bell.add(bell_lock_);
+    pipeline.add(try_bell_sql, std::move(bell));
+  }
   pipeline.add("COMMIT");
   const std::vector<Result> results = pipeline.run();
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -239,6 +246,7 @@ void Writer::commit_on_session() {
       (!take_run(connection(), results[results.size() - 2]) || session_->run() != run)) {
     fail_replaced();
   }
+  if (has_appended && results[results.size() - 2].integer(0, 0) == 0) ring(connection());
 }
 
 void Writer::roll_back() noexcept {

@@ -1,5 +1,6 @@
 #include "durable.hpp"
 
+#include "connect.hpp"
 #include "replies.hpp"
 #include "subject_layout.hpp"
 
@@ -334,8 +335,17 @@ void make_durable(jsCtx* context, const ConsumerOptions& options, std::uint64_t 
   jsErrCode code{};
   const natsStatus made =
       js_AddConsumer(nullptr, context, options.stream.c_str(), &config, nullptr, &code);
-  check(made, "making the consumer '" + options.name + "' of the stream '" + options.stream +
-                  "' (JetStream error " + std::to_string(static_cast<int>(code)) + ')');
+  const std::string doing = "making the consumer '" + options.name + "' of the stream '" +
+                            options.stream + "' (JetStream error " +
+                            std::to_string(static_cast<int>(code)) + ')';
+  constexpr int invalid_request = 10025;
+  constexpr int filter_is_no_subset = 10093;
+  if (made != NATS_OK && !options.filter_subject.empty() &&
+      (code == filter_is_no_subset || code == invalid_request)) {
+    throw Misconfigured{doing + " failed: no subject of the stream matches the filter_subject '" +
+                        options.filter_subject + "'; correct it"};
+  }
+  check(made, doing);
 }
 
 void check_durable(const Durable& durable, const ConsumerOptions& options, const PullLimits& limits,

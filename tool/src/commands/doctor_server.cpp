@@ -42,8 +42,9 @@ void look_at_settings(Examination& examination, const ServerStatus& status) {
     examination.warn("autovacuum", "it is off: tables grow with each message that is published",
                      "ALTER SYSTEM SET autovacuum = on, and reload the configuration");
   }
-  const std::string used = std::to_string(status.connections) + " of " +
-                           std::to_string(status.max_connections) + " in use";
+  const std::string used =
+      std::to_string(status.connections) + " of " + std::to_string(status.max_connections) +
+      " in use; a process with these settings reads over at most " + std::to_string(status.readers);
   if (status.connections * 10 > status.max_connections * 8) {
     examination.warn("connections", used, "raise max_connections, or put a pooler in between");
   } else {

@@ -218,7 +218,11 @@ int import_events(Invocation& call) {
                            std::to_string(session.store().last_sequence().value())};
   } catch (const Error& e) {
     bar.clear();
-    throw Exit{failed, std::string{e.what()} + "; import the same again, and it continues"};
+    const bool passes = e.is_retryable() || e.code() == ErrorCode::store_full;
+    throw Exit{
+        failed,
+        e.what() + std::string{"; import the same again, and it continues"} +
+            (passes ? "" : "; if it says this again, the file is damaged: take another export")};
   } catch (const std::bad_alloc&) {
     bar.clear();
     throw Exit{failed, "out of memory; import the same again, and it continues"};

@@ -37,8 +37,14 @@ struct Options {
   /// be made while that standby is missing, too: what they show may be lost by a crash or a
   /// failover. Never let an effect outside rest on it. Writes are durable in any case.
   bool durable_reads = true;
-  /// How long to wait for the lock that orders appends, for another process that migrates, or for a
-  /// server that is gone, before StoreBusy. Less than `reply_timeout`.
+  /// How many connections read, at most. When all of them are in use, further threads wait for one,
+  /// the first thread first. Only a read inside another one, or inside a transaction, waits for
+  /// none: it opens a connection beyond that number. Not set: 2 for each core of this machine, at
+  /// least 8 and at most 32.
+  std::optional<int> readers = {};
+  /// How long to wait for the lock that orders appends, for a connection that reads, for another
+  /// process that migrates, or for a server that is gone, before StoreBusy. Less than
+  /// `reply_timeout`.
   std::chrono::milliseconds busy_timeout{5000};
   /// For each host of the connection string.
   std::chrono::milliseconds connect_timeout{5000};

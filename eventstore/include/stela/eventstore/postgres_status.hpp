@@ -56,6 +56,8 @@ struct ServerStatus {
   std::vector<StandbyStatus> standbys;
   std::int64_t connections = 0;
   std::int64_t max_connections = 0;
+  /// Over how many connections this store reads, at most.
+  std::int64_t readers = 0;
   /// A pooler stands between: PgBouncer.
   bool is_pooled = false;
   /// The oldest first; at most 5.

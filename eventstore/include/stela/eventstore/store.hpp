@@ -40,6 +40,7 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
   EventRange read(const Query& query, const QueryRange& range = {}) override;
   Standpoint standpoint(std::span<const TagNeed> needs = {}) override;
   std::optional<AppendResult> find_append(std::string_view append_id) override;
+  DecisionAnswer answer(const DecisionQuestion& question) override;
   EventRange read_all(const AllQuery& query = {}) override;
   EventRange read_at(std::span<const GlobalSequence> sequences) override;
   GlobalSequence last_sequence() override;

@@ -10,7 +10,7 @@ CREATE FUNCTION stela.append_group_plain(
   append_causations uuid[], append_metadata text[],
   event_appends integer[], event_ordinals integer[], event_previous integer[],
   event_indexes integer[], event_ids uuid[], event_correlations text[], event_checksums bigint[],
-  event_payloads bytea[], event_keys bigint[],
+  event_payloads bytea[], event_keys bigint[], bell bigint,
   -- The epoch or the run is another one: nothing was written.
   OUT is_stale boolean,
   -- The last sequence before and after.
@@ -18,7 +18,9 @@ CREATE FUNCTION stela.append_group_plain(
   -- For each append: the sequence before its first event, or -1 if it is in conflict; what its stream
   -- was at before, and the last version that was to be published.
   OUT bases bigint[], OUT versions bigint[], OUT published bigint[],
-  OUT kind_numbers integer[])
+  OUT kind_numbers integer[],
+  -- A follower sleeps, and holds the bell.
+  OUT is_awaited boolean)
 LANGUAGE plpgsql
 SET search_path = stela, pg_temp
 AS $$
@@ -116,4 +118,5 @@ BEGIN
   END IF;
   INSERT INTO append_groups (group_id, is_void, first_sequence, last_sequence)
   VALUES (the_group, false, before + 1, after);
+  is_awaited := NOT pg_try_advisory_xact_lock(bell);
 END $$;

@@ -26,8 +26,18 @@ namespace detail {
 /// What decisions, and those who call handlers, use of a unit.
 struct STELA_FRAMEWORK_EXPORT UnitAccess {
   static EventLog& log(UnitOfWork& unit) noexcept { return unit.log_; }
-  static const Standpoint& position(UnitOfWork& unit, std::span<const TagNeed> needs = {}) {
-    return unit.position(needs);
+  static const Standpoint& position(UnitOfWork& unit) { return unit.position(); }
+  static DecisionAnswer ask(UnitOfWork& unit, std::span<const TagNeed> needs,
+                            std::span<const DecisionQuestion::Part> parts) {
+    return unit.ask(needs, parts);
+  }
+  /// `append_id` must outlive what the unit asks.
+  static void decide_under(UnitOfWork& unit, std::string_view append_id) noexcept {
+    unit.decides_under_ = append_id;
+  }
+  /// The result under that id, if it was found.
+  static const std::optional<AppendResult>& decided_before(const UnitOfWork& unit) noexcept {
+    return unit.decided_before_;
   }
   static void depend_on(UnitOfWork& unit, QueryItem item) { unit.depend_on(std::move(item)); }
   static const Context* context(const UnitOfWork& unit) noexcept {
@@ -179,7 +189,7 @@ void decide_in(UnitOfWork& unit, F& f, const Views&... views) {
         std::vector<ViewReader*> readers;
         (slot.collect(readers), ...);
         decide_within(unit, [&] {
-          read_views(unit, readers);
+          if (!read_views(unit, readers)) return;
           Decision decision{unit};
           std::invoke(f, decision, slot.value()...);
         });

@@ -197,6 +197,42 @@ struct Conventions {
   const Clock* clock = &system_clock();
 };
 
+/// What a decision asks before it decides.
+struct DecisionQuestion {
+  /// Events of one view.
+  struct Part {
+    const QueryItem* item;
+    /// Only the newest one.
+    bool last_only = false;
+    bool with_tags = false;
+  };
+
+  /// Whether it was appended before. Empty: no id.
+  std::string_view append_id = {};
+  std::span<const TagNeed> needs = {};
+  std::span<const Part> parts = {};
+  /// Events after it aren't read. The maximum: up to the standpoint.
+  GlobalSequence up_to = GlobalSequence::max();
+};
+
+/// What a store answers at once.
+struct DecisionAnswer {
+  /// Its first events; or the newest one.
+  struct Part {
+    std::size_t events = 0;
+    /// False: there may be more, after the last of these.
+    bool is_complete = false;
+  };
+
+  /// The result of the append with the question's id. Then there is no more.
+  std::optional<AppendResult> appended = {};
+  Standpoint standpoint = {};
+  /// One for each part of the question, in its order; or none, and no event is read.
+  std::vector<Part> parts = {};
+  /// The events of the first part, then those of the second…
+  std::optional<EventRange> events = {};
+};
+
 /// What repositories read from and append to: a store, or one of its open transactions.
 class STELA_FRAMEWORK_EXPORT EventLog {
  public:
@@ -222,6 +258,10 @@ class STELA_FRAMEWORK_EXPORT EventLog {
   /// The result of the append with this id, if it was committed before: its sequences, without
   /// versions.
   virtual std::optional<AppendResult> find_append(std::string_view append_id) = 0;
+
+  /// Answers what a decision asks, in as few steps as the store can. Unless it says how, it looks
+  /// for the append id and then asks for the standpoint, and events are left to `read`.
+  virtual DecisionAnswer answer(const DecisionQuestion& question);
 
   /// The newest snapshot of the stream within both bounds, if there is one.
   virtual std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,

@@ -26,8 +26,9 @@ class UnitOfWork;
 namespace detail {
 
 class ViewReader;
-/// Reads views at the position of the unit, and makes its commit depend on them.
-STELA_FRAMEWORK_EXPORT void read_views(UnitOfWork& unit, std::span<ViewReader* const> readers);
+/// Reads views at the position of the unit, and makes its commit depend on them. False if the
+/// append id that the unit looks for was found: then there is nothing to decide.
+STELA_FRAMEWORK_EXPORT bool read_views(UnitOfWork& unit, std::span<ViewReader* const> readers);
 struct UnitAccess;
 
 }  // namespace detail
@@ -202,7 +203,10 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   template <Aggregate A>
   A* find_at_position(const Id<A>& id);
   /// Where the unit's decisions stand: all of them at the same position.
-  const Standpoint& position(std::span<const TagNeed> needs = {});
+  const Standpoint& position();
+  /// Asks the log: for the position too, if the unit has none yet.
+  DecisionAnswer ask(std::span<const TagNeed> needs, std::span<const DecisionQuestion::Part> parts);
+  void stand_at(const Standpoint& now);
   void depend_on(QueryItem item);
   void depend_on(const std::shared_ptr<const TransactionOutcome>& outcome);
   std::size_t count_pending() const;
@@ -234,6 +238,9 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   std::unordered_map<StreamId, Entry> by_stream_;
   std::vector<std::function<void(Transaction&)>> work_;
   std::optional<Standpoint> position_;
+  /// Looked for together with the position.
+  std::string_view decides_under_;
+  std::optional<AppendResult> decided_before_;
   /// What its decisions have read.
   AppendCondition condition_;
   bool is_committing_ = false;

@@ -88,6 +88,15 @@ consteval bool check_view() {
   return true;
 }
 
+/// True if the view sees more of one of its events than the event.
+template <class V>
+consteval bool sees_records() noexcept {
+  bool sees = false;
+  V::Events::for_each(
+      [&]<class E>(std::type_identity<E>) { sees = sees || applies_recorded<V, E>; });
+  return sees;
+}
+
 /// What the history of a store must have for a view.
 template <class V>
 const std::vector<TagNeed>& needs_of_view() {
@@ -124,15 +133,22 @@ QueryItem query_item_of(const V& view) {
 /// Gives events to a view. Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT ViewReader {
  public:
-  ViewReader(QueryItem item, std::span<const TagNeed> needs, bool last_only) noexcept
-      : item_{std::move(item)}, needs_{needs}, last_only_{last_only} {}
+  struct Traits {
+    bool last_only;
+    bool with_tags;
+  };
+
+  ViewReader(QueryItem item, std::span<const TagNeed> needs, Traits traits) noexcept
+      : item_{std::move(item)}, needs_{needs}, traits_{traits} {}
   virtual ~ViewReader() = default;
   ViewReader(const ViewReader&) = delete;
   ViewReader& operator=(const ViewReader&) = delete;
 
   const QueryItem& item() const noexcept { return item_; }
   std::span<const TagNeed> needs() const noexcept { return needs_; }
-  bool last_only() const noexcept { return last_only_; }
+  bool last_only() const noexcept { return traits_.last_only; }
+  /// Whether it looks at the tags of its events, or may.
+  bool with_tags() const noexcept { return traits_.with_tags; }
   bool wants(const StoredEvent& event) const noexcept { return matches(item_, event); }
   /// Applies an event that it wants. UnknownEvent if the view's events don't have its version.
   virtual void take(const StoredEvent& event) = 0;
@@ -140,14 +156,15 @@ class STELA_FRAMEWORK_EXPORT ViewReader {
  private:
   const QueryItem item_;
   const std::span<const TagNeed> needs_;
-  const bool last_only_;
+  const Traits traits_;
 };
 
 template <class V>
 class TypedViewReader final : public ViewReader {
  public:
   TypedViewReader(V view, Codec codec)
-      : ViewReader{query_item_of(view), needs_of_view<V>(), is_last_only<V>()},
+      : ViewReader{query_item_of(view), needs_of_view<V>(),
+                   Traits{.last_only = is_last_only<V>(), .with_tags = sees_records<V>()}},
         view_{std::move(view)},
         decoder_{codec} {
     static_assert(check_view<V>());
