@@ -2,6 +2,7 @@
 #pragma once
 
 #include "database/database.hpp"
+#include "database/deferred_append.hpp"
 
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/store.hpp>
@@ -38,6 +39,14 @@ class STELA_EVENTSTORE_EXPORT Store::Core : public EventStore, public database::
   using EventStore::read;
 
   virtual const Uuid& id() const noexcept = 0;
+
+  /// Makes an append ready for `carry_out`, without waiting for anybody. Throws as `append` what is
+  /// wrong with the request, which must outlive it, as must the client.
+  virtual std::unique_ptr<DeferredAppend> defer(const AppendRequest& request,
+                                                AppendClient& client) = 0;
+  /// Makes some of these appends on this thread, as many as go into one commit, and tells their
+  /// clients. It takes them when it is this thread's turn, and as this store made them.
+  virtual void carry_out(DeferredAppends& appends) noexcept = 0;
 
   /// Calls `f` with each tag that has a row, once, and its first event.
   virtual void for_each_tag(FunctionRef<void(std::string_view, GlobalSequence)> f) = 0;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <ctime>
 #include <fstream>
+#include <limits>
 #include <string>
 
 namespace stela {
@@ -95,20 +96,40 @@ CommitQueue::Hold::~Hold() {
   queue_.held_since_.reset();
 }
 
+bool CommitQueue::Group::has_room(const Ticket& ticket) const noexcept {
+  if (caller_count == 0) return true;
+  return !ticket.exclusive && size < max_group_size && caller_count < max_group_size &&
+         bytes + ticket.bytes <= max_group_bytes;
+}
+
+void CommitQueue::Group::add_work(Ticket& work) noexcept {
+  tickets[size++] = &work;
+  bytes += work.bytes;
+}
+
+void CommitQueue::Group::add(Ticket& ticket) noexcept {
+  callers[caller_count++] = &ticket;
+  if (ticket.source == nullptr) return add_work(ticket);
+  while (size < max_group_size && bytes <= max_group_bytes) {
+    const std::size_t room =
+        size == 0 ? std::numeric_limits<std::size_t>::max() : max_group_bytes - bytes;
+    Ticket* const work = ticket.source->take(room);
+    if (work == nullptr) return;
+    add_work(*work);
+    if (ticket.exclusive) return;
+  }
+}
+
 void CommitQueue::gather(Group& group) noexcept {
   const std::lock_guard lock{mutex_};
-  group.size = 0;
-  std::size_t bytes = 0;
+  group.size = group.bytes = group.caller_count = 0;
   for (std::size_t i = begin_; i < queue_.size(); ++i) {
-    Ticket* const ticket = queue_[i];
-    const bool fits = group.size == 0 || (!ticket->exclusive && group.size < max_group_size &&
-                                          bytes + ticket->bytes <= max_group_bytes);
-    if (!fits) break;
-    group.tickets[group.size++] = ticket;
-    bytes += ticket->bytes;
-    if (ticket->exclusive) break;
+    Ticket& ticket = *queue_[i];
+    if (!group.has_room(ticket)) break;
+    group.add(ticket);
+    if (ticket.exclusive) break;
   }
-  taken_ = group.size;
+  taken_ = group.caller_count;
 }
 
 bool CommitQueue::move_on(const Group& group, bool may_go_on) noexcept {
@@ -116,7 +137,7 @@ bool CommitQueue::move_on(const Group& group, bool may_go_on) noexcept {
   bool goes_on = false;
   {
     const std::lock_guard lock{mutex_};
-    begin_ += group.size;
+    begin_ += group.caller_count;
     if (begin_ < queue_.size()) {
       next = queue_[begin_];
     } else {
@@ -141,7 +162,8 @@ bool CommitQueue::move_on(const Group& group, bool may_go_on) noexcept {
 }
 
 void CommitQueue::wake_members(const Ticket& own, const Group& group) noexcept {
-  for (Ticket* const ticket : group.members()) {
+  for (std::size_t i = 0; i < group.caller_count; ++i) {
+    Ticket* const ticket = group.callers[i];
     if (ticket == &own) continue;
     ticket->state.store(Ticket::done, std::memory_order_release);
     wake(ticket->state);

@@ -27,12 +27,29 @@ namespace stela {
 /// Threads: any number at once.
 class STELA_EVENTSTORE_EXPORT CommitQueue {
  public:
+  struct Ticket;
+
+  /// Work of others that a caller stands in line for. Only when it is the ticket's turn is it known
+  /// what that is, so nobody in line waits for anything but callers' threads.
+  class Source {
+   public:
+    /// The next piece of work, which must live until the caller has returned. Null if there is none
+    /// that fits into so many bytes. Called under the queue's mutex.
+    virtual Ticket* take(std::size_t bytes) noexcept = 0;
+
+   protected:
+    ~Source() = default;
+  };
+
   /// One caller's work. Lives on the caller's stack.
   struct Ticket {
     /// Must run alone, on the caller's own thread.
     bool exclusive = false;
     /// A group ends when it has gathered this much.
     std::size_t bytes = 0;
+    /// If set, its work is carried out instead of this ticket's: as much as fits into a group; one
+    /// piece if the ticket is exclusive.
+    Source* source = nullptr;
 
    private:
     friend class CommitQueue;
@@ -56,9 +73,9 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
       : groups_of_a_leader_{groups_of_a_leader} {}
 
   /// Returns when `ticket` has been carried out, by this thread or another. `execute` is called
-  /// with a group that begins with this ticket, if this thread is the one to lead, and then with
-  /// groups of others': it can carry out anybody's work, and doesn't throw. Called from within
-  /// `execute`, it is the caller's bug: see `is_leading`.
+  /// with a group that begins with this ticket (or the work of its source), if this thread is the
+  /// one to lead, and then with groups of others': it can carry out anybody's work, and doesn't
+  /// throw. Called from within `execute`, it is the caller's bug: see `is_leading`.
   ///
   /// StoreBusy, which names the projector or the thread that holds the line, if a caller's own code
   /// has held it for `patience` and this ticket has waited as long; it was not carried out then.
@@ -85,7 +102,8 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
     bool goes_on = true;
     for (int groups = 1; goes_on; ++groups) {
       gather(group);
-      const bool is_complete = execute(group.members()) == Left::nothing;
+      // A source may have run out of work before its turn.
+      const bool is_complete = group.size == 0 || execute(group.members()) == Left::nothing;
       goes_on = move_on(group, is_complete && groups < groups_of_a_leader_);
       if (!is_complete) complete(group.members());
       wake_members(ticket, group);
@@ -119,10 +137,18 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
   /// On the leader's stack: nothing between taking a turn and passing it on may fail, or everybody
   /// would wait for ever, so it needs no memory of its own.
   struct Group {
+    /// The work.
     std::array<Ticket*, max_group_size> tickets;
     std::size_t size = 0;
+    std::size_t bytes = 0;
+    /// Those who stand in line for it.
+    std::array<Ticket*, max_group_size> callers;
+    std::size_t caller_count = 0;
 
     std::span<Ticket* const> members() const noexcept { return {tickets.data(), size}; }
+    bool has_room(const Ticket& ticket) const noexcept;
+    void add(Ticket& ticket) noexcept;
+    void add_work(Ticket& work) noexcept;
   };
 
   using Time = std::chrono::steady_clock::time_point;

@@ -34,6 +34,8 @@ std::string_view to_string(ErrorCode code) noexcept {
       return "constraint_violated";
     case ErrorCode::broker_failed:
       return "broker_failed";
+    case ErrorCode::cancelled:
+      return "cancelled";
     case ErrorCode::usage:
       return "usage";
   }

@@ -1,4 +1,5 @@
 // The stores that keep the contract. A new one joins by adding itself to the list at the end.
+#include "contract/async.hpp"
 #include "contract/event_store.hpp"
 #include "contract/identity.hpp"
 #include "contract/sql.hpp"
@@ -40,6 +41,10 @@ INSTANTIATE_TEST_SUITE_P(Stores, IdentityContract, stores, ::testing::PrintToStr
 INSTANTIATE_TEST_SUITE_P(Stores, QueryContract, stores, ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Stores, ConditionContract, stores, ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Stores, DeclaredTagsContract, stores, ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Stores, AsyncContract,
+                         ::testing::Values(Subject{"SqliteInMemory", sqlite_in_memory},
+                                           Subject{"SqliteFile", sqlite_file}),
+                         ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Stores, SqlContract, ::testing::Values(Subject{"SqliteFile", sqlite_file}),
                          ::testing::PrintToStringParamName());
 

@@ -1,4 +1,5 @@
 // What has to keep the contract of event stores on PostgreSQL: event_stores.cpp has the others.
+#include "contract/async.hpp"
 #include "contract/event_store.hpp"
 #include "contract/identity.hpp"
 #include "contract/sql.hpp"
@@ -35,6 +36,8 @@ std::unique_ptr<EventStore> postgres_database(const TempDir&,
 
 INSTANTIATE_TEST_SUITE_P(Postgres, SqlContract,
                          ::testing::Values(Subject{"Postgres", postgres_database}),
+                         ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Postgres, AsyncContract, ::testing::Values(Subject{"Postgres", postgres}),
                          ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Postgres, EventStoreContract,
                          ::testing::Values(Subject{"Postgres", postgres}),

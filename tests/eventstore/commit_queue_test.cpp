@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,6 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// One piece of work that notes who carried it out, and how often.
@@ -194,6 +197,111 @@ TEST(CommitQueue, ReturnsNobodyBeforeItsGroupIsComplete) {
   workers.clear();
 
   EXPECT_EQ(wrong, 0);
+}
+
+/// Work that is shared by those who stand in line for it.
+struct SharedWork : CommitQueue::Source {
+  CommitQueue::Ticket* take(std::size_t bytes) noexcept override {
+    const std::lock_guard lock{mutex};
+    if (next == works.size() || works[next].bytes > bytes) return nullptr;
+    return &works[next++];
+  }
+
+  std::mutex mutex;
+  std::deque<Work> works;
+  std::size_t next = 0;
+};
+
+/// The sizes of the groups in which one caller carries out `count` pieces of so many bytes.
+std::vector<std::size_t> groups_of(std::size_t count, std::size_t bytes, bool exclusive) {
+  CommitQueue queue;
+  SharedWork shared;
+  shared.works.resize(count);
+  for (Work& work : shared.works) work.bytes = bytes;
+  std::vector<std::size_t> sizes;
+  while (shared.next < count) {
+    CommitQueue::Ticket turn;
+    turn.exclusive = exclusive;
+    turn.source = &shared;
+    queue.submit(turn, [&](auto group) { sizes.push_back(group.size()); });
+  }
+  return sizes;
+}
+
+TEST(CommitQueue, TakesAsMuchFromASourceAsFitsIntoAGroup) {
+  EXPECT_THAT(groups_of(300, 1, false), ElementsAre(256U, 44U));
+  EXPECT_THAT(groups_of(3, CommitQueue::max_group_bytes / 2, false), ElementsAre(2U, 1U));
+  EXPECT_THAT(groups_of(2, 2 * CommitQueue::max_group_bytes, false), ElementsAre(1U, 1U));
+  EXPECT_THAT(groups_of(2, 1, true), ElementsAre(1U, 1U));
+}
+
+TEST(CommitQueue, CarriesOutNothingForASourceThatHasRunOut) {
+  CommitQueue queue;
+  SharedWork shared;
+  CommitQueue::Ticket turn;
+  turn.source = &shared;
+  queue.submit(turn, [](auto) { FAIL(); });
+
+  EXPECT_EQ(queue.size(), 0U);
+}
+
+TEST(CommitQueue, TakesFromASourceWhatIsThereWhenItsTurnComes) {
+  CommitQueue queue;
+  SharedWork shared;
+  CommitQueue::Ticket turn;
+  turn.source = &shared;
+  Work own;
+  std::jthread other;
+  std::vector<CommitQueue::Ticket*> carried_out;
+  queue.submit(own, [&](auto group) {
+    carried_out.insert(carried_out.end(), group.begin(), group.end());
+    if (carried_out.size() > 1) return;
+    other = std::jthread{[&] { queue.submit(turn, [](auto) { FAIL(); }); }};
+    while (queue.size() < 2) std::this_thread::yield();
+    // It is in line already.
+    shared.works.resize(2);
+  });
+  other.join();
+
+  EXPECT_THAT(carried_out, ElementsAre(&own, &shared.works[0], &shared.works[1]));
+}
+
+/// Callers of their own work beside callers who stand in line for the work of others.
+TEST(CommitQueue, CarriesOutSharedWorkOnceAndInOrder) {
+  constexpr int pieces = 4000;
+  CommitQueue queue;
+  SharedWork shared;
+  shared.works.resize(pieces);
+  Executor executor;
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> workers;
+  for (int t = 0; t < 4; ++t) {
+    workers.emplace_back([&, t] {
+      for (int i = 0; i < pieces; ++i) {
+        Work work;
+        work.exclusive = i % 7 == 0;
+        if (t % 2 == 0) {
+          executor.submit(queue, work);
+          if (work.times != 1) ++wrong;
+          continue;
+        }
+        work.source = &shared;
+        queue.submit(work, [&](std::span<CommitQueue::Ticket* const> group) {
+          if (executor.inside.fetch_add(1) != 0) ++wrong;
+          for (CommitQueue::Ticket* const ticket : group) ++static_cast<Work*>(ticket)->times;
+          --executor.inside;
+        });
+        if (work.times != 0) ++wrong;
+      }
+    });
+  }
+  workers.clear();
+
+  for (const Work& work : shared.works) {
+    if (work.times != 1) ++wrong;
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(executor.overlaps, 0);
 }
 
 TEST(CommitQueue, GivesUpALineThatIsHeld) {

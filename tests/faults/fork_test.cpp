@@ -6,6 +6,7 @@
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
+#include <stela/eventstore/async.hpp>
 #include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
@@ -20,11 +21,15 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <exception>
 #include <memory>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace stela::fork_test {
 namespace {
@@ -125,6 +130,38 @@ TEST(ForkOfAWriter, CannotUseTheStoreOfItsParent) {
   EXPECT_EQ(said.read_available(), "");
   auto after = sqlite::open(path);
   EXPECT_EQ(after.last_sequence(), GlobalSequence{2});
+}
+
+TEST(ForkOfAWriter, CannotUseItsParentsAsynchronousCalls) {
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  const test::Pipe said;
+  test::Process writer{[&] {
+    auto store = test::open_store(path);
+    std::vector<AsyncStore::Task> tasks;
+    auto async = std::make_unique<AsyncStore>(
+        *store, [&](AsyncStore::Task task) { tasks.push_back(std::move(task)); });
+    const AppendRequest nothing{.append_id = "once"};
+    int answered = 0;
+    const auto count = [&](const std::exception_ptr&, const AppendResult&) { ++answered; };
+    async->append(OwnedAppend{nothing}, count);
+    test::Process child{[&] {
+      const auto note = [&](const std::exception_ptr& error, const AppendResult&) {
+        said.write(outcome_of([&] { std::rethrow_exception(error); }));
+      };
+      async->append(OwnedAppend{nothing}, note);
+      async->run([] {}, [&](const std::exception_ptr& error) { note(error, {}); });
+      async.reset();
+      store.reset();
+      // What waits in its parent isn't answered here.
+      if (answered != 0) said.write("answered");
+    }};
+    if (child.wait() != 0) throw std::runtime_error{"the child failed"};
+    tasks.front()();
+    if (answered != 1) throw std::runtime_error{"the parent isn't answered"};
+  }};
+  EXPECT_EQ(writer.wait(), 0);
+  EXPECT_EQ(said.read_available(), "refusedrefused");
 }
 
 TEST(ForkOfAWriter, ReleasesItsParentsParticipants) {

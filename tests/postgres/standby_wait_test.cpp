@@ -5,6 +5,7 @@
 #include "support/pooler.hpp"
 #include "support/postgres_server.hpp"
 #include "support/process.hpp"
+#include "support/thread_each.hpp"
 
 #include <stela/eventstore.hpp>
 
@@ -12,7 +13,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <exception>
+#include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -27,7 +31,9 @@ using test::append;
 using test::eventually;
 using test::message_of;
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 using Steady = std::chrono::steady_clock;
 
 class MissingStandby : public ::testing::Test {
@@ -67,6 +73,37 @@ TEST_F(MissingStandby, IsNamedByAnAppendThatItLeavesInDoubt) {
   append_in_doubt();
   EXPECT_LT(Steady::now() - begun, 10s);
   // Otherwise each attempt would take the server a connection.
+  EXPECT_TRUE(has_no_session_that_waits());
+}
+
+TEST_F(MissingStandby, HoldsUpManyAsynchronousAppendsNoLongerThanOne) {
+  constexpr int count = 200;
+  miss_standby();
+  const auto begun = Steady::now();
+  test::ThreadEach threads;
+  std::mutex mutex;
+  std::vector<std::string> said;
+  {
+    AsyncStore async{store_, threads.post()};
+    std::vector<std::promise<void>> answered(count);
+    for (std::promise<void>& one : answered) {
+      const StreamId order = StreamId::parse("order-1");
+      const NewEvent event{"noted", 1, false, "{}"};
+      const StreamAppend append{order, ExpectedVersion::any(), {&event, 1}};
+      async.append(OwnedAppend{{.streams = {&append, 1}}},
+                   [&](const std::exception_ptr& error, const AppendResult&) {
+                     const std::lock_guard lock{mutex};
+                     said.push_back(message_of<CommitInDoubt>([&] {
+                       if (error) std::rethrow_exception(error);
+                     }));
+                     one.set_value();
+                   });
+    }
+    for (std::promise<void>& one : answered) one.get_future().wait();
+  }
+
+  EXPECT_LT(Steady::now() - begun, 10s);
+  EXPECT_THAT(said, AllOf(SizeIs(count), Each(names_standby())));
   EXPECT_TRUE(has_no_session_that_waits());
 }
 

@@ -8,6 +8,7 @@
 #include "support/process.hpp"
 #include "support/tcp_proxy.hpp"
 #include "support/temp_dir.hpp"
+#include "support/thread_each.hpp"
 
 #include <stela/eventstore.hpp>
 
@@ -20,13 +21,16 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace stela::postgres::store_test {
@@ -491,6 +495,49 @@ TEST_F(PostgresStore, FindsACommitWhoseAnswerWasLost) {
   EXPECT_EQ(result->last, GlobalSequence{2});
   EXPECT_THAT(result->versions, ElementsAre(StreamVersion{2}));
   EXPECT_THAT(sequences(store), ElementsAre(1, 2));
+}
+
+TEST_F(PostgresStore, FindsCommitsOfAsynchronousAppendsWhoseAnswerWasLost) {
+  TcpProxy proxy{server.port()};
+  open_store();
+  Store store = postgres::open("host=127.0.0.1 user=postgres dbname=postgres port=" +
+                               std::to_string(proxy.port()));
+  append(store, "order-1");
+  std::optional<Holder> holder{server};
+  test::ThreadEach threads;
+  std::promise<void> all_are_there;
+  const std::shared_future<void> gate{all_are_there.get_future()};
+  std::vector<std::string> answers(20);
+  {
+    AsyncStore async{store, [&, post = threads.post()](AsyncStore::Task task) {
+                       post([gate, task = std::move(task)] {
+                         gate.wait();
+                         task();
+                       });
+                     }};
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      const StreamId order = StreamId::parse("order-1");
+      const NewEvent event{"noted", 1, false, "{}"};
+      const auto version = static_cast<std::int64_t>(i == 10 ? 3 : i < 10 ? i + 1 : i);
+      const StreamAppend one{order, ExpectedVersion::exactly(StreamVersion{version}), {&event, 1}};
+      async.append(
+          OwnedAppend{{.streams = {&one, 1}}},
+          [&answer = answers[i]](const std::exception_ptr& error, const AppendResult& result) {
+            answer = error ? "failed" : std::to_string(result.first.value());
+          });
+    }
+    all_are_there.set_value();
+    ASSERT_TRUE(eventually([&] { return waits_for_lock(); }));
+    proxy.cut();
+    holder->release();
+    ASSERT_TRUE(eventually([&] { return async.in_flight() == 0; }));
+  }
+
+  std::vector<std::string> expected;
+  for (int i = 2; i <= 20; ++i) expected.push_back(std::to_string(i));
+  expected.insert(expected.begin() + 10, "failed");
+  EXPECT_EQ(answers, expected);
+  EXPECT_EQ(sequences(store).size(), 20U);
 }
 
 TEST_F(PostgresStore, VoidsACommitThatNeverCame) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <stela/eventstore/append_ids.hpp>
+#include <stela/eventstore/async.hpp>
 #include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/catalogue.hpp>
 #include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/operations.hpp>
+#include <stela/eventstore/owned_append.hpp>
 #include <stela/eventstore/postgres.hpp>
 #include <stela/eventstore/sql.hpp>
 #include <stela/eventstore/sqlite.hpp>

@@ -41,6 +41,11 @@ std::map<std::string, Appended, std::less<>> streams_of(Connection& connection,
   return streams;
 }
 
+/// Nothing must be done before the answer is given.
+bool is_sure(const Rest& rest) noexcept {
+  return !rest.in_doubt && (rest.is_durable || (rest.sequence == 0 && !rest.is_unnumbered));
+}
+
 }  // namespace
 
 void complete_repeated(Connection& connection, const AppendRequest& request, AppendResult& result) {
@@ -62,7 +67,7 @@ void complete_repeated(Connection& connection, const AppendRequest& request, App
   if (!is_same) throw_id_of_another(request.append_id);
 }
 
-void Writer::confirm(WriteWork& work) noexcept {
+void Writer::confirm(WriteWork& work, std::string* given_up) noexcept {
   const bool is_late = work.confirm_until == steady_clock::time_point{};
   const StandbyPatience patience{
       sessions_, is_late ? steady_clock::now() + settings_.commit_timeout : work.confirm_until};
@@ -71,6 +76,11 @@ void Writer::confirm(WriteWork& work) noexcept {
   std::string why;
   std::chrono::milliseconds pause = first_confirmation_pause;
   try {
+    const bool is_hopeless = given_up != nullptr && !given_up->empty();
+    if (is_hopeless && !is_sure(work.rest) && steady_clock::now() >= patience.deadline) {
+      end_unconfirmed(work, *given_up);
+      return;
+    }
     while (true) {
       try {
         if (try_to_confirm(work, patience)) break;
@@ -82,6 +92,7 @@ void Writer::confirm(WriteWork& work) noexcept {
       }
       if (steady_clock::now() >= patience.deadline) {
         end_unconfirmed(work, why);
+        if (given_up != nullptr) *given_up = why;
         return;
       }
       std::this_thread::sleep_for(
@@ -104,7 +115,7 @@ bool Writer::try_to_confirm(WriteWork& work, const StandbyPatience& patience) {
     settle(work, patience);
     return true;
   }
-  if (rest.is_durable || (rest.sequence == 0 && !rest.is_unnumbered)) return true;
+  if (is_sure(rest)) return true;
   const auto sequence = rest.is_unnumbered ? std::nullopt : std::optional{rest.sequence};
   if (durability_.flush(rest.run, sequence, patience.deadline)) return true;
   // The server has started again since: what it hadn't flushed is lost, ours maybe with it.

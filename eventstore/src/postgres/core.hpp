@@ -31,6 +31,9 @@ class Core final : public Store::Core, private Reading {
 
   const Conventions& conventions() const noexcept override { return conventions_; }
   AppendResult append(const AppendRequest& request) override;
+  std::unique_ptr<DeferredAppend> defer(const AppendRequest& request,
+                                        AppendClient& client) override;
+  void carry_out(DeferredAppends& appends) noexcept override;
   EventRange read_stream(const StreamId& stream, const StreamQuery& query) override;
   EventRange read(const stela::Query& query, const QueryRange& range) override;
   Standpoint standpoint(std::span<const TagNeed> needs) override;
@@ -98,6 +101,9 @@ class Core final : public Store::Core, private Reading {
   std::optional<bool> is_present(std::int64_t number) const noexcept override;
 
  private:
+  /// UsageError if the request can't be stored.
+  void fill(WriteWork& work, const AppendRequest& request) const;
+  void notify(const WriteWork& work) noexcept;
   /// The caller has brought one, which leases follow as well.
   bool has_own_clock() const noexcept;
   Uuid read(FunctionRef<void(Connection&)> work) override { return sessions_.read(work); }

@@ -103,7 +103,31 @@ void Writer::run(WriteWork& work) {
     work.error = std::current_exception();
   }
   confirm(work);
-  if (work.error) report_and_throw(work.error);
+  if (!work.error) return;
+  report_failure(work.error);
+  std::rethrow_exception(work.error);
+}
+
+void Writer::run(DeferredWrites& batch) noexcept {
+  Flight flight;
+  const auto lead = [&](Members group) {
+    auto left = CommitQueue::Left::nothing;
+    batch.in_context(group, [&] { left = execute(group, flight); });
+    return left;
+  };
+  try {
+    refuse_unless_writable();
+    queue_.submit_phases(
+        batch.turn(), lead, [&](Members group) { land(flight, group); },
+        std::max(settings_.lock_timeout, least_patience));
+  } catch (...) {
+    batch.fail(std::current_exception());
+  }
+  std::string given_up;
+  for (WriteWork* const work : batch.taken()) {
+    confirm(*work, &given_up);
+    if (work->error) report_failure(work->error);
+  }
 }
 
 void Writer::run_statements(FunctionRef<void(Connection&)> statements, database::Sync sync) {
@@ -114,14 +138,13 @@ void Writer::run_statements(FunctionRef<void(Connection&)> statements, database:
   run(work);
 }
 
-void Writer::report_and_throw(const std::exception_ptr& error) const {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    conventions().metrics->count("stela_store_failed_writes_total", 1,
-                                 {{"error", to_string(e.code())}});
-    throw;
-  }
+void Writer::report_failure(const std::exception_ptr& error) const noexcept try {
+  std::rethrow_exception(error);
+} catch (const Error& e) {
+  conventions().metrics->count("stela_store_failed_writes_total", 1,
+                               {{"error", to_string(e.code())}});
+} catch (...) {
+  // Of the caller's own code.
 }
 
 ServerSession& Writer::session() {

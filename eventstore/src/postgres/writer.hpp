@@ -5,6 +5,7 @@
 #include "database/data_participant.hpp"
 #include "database/database.hpp"
 #include "database/event_page.hpp"
+#include "deferred_batch.hpp"
 #include "postgres/durability.hpp"
 #include "postgres/group.hpp"
 #include "postgres/kinds.hpp"
@@ -84,6 +85,8 @@ struct WriteWork : CommitQueue::Ticket {
   std::vector<std::pair<StreamId, std::optional<StoredSnapshot>>> snapshots = {};
 };
 
+using DeferredWrites = DeferredBatch<WriteWork>;
+
 /// Threads: `run`, `attach`, `detach` and `forget_participant` from any number; the rest belongs to
 /// the thread that leads.
 class Writer {
@@ -106,6 +109,8 @@ class Writer {
   /// with. Nothing is answered before it is durable. UsageError from within a transaction of this
   /// store.
   void run(WriteWork& work);
+  /// The same of deferred appends. Each is left with the error that it ended with.
+  void run(DeferredWrites& batch) noexcept;
   /// Runs statements of Stela's own in a transaction of theirs, under the order lock. CommitInDoubt
   /// if the answer to its commit is lost.
   void run_statements(FunctionRef<void(Connection&)> statements,
@@ -242,10 +247,12 @@ class Writer {
   void keep_event(const StoredEvent& event, WriteWork& work);
   void report_commit(std::int64_t events, std::int64_t written,
                      std::chrono::steady_clock::time_point began) const noexcept;
-  [[noreturn]] void report_and_throw(const std::exception_ptr& error) const;
+  void report_failure(const std::exception_ptr& error) const noexcept;
 
-  /// Waits until the answer can't be lost any more, or becomes another one.
-  void confirm(WriteWork& work) noexcept;
+  /// Waits until the answer can't be lost any more, or becomes another one. `given_up` says why
+  /// there was no time left to make sure of one: of others of its group no attempt is made after
+  /// the deadline then, as each may last until a connection times out.
+  void confirm(WriteWork& work, std::string* given_up = nullptr) noexcept;
   /// True when that is so.
   bool try_to_confirm(WriteWork& work, const StandbyPatience& patience);
   void settle(WriteWork& work, const StandbyPatience& patience);

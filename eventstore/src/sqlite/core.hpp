@@ -34,6 +34,9 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
 
   const Conventions& conventions() const noexcept override { return conventions_; }
   AppendResult append(const AppendRequest& request) override;
+  std::unique_ptr<DeferredAppend> defer(const AppendRequest& request,
+                                        AppendClient& client) override;
+  void carry_out(DeferredAppends& appends) noexcept override;
   EventRange read_stream(const StreamId& stream, const StreamQuery& query) override;
   EventRange read(const stela::Query& query, const QueryRange& range) override;
   Standpoint standpoint(std::span<const TagNeed> needs) override;
@@ -112,6 +115,9 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
   void check_place() const { place_->check(); }
 
  private:
+  /// UsageError if the request can't be stored.
+  void fill(WriteWork& work, const AppendRequest& request) const;
+  void notify(const WriteWork& work) noexcept;
   std::unique_ptr<Connection> open_connection();
   /// Makes what isn't there yet, under the write lock; of a database that is ready it waits for
   /// nobody.

@@ -17,19 +17,42 @@ std::string_view to_string(Durability durability) noexcept {
   return durability == Durability::full ? "full" : "relaxed";
 }
 
-AppendResult Core::append(const AppendRequest& request) {
+void Core::fill(WriteWork& work, const AppendRequest& request) const {
   check_append(request, conventions_);
-  WriteWork work;
   work.request = &request;
   work.metadata = metadata::encode(request.context);
-  work.wants_events = !listeners_.is_empty();
-  work.exclusive = writer_->has_user_code();
   for (const StreamAppend& append : request.streams) {
     for (const NewEvent& event : append.events) work.bytes += event.payload.size();
   }
-  writer_->run(work);
+}
+
+void Core::notify(const WriteWork& work) noexcept {
   if (!work.events.empty()) listeners_.notify({work.events});
+}
+
+AppendResult Core::append(const AppendRequest& request) {
+  WriteWork work;
+  fill(work, request);
+  work.wants_events = !listeners_.is_empty();
+  work.exclusive = writer_->has_user_code();
+  writer_->run(work);
+  notify(work);
   return std::move(work.result);
+}
+
+std::unique_ptr<DeferredAppend> Core::defer(const AppendRequest& request, AppendClient& client) {
+  auto append = std::make_unique<DeferredWrites::Append>(client);
+  fill(*append, request);
+  return append;
+}
+
+void Core::carry_out(DeferredAppends& appends) noexcept {
+  DeferredWrites batch{appends, {writer_->has_user_code(), !listeners_.is_empty()}};
+  writer_->run(batch);
+  for (DeferredWrites::Append* const append : batch.taken()) {
+    if (!append->error && !append->in_context([&] { notify(*append); })) notify(*append);
+    append->client.complete(append->error, std::move(append->result));
+  }
 }
 
 void Core::transact(FunctionRef<void(Transaction&)> user) {
@@ -38,7 +61,7 @@ void Core::transact(FunctionRef<void(Transaction&)> user) {
   work.exclusive = true;
   work.wants_events = !listeners_.is_empty();
   writer_->run(work);
-  if (!work.events.empty()) listeners_.notify({work.events});
+  notify(work);
   for (const auto& [stream, snapshot] : work.snapshots) {
     try {
       if (snapshot) {

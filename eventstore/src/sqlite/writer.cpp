@@ -72,7 +72,23 @@ void Writer::refuse_unless_writable() const {
 void Writer::run(WriteWork& work) {
   refuse_unless_writable();
   submit(work, std::max(settings_.busy_timeout, least_patience));
-  if (work.error) report_and_throw(work.error);
+  if (!work.error) return;
+  report_failure(work.error);
+  std::rethrow_exception(work.error);
+}
+
+void Writer::run(DeferredWrites& batch) noexcept {
+  try {
+    refuse_unless_writable();
+    queue_.submit(
+        batch.turn(), [&](auto group) { batch.in_context(group, [&] { execute(group); }); },
+        std::max(settings_.busy_timeout, least_patience));
+  } catch (...) {
+    batch.fail(std::current_exception());
+  }
+  for (const WriteWork* const work : batch.taken()) {
+    if (work->error) report_failure(work->error);
+  }
 }
 
 void Writer::submit(WriteWork& work, std::chrono::milliseconds patience) {
@@ -86,14 +102,13 @@ void Writer::submit(WriteWork& work, std::chrono::milliseconds patience) {
   }
 }
 
-void Writer::report_and_throw(const std::exception_ptr& error) const {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    conventions().metrics->count("stela_store_failed_writes_total", 1,
-                                 {{"error", to_string(e.code())}});
-    throw;
-  }
+void Writer::report_failure(const std::exception_ptr& error) const noexcept try {
+  std::rethrow_exception(error);
+} catch (const Error& e) {
+  conventions().metrics->count("stela_store_failed_writes_total", 1,
+                               {{"error", to_string(e.code())}});
+} catch (...) {
+  // Of the caller's own code.
 }
 
 void Writer::read(FunctionRef<void(Connection&)> work) {

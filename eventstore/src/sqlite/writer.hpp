@@ -5,6 +5,7 @@
 #include "database/database.hpp"
 #include "database/event_page.hpp"
 #include "database/sqlite/connection.hpp"
+#include "deferred_batch.hpp"
 #include "sqlite/checkpoints.hpp"
 #include "sqlite/kind_blocks.hpp"
 #include "sqlite/kinds.hpp"
@@ -70,6 +71,8 @@ struct WriteWork : CommitQueue::Ticket {
   std::vector<std::pair<StreamId, std::optional<StoredSnapshot>>> snapshots = {};
 };
 
+using DeferredWrites = DeferredBatch<WriteWork>;
+
 /// Threads: `run` from any number; everything below it belongs to the thread that leads.
 class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
  public:
@@ -95,6 +98,8 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   /// with. UsageError from within a transaction of this store; StoreBusy if another thread holds
   /// the line of writers for longer than the busy time-out.
   void run(WriteWork& work);
+  /// The same of deferred appends. Each is left with the error that it ended with.
+  void run(DeferredWrites& batch) noexcept;
 
   /// Runs statements of Stela's own in a transaction of theirs.
   void run_statements(FunctionRef<void(Connection&)> statements, Sync sync = Sync::as_stored);
@@ -233,7 +238,7 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void check_schema(std::string_view participant) const;
   void report_commit(std::span<CommitQueue::Ticket* const> group,
                      std::chrono::steady_clock::time_point began) const noexcept;
-  [[noreturn]] void report_and_throw(const std::exception_ptr& error) const;
+  void report_failure(const std::exception_ptr& error) const noexcept;
   void close() noexcept;
 
   AppendResult append_now(const AppendRequest& request, WriteWork& work);

@@ -30,6 +30,7 @@ enum class ErrorCode : std::uint8_t {
   uniqueness_violated,
   constraint_violated,
   broker_failed,
+  cancelled,
   usage,
 };
 
@@ -217,6 +218,12 @@ class STELA_FRAMEWORK_EXPORT UniquenessViolated : public ConstraintViolated {
 class STELA_FRAMEWORK_EXPORT BrokerFailed : public Error {
  public:
   explicit BrokerFailed(const std::string& what) : Error{ErrorCode::broker_failed, what} {}
+};
+
+/// The work was withdrawn before it began: nothing was written.
+class STELA_FRAMEWORK_EXPORT Cancelled : public Error {
+ public:
+  explicit Cancelled(const std::string& what) : Error{ErrorCode::cancelled, what} {}
 };
 
 /// The call is wrong: an invalid name, a contradiction, an option out of range.
