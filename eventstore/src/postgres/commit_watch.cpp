@@ -58,7 +58,8 @@ void CommitWatch::wait_until(Time deadline) {
     if (now >= deadline) return;
   }
   bell_.get_up();
-  next_look_ = {};
+  // Whoever is busy sleeps often and shortly: not worth lying down.
+  next_look_ = steady_clock::now() + shortest_look_pause;
 }
 
 bool CommitWatch::sleep_until(Time deadline) {
