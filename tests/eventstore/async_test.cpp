@@ -23,8 +23,10 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <future>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
@@ -327,6 +329,22 @@ TEST_F(Asynchronously, ResumesACoroutineOnItsOwnExecutor) {
   loop.run();
 
   EXPECT_THAT(ended, ElementsAre("placed 1", "by jane", "no"));
+}
+
+TEST_F(Asynchronously, BeginsNoThreadForAFuture) {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator{"/proc/self/task"},
+                         std::filesystem::directory_iterator{});
+  };
+  asio::thread_pool pool{1};
+  Async async{*store, pool};
+  const auto before = threads();
+  EXPECT_EQ(async.append(make_append("order-1").request(), asio::use_future).get().first,
+            GlobalSequence{1});
+  EXPECT_EQ(async.run([] { return 7; }, asio::use_future).get(), 7);
+  async.run([] {}, asio::use_future).get();
+
+  EXPECT_EQ(threads(), before);
 }
 
 TEST_F(Asynchronously, NeverCallsAHandlerInsideTheCall) {

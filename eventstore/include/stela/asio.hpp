@@ -12,6 +12,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/is_executor.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/use_future.hpp>
 
 #include <concepts>
 #include <exception>
@@ -23,6 +24,13 @@ namespace detail {
 
 /// Stands for the executor of a handler that has none.
 struct NoExecutor {};
+
+/// A future's handler runs no code of anybody's, so that it needs no thread. Posted to its own
+/// executor, it would make Boost.Asio begin threads for the whole process.
+template <class Token>
+inline constexpr bool is_future = false;
+template <class Allocator>
+inline constexpr bool is_future<boost::asio::use_future_t<Allocator>> = true;
 
 template <class E>
 concept AsioExecutor =
@@ -45,13 +53,22 @@ AsyncStore::Post post_on(E& executor) {
 }
 
 /// Posts a handler to its executor, which has work until then; without one, to the store's.
-template <class Handler, class... Results>
+template <class Token, class Handler, class... Results>
 class AsioDone {
  public:
   AsioDone(Handler handler, const AsyncStore::Post& post)
       : handler_{std::move(handler)}, place_{make_place(handler_, post)} {}
 
   void operator()(std::exception_ptr error, Results... results) {
+    if constexpr (is_future<Token>) {
+      handler_(std::move(error), std::move(results)...);
+    } else {
+      post(std::move(error), std::move(results)...);
+    }
+  }
+
+ private:
+  void post(std::exception_ptr error, Results... results) {
     auto call = [handler = std::move(handler_), error = std::move(error),
                  ... results = std::move(results)]() mutable {
       handler(std::move(error), std::move(results)...);
@@ -64,12 +81,13 @@ class AsioDone {
     }
   }
 
- private:
   using Associated = boost::asio::associated_executor<Handler, NoExecutor>;
   static constexpr bool has_executor = !std::same_as<typename Associated::type, NoExecutor>;
 
   static auto make_place(const Handler& handler, const AsyncStore::Post& post) {
-    if constexpr (has_executor) {
+    if constexpr (is_future<Token>) {
+      return NoExecutor{};
+    } else if constexpr (has_executor) {
       return boost::asio::make_work_guard(Associated::get(handler, NoExecutor{}));
     } else {
       return post;
@@ -110,9 +128,8 @@ class Async {
   auto append(const AppendRequest& request, const AsyncCall& call, Token&& token) {
     return boost::asio::async_initiate<Token, void(std::exception_ptr, AppendResult)>(
         [this](auto handler, OwnedAppend owned, AsyncCall how) {
-          using Handler = decltype(handler);
-          store_.append(std::move(owned),
-                        detail::AsioDone<Handler, AppendResult>{std::move(handler), post_}, how);
+          using Done = detail::AsioDone<std::decay_t<Token>, decltype(handler), AppendResult>;
+          store_.append(std::move(owned), Done{std::move(handler), post_}, how);
         },
         token, OwnedAppend{request}, call);
   }
@@ -149,10 +166,9 @@ class Async {
   auto initiate_run(F f, const AsyncCall& call, Context context, Token& token) {
     return boost::asio::async_initiate<Token, Signature>(
         [this](auto handler, F function, AsyncCall how, Context in) {
-          using Handler = decltype(handler);
+          using Done = detail::AsioDone<std::decay_t<Token>, decltype(handler), Results...>;
           how.context = &in;
-          store_.run(std::move(function),
-                     detail::AsioDone<Handler, Results...>{std::move(handler), post_}, how);
+          store_.run(std::move(function), Done{std::move(handler), post_}, how);
         },
         token, std::move(f), call, std::move(context));
   }

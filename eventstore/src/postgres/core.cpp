@@ -148,7 +148,7 @@ void Core::carry_out(DeferredAppends& appends) noexcept {
   writer_.run(batch);
   for (DeferredWrites::Append* const append : batch.taken()) {
     if (!append->error && !append->in_context([&] { notify(*append); })) notify(*append);
-    append->client.complete(append->error, std::move(append->result));
+    append->client.complete(std::move(append->error), std::move(append->result));
   }
 }
 

@@ -6,7 +6,6 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
-#include <deque>
 #include <set>
 #include <utility>
 
@@ -185,7 +184,19 @@ void Writer::execute_appends(Members group, Flight& flight) noexcept {
   if (is_on_lane_) std::swap(session_, flight.lane->session);
   flight.deadline = std::chrono::steady_clock::now() + settings_.commit_timeout;
   for (CommitQueue::Ticket* const member : group) work_of(member).confirm_until = flight.deadline;
-  execute_group(group, is_on_lane_ ? &flight : nullptr);
+  // A part at a time: the first call of a round trip takes the order lock, and must not hold it
+  // while the data of others arrives.
+  while (!group.empty()) {
+    std::size_t count = 1;
+    try {
+      count = count_distinct(group);
+    } catch (...) {
+      // Without memory for a set, one by one.
+    }
+    const bool is_last = count == group.size();
+    execute_group(group.first(count), is_on_lane_ && is_last ? &flight : nullptr);
+    group = group.subspan(count);
+  }
   if (is_on_lane_) {
     drop_if_unusable(session_);
     std::swap(session_, flight.lane->session);
@@ -254,8 +265,8 @@ void Writer::run_group(Members members, Flight* flight) {
     ServerSession& writing = session();
     check_participants(writing.connection);
     declare_for(members);
-    std::vector<Part> parts = parts_of(members);
-    if (!commit_parts(writing, parts, flight)) {
+    Part part = part_of(members);
+    if (!commit_part(writing, part, flight)) {
       epoch_ = {};
       // A dump may have taken the place of the tables.
       sessions_.distrust();
@@ -269,31 +280,23 @@ void Writer::run_group(Members members, Flight* flight) {
       continue;
     }
     std::int64_t written = 0;
-    for (const Part& part : parts) {
-      for (std::size_t number = 0; number < part.members.size(); ++number) {
-        end_member(work_of(part.members[number]), part.group, number, part.answer);
-        if (part.answer.outcomes[number] == GroupAnswer::appended) ++written;
-      }
+    for (std::size_t number = 0; number < members.size(); ++number) {
+      end_member(work_of(members[number]), part.group, number, part.answer);
+      if (part.answer.outcomes[number] == GroupAnswer::appended) ++written;
     }
-    report_commit(parts.back().answer.after - parts.front().answer.before, written, began);
+    report_commit(part.answer.after - part.answer.before, written, began);
     return;
   }
   throw StoreBusy{"who takes part in appends changes again and again; try again"};
 }
 
-std::vector<Writer::Part> Writer::parts_of(Members members) {
-  const Timestamp now = settings_.clock->now();
-  std::vector<Part> parts;
-  while (!members.empty()) {
-    Part& part = parts.emplace_back(
-        Part{members.first(count_distinct(members)), Group{now, data_participant_}});
-    for (CommitQueue::Ticket* const member : part.members) {
-      WriteWork& work = work_of(member);
-      part.group.add(*work.request, work.metadata, work.outcomes, ids_);
-    }
-    members = members.subspan(part.members.size());
+Writer::Part Writer::part_of(Members members) {
+  Part part{members, Group{settings_.clock->now(), data_participant_}};
+  for (CommitQueue::Ticket* const member : members) {
+    WriteWork& work = work_of(member);
+    part.group.add(*work.request, work.metadata, work.outcomes, ids_);
   }
-  return parts;
+  return part;
 }
 
 std::vector<TagFact> Writer::undeclared(const AppendRequest& request) const {
@@ -377,15 +380,19 @@ void Writer::declare_tags(std::span<const TagNeed> needs, FunctionRef<void(Conne
   });
 }
 
-bool Writer::commit_parts(ServerSession& writing, std::vector<Part>& parts, Flight* flight) {
+bool Writer::commit_part(ServerSession& writing, Part& part, Flight* flight) {
+  for (std::size_t number = 0; number < part.members.size(); ++number) {
+    WriteWork& work = work_of(part.members[number]);
+    work.ids = part.group.ids_of(number);
+    work.rest = {.run = writing.run(), .group = part.id};
+  }
   std::optional<Connection::Pipeline> without_flush;
   Connection::Pipeline& pipeline =
       (flight != nullptr ? flight->pipeline : without_flush).emplace(writing.connection);
-  const auto is_plain = [&](const Part& part) { return is_on_lane_ && part.group.is_plain(); };
   // A statement alone is a transaction.
-  const bool is_alone = parts.size() == 1 && is_plain(parts.front());
+  const bool is_plain = is_on_lane_ && part.group.is_plain();
   const bool is_pooled = writing.connection.options().is_pooled;
-  if (!is_alone) {
+  if (!is_plain) {
     pipeline.add(begin_sql);
     Parameters timeout;
     timeout.add(lock_timeout_);
@@ -394,21 +401,12 @@ bool Writer::commit_parts(ServerSession& writing, std::vector<Part>& parts, Flig
         "set_config('lock_timeout', $1, true)",
         std::move(timeout));
   }
-  const std::size_t first = pipeline.size();
-  std::deque<Group::Call> calls;
-  for (Part& part : parts) {
-    for (std::size_t number = 0; number < part.members.size(); ++number) {
-      WriteWork& work = work_of(part.members[number]);
-      work.ids = part.group.ids_of(number);
-      work.rest = {.run = writing.run(), .group = part.id};
-    }
-    const Group::Call::Own own{order_lock_, bell_lock_, part.id};
-    Group::Call& call = calls.emplace_back(
-        is_plain(part) ? Group::Call::of_plain(part.group, own, epoch_, writing.run())
-                       : Group::Call::of_group(part.group, own, epoch_, writing.run()));
-    pipeline.add(call.sql, std::move(call.parameters));
-  }
-  if (!is_alone) {
+  const std::size_t place = pipeline.size();
+  const Group::Call::Own own{order_lock_, bell_lock_, part.id};
+  Group::Call call = is_plain ? Group::Call::of_plain(part.group, own, epoch_, writing.run())
+                              : Group::Call::of_group(part.group, own, epoch_, writing.run());
+  pipeline.add(call.sql, std::move(call.parameters));
+  if (!is_plain) {
     if (is_pooled) pipeline.add(postgres::run_sql);
     Parameters bell;
     bell.add(bell_lock_);
@@ -421,23 +419,20 @@ bool Writer::commit_parts(ServerSession& writing, std::vector<Part>& parts, Flig
   }
   try {
     const auto results = pipeline.run_all("the append");
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      parts[i].answer = calls[i].answer(results[first + i]);
+    if (!is_plain) check_committed(results.back());
+    if (is_pooled) learn_run(writing, part.members, results[place + 1]);
+    part.answer = call.answer(results[place]);
+    if (part.answer.is_stale) return false;
+    if (!is_plain) {
+      part.answer.is_awaited =
+          part.answer.after > part.answer.before && results[results.size() - 2].integer(0, 0) == 0;
     }
-    bool is_awaited = parts.front().answer.is_awaited;
-    if (!is_alone) {
-      check_committed(results.back());
-      is_awaited = results[results.size() - 2].integer(0, 0) == 0 &&
-                   parts.back().answer.after > parts.front().answer.before;
-    }
-    if (is_pooled) learn_run(writing, parts, results[first + parts.size()]);
-    if (parts.front().answer.is_stale) return false;
     if (flight == nullptr) {
-      if (is_awaited) ring(writing.connection);
+      if (part.answer.is_awaited) ring(writing.connection);
     } else {
-      flight->is_awaited = is_awaited;
+      flight->is_awaited = part.answer.is_awaited;
       flight->run = writing.run();
-      flight->sequence = parts.back().answer.after;
+      flight->sequence = part.answer.after;
     }
     return true;
   } catch (...) {
@@ -447,17 +442,13 @@ bool Writer::commit_parts(ServerSession& writing, std::vector<Part>& parts, Flig
   }
 }
 
-void Writer::learn_run(ServerSession& writing, std::vector<Part>& parts, const Result& row) {
+void Writer::learn_run(ServerSession& writing, Members members, const Result& row) {
   if (!take_run(writing.connection, row)) {
     // It is committed, in a run that nobody has noted: settling finds it, and makes it durable.
     writing.connection.give_up();
     throw ConnectionLost{"the server was started again behind the pooler"};
   }
-  for (const Part& part : parts) {
-    for (CommitQueue::Ticket* const member : part.members) {
-      work_of(member).rest.run = writing.run();
-    }
-  }
+  for (CommitQueue::Ticket* const member : members) work_of(member).rest.run = writing.run();
 }
 
 void Writer::end_member(WriteWork& work, const Group& group, std::size_t number,

@@ -197,7 +197,7 @@ class Writer {
     Uuid id = make_uuid();
     GroupAnswer answer = {};
   };
-  std::vector<Part> parts_of(Members members);
+  Part part_of(Members members);
   /// Null if all are busy, or behind a pooler.
   Lane* find_lane() noexcept;
   /// Waits for the flush. If it fails, each member makes sure for itself. On the thread that has
@@ -213,9 +213,9 @@ class Writer {
   void forget_declared() noexcept;
   /// In one transaction, and one round trip. False if who takes part has changed, or the tables
   /// were replaced: nothing was written then.
-  bool commit_parts(ServerSession& writing, std::vector<Part>& parts, Flight* flight);
+  bool commit_part(ServerSession& writing, Part& part, Flight* flight);
   /// Behind a pooler the commit's own answer says in which run it was.
-  static void learn_run(ServerSession& writing, std::vector<Part>& parts, const Result& row);
+  static void learn_run(ServerSession& writing, Members members, const Result& row);
   void end_member(WriteWork& work, const Group& group, std::size_t number,
                   const GroupAnswer& answer) noexcept;
   void fail_group(Members members, const std::exception_ptr& error) noexcept;
