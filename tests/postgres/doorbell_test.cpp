@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -47,6 +48,13 @@ class DoorbellTest : public ::testing::Test {
         {});
     return std::stoi(std::string{row.bytes(0, 0)});
   }
+  /// A follower that has found what is there, and got up again.
+  std::unique_ptr<database::CommitWatch> awake() {
+    auto watch = store.database().watch_commits();
+    watch->wait_until(steady_clock::now() + far_away);
+    EXPECT_TRUE(eventually([&] { return sleepers() == 0; }));
+    return watch;
+  }
   /// How often somebody has rung since this was asked last. A notice of its own comes behind all
   /// that were sent before: the server tells one listener after the other.
   int rings() {
@@ -67,9 +75,7 @@ class DoorbellTest : public ::testing::Test {
   /// Whether what happens in another process wakes a follower that is asleep.
   template <class Happens>
   bool wakes(Happens happens) {
-    auto watch = store.database().watch_commits();
-    // It finds what is there.
-    watch->wait_until(steady_clock::now() + far_away);
+    auto watch = awake();
     bool is_woken = false;
     std::jthread sleeper{[&] {
       const auto late = steady_clock::now() + far_away;
@@ -125,8 +131,7 @@ TEST_F(DoorbellTest, LetsItsOwnProcessWakeAFollowerToo) {
 }
 
 TEST_F(DoorbellTest, KeepsAFollowerAsleepThatComesBackAtItsDeadline) {
-  auto watch = store.database().watch_commits();
-  watch->wait_until(steady_clock::now() + far_away);
+  auto watch = awake();
   EXPECT_TRUE(eventually([&] {
     watch->wait_until(steady_clock::now());
     return sleepers() == 1;
@@ -138,8 +143,7 @@ TEST_F(DoorbellTest, KeepsAFollowerAsleepThatComesBackAtItsDeadline) {
 }
 
 TEST_F(DoorbellTest, IsHeardAfterTheServerWasStartedAgain) {
-  auto watch = store.database().watch_commits();
-  watch->wait_until(steady_clock::now() + far_away);
+  auto watch = awake();
   EXPECT_TRUE(eventually([&] {
     watch->wait_until(steady_clock::now());
     return sleepers() == 1;
