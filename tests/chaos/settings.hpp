@@ -52,11 +52,13 @@ struct Settings {
 
   /// The kinds, as the option --kinds has them.
   std::string kinds_option() const;
-  /// The longest pause of an appender. In a long run those behind it must keep up, over the bad
-  /// lines too: what is left when the faults end has to drain.
-  std::chrono::microseconds append_pause() const {
+  /// The longest pause of an appender. Those behind it must keep up, over the bad lines too: what is
+  /// left when the faults end has to drain. On PostgreSQL the process is the slowest, which commits
+  /// each deadline alone.
+  std::chrono::milliseconds append_pause() const {
     constexpr int long_run = 300;
-    return std::chrono::milliseconds{seconds > long_run ? 250 : 12};
+    if (seconds > long_run) return std::chrono::milliseconds{250};
+    return std::chrono::milliseconds{is_on_postgres() && has_deadlines() ? 36 : 12};
   }
   /// How long consumers wait for what is missing.
   std::chrono::milliseconds gap_patience() const;
