@@ -236,11 +236,15 @@ TEST_F(PostgresStore, OrdersAppendsOfSeveralProcesses) {
   std::vector<Store> writers;
   for (int i = 0; i < stores; ++i) writers.push_back(open_store());
   std::atomic<int> working{stores * threads};
+  std::atomic<int> invisible{0};
   std::vector<std::jthread> workers;
   for (int i = 0; i < stores * threads; ++i) {
     workers.emplace_back([&, i] {
       Store& store = writers[static_cast<std::size_t>(i % stores)];
-      for (int j = 0; j < each; ++j) append(store, "order-" + std::to_string((i + j) % 4));
+      for (int j = 0; j < each; ++j) {
+        const AppendResult answer = append(store, "order-" + std::to_string((i + j) % 4));
+        if (reader.last_sequence() < answer.last) ++invisible;
+      }
       --working;
     });
   }
@@ -254,6 +258,8 @@ TEST_F(PostgresStore, OrdersAppendsOfSeveralProcesses) {
     }
   }
   EXPECT_EQ(next - 1, stores * threads * each);
+  // What is answered is visible, in another store too.
+  EXPECT_EQ(invisible, 0);
 }
 
 TEST_F(PostgresStore, GivesEachMemberOfAGroupItsOwnOutcome) {
