@@ -67,14 +67,13 @@ bool is_utf8(std::string_view text) noexcept {
 }
 
 bool is_plain(std::string_view text) noexcept {
-  // Eight bytes at a time; a bit of `unusual` is set in each that isn't plain.
+  // Eight bytes at a time; the highest bit of the first that isn't plain gets set, as each
+  // difference is below 0 for it. Bytes behind it may get theirs set by the borrow.
   constexpr std::uint64_t each = 0x0101010101010101;
   constexpr std::uint64_t high = 0x80 * each;
-  const auto has_zero = [](std::uint64_t x) { return (x - each) & ~x & high; };
   const auto unusual = [&](std::uint64_t bytes) {
-    const std::uint64_t control = (bytes - 0x20 * each) & ~bytes & high;
-    return (bytes & high) | control | has_zero(bytes ^ ('"' * each)) |
-           has_zero(bytes ^ ('\\' * each)) | has_zero(bytes ^ (0x7f * each));
+    return bytes | (bytes - ' ' * each) | ((bytes ^ ('"' * each)) - each) |
+           ((bytes ^ ('\\' * each)) - each) | ((bytes ^ (0x7f * each)) - each);
   };
   std::uint64_t found = 0;
   std::size_t i = 0;
@@ -85,7 +84,7 @@ bool is_plain(std::string_view text) noexcept {
   }
   std::uint64_t rest = 'x' * each;
   if (i < text.size()) std::memcpy(&rest, text.data() + i, text.size() - i);
-  return (found | unusual(rest)) == 0;
+  return ((found | unusual(rest)) & high) == 0;
 }
 
 void append_string(std::string& out, std::string_view text) {

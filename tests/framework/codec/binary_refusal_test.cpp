@@ -164,6 +164,23 @@ TEST(BinaryEncoding, WritesNoMoreElementsWithoutBytesThanItReads) {
             5000u);
 }
 
+TEST(BinaryEncoding, CountsValuesWithoutBytesInsideOfOthers) {
+  using Empties = std::pair<Empty, Empty>;
+  const auto before = [](std::size_t size) { return std::vector<std::pair<Empties, bool>>(size); };
+  const auto behind = [](std::size_t size) { return std::vector<std::pair<bool, Empties>>(size); };
+  const std::string problem = "more than 4096 elements that take no bytes";
+
+  // Three in each element.
+  EXPECT_THAT(encode_refusal(Codec::portable_binary, before(1366)), HasSubstr(problem));
+  EXPECT_THAT(encode_refusal(Codec::portable_binary, behind(1366)), HasSubstr(problem));
+  const std::string most = binary_of(before(1365));
+  EXPECT_EQ(binary_of(behind(1365)), most);
+  EXPECT_EQ((codec::decode<decltype(before(0))>(Codec::portable_binary, most).size()), 1365u);
+  const std::string too_many = announcing(1366).append(1366, '\1');
+  EXPECT_THAT(binary_refusal<decltype(before(0))>(too_many), HasSubstr(problem));
+  EXPECT_THAT(binary_refusal<decltype(behind(0))>(too_many), HasSubstr(problem));
+}
+
 TEST(BinaryEncoding, LeavesTheBytesBeforeItAsTheyWere) {
   std::string bytes = "before";
 

@@ -44,6 +44,37 @@ inline constexpr std::size_t max_depth = 512;
 /// bytes, that number applies.
 inline constexpr std::size_t max_empty_elements = 4096;
 
+namespace detail {
+
+/// The classes, containers and pointers that are open.
+/// Threads: one at a time.
+class Levels {
+ public:
+  /// False if they are too many.
+  bool begin() noexcept {
+    if (open_ == max_depth) return false;
+    ++open_;
+    ++empty_;
+    return true;
+  }
+  /// Bytes belong to all that is open.
+  void add_bytes() noexcept { empty_ = 0; }
+  /// Ends the innermost one; true if it had no bytes.
+  bool end() noexcept {
+    --open_;
+    if (empty_ == 0) return false;
+    --empty_;
+    return true;
+  }
+
+ private:
+  std::size_t open_ = 0;
+  /// How many have begun since the last bytes: the innermost ones.
+  std::size_t empty_ = 0;
+};
+
+}  // namespace detail
+
 /// Threads: one at a time.
 class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowEmptyClassElision> {
  public:
@@ -55,19 +86,19 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
 
   template <std::size_t Size>
   void write(const void* data, std::size_t count) {
+    if (count == 0) return;
+    levels_.add_bytes();
     const std::size_t begin = out_.size();
     out_.append(static_cast<const char*>(data), count * Size);
     detail::reverse_if_big_endian<Size>(out_.data() + begin, count);
   }
 
   void begin_level() {
-    if (levels_.size() == max_depth)
+    if (!levels_.begin())
       throw codec::EncodeError{"the payload is nested more than 512 levels deep"};
-    levels_.push_back(out_.size());
   }
   void end_level() noexcept {
-    if (levels_.back() == out_.size()) ++empty_values_;
-    levels_.pop_back();
+    if (levels_.end()) ++empty_values_;
   }
 
   /// Remembers a size, so that `finish` can check whether a reader would accept it.
@@ -96,8 +127,7 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
   std::string& out_;
   const std::size_t begin_ = out_.size();
   std::vector<Size> sizes_;
-  /// Where each open class, container and pointer began.
-  std::vector<std::size_t> levels_;
+  detail::Levels levels_;
   std::size_t empty_values_ = 0;
 };
 
@@ -124,6 +154,7 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
   void read(void* data, std::size_t count) {
     expect<Size>(count);
     if (count == 0) return;
+    levels_.add_bytes();
     std::memcpy(data, rest_.data(), count * Size);
     detail::reverse_if_big_endian<Size>(static_cast<char*>(data), count);
     rest_.remove_prefix(count * Size);
@@ -131,23 +162,30 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
   /// A bool with any other byte would be undefined behaviour.
   void read_bools(void* data, std::size_t count) {
     const std::string_view bytes = rest_.substr(0, count);
-    if (bytes.find_first_not_of(std::string_view{"\0\1", 2}) != std::string_view::npos) {
+    if (std::any_of(bytes.begin(), bytes.end(), [](char byte) { return byte != 0 && byte != 1; })) {
       throw codec::DecodeError{"the payload has a bool that is neither true nor false"};
     }
     read<1>(data, count);
   }
+  /// Without filling it with anything else first, as cereal does.
+  void read_text(std::string& text) {
+    std::uint64_t size = 0;
+    read<sizeof size>(&size, 1);
+    check_size(size);
+    expect<1>(size);
+    text.assign(rest_, 0, static_cast<std::size_t>(size));
+    rest_.remove_prefix(text.size());
+  }
 
   void begin_level() {
-    if (levels_.size() == max_depth)
+    if (!levels_.begin())
       throw codec::DecodeError{"the payload is nested more than 512 levels deep"};
-    levels_.push_back(rest_.size());
   }
   void end_level() {
-    if (levels_.back() == rest_.size() && ++empty_values_ > max_empty_values_) {
+    if (levels_.end() && ++empty_values_ > max_empty_values_) {
       throw codec::DecodeError{"the payload has more than " + std::to_string(max_empty_values_) +
                                " elements that take no bytes"};
     }
-    levels_.pop_back();
   }
 
   /// Each element takes at least one byte, except for empty classes, of which only a few are
@@ -172,8 +210,7 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
 
  private:
   std::string_view rest_;
-  /// How many bytes were left where each open class, container and pointer began.
-  std::vector<std::size_t> levels_;
+  detail::Levels levels_;
   std::size_t max_empty_values_;
   std::size_t empty_values_ = 0;
 };
@@ -259,6 +296,17 @@ void load(InputArchive& archive, cereal::BinaryData<T>& data) {
   } else {
     archive.read<sizeof(Element)>(data.data, count);
   }
+}
+
+// --- text, as cereal has it: its size and its bytes
+
+inline void save(OutputArchive& archive, const std::string& text) {
+  const std::uint64_t size = text.size();
+  archive.write<sizeof size>(&size, 1);
+  archive.write<1>(text.data(), text.size());
+}
+inline void load(InputArchive& archive, std::string& text) {
+  archive.read_text(text);
 }
 
 // --- enums with names: a number without one is refused
