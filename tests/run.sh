@@ -67,7 +67,7 @@ stage "Building the library and the samples with clang"
 run build clang
 if [[ $sanitizers == yes ]]; then
   run sanitized asan codec framework contract eventstore threads fuzz
-  run sanitized tsan contract threads
+  run sanitized tsan contract threads waits
 fi
 stage "Running the tests"
 run tests

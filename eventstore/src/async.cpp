@@ -15,13 +15,12 @@
 namespace stela {
 namespace {
 
-std::exception_ptr closed() {
-  return std::make_exception_ptr(
-      Cancelled{"the store is no longer used asynchronously; the call hadn't begun"});
+Cancelled closed() {
+  return Cancelled{"the store is no longer used asynchronously; the call hadn't begun"};
 }
 
-std::exception_ptr cancelled() {
-  return std::make_exception_ptr(Cancelled{"the call was asked to stop before it had begun"});
+Cancelled stopped() {
+  return Cancelled{"the call was asked to stop before it had begun"};
 }
 
 /// Posted or waiting for their turn: one is the next, and another stands behind it, so that a group
@@ -60,10 +59,9 @@ class AsyncStore::State : public std::enable_shared_from_this<State> {
     void operator()() const noexcept { state.cancel(call); }
   };
 
-  /// Null if it was accepted; then it belongs to the line.
+  /// Puts it into the line and asks for a thread, or refuses it.
   template <class Kind>
-  std::exception_ptr enter(Line<Kind>& line, std::unique_ptr<Kind>& call, const AsyncCall& how,
-                           std::uint64_t& number);
+  void submit(Line<Kind>& line, std::unique_ptr<Kind> call, const AsyncCall& how);
   /// With the mutex. Null if it has begun, or never came in.
   template <class Kind>
   std::unique_ptr<Kind> leave(Line<Kind>& line, std::uint64_t number) noexcept;
@@ -72,11 +70,11 @@ class AsyncStore::State : public std::enable_shared_from_this<State> {
   void cancel(Call& call) noexcept;
   void release_place() noexcept;
 
-  bool needs_drain() const noexcept;
+  /// What the executor throws, unless another thread sees to the line.
+  void ask_for_thread(Line<Append>&);
+  void ask_for_thread(Line<Run>&);
   /// On a thread of the executor: carries out a group.
   void drain() noexcept;
-  /// False if what is left needs this thread.
-  bool hand_over() noexcept;
   void run_next() noexcept;
   /// Between them, the destructor waits.
   bool begin() noexcept;
@@ -151,6 +149,7 @@ class AsyncStore::State::Run final : public Call {
   Run(State& state, std::unique_ptr<detail::AsyncWork> work) noexcept
       : Call{state}, work_{std::move(work)} {}
 
+  void prepare() const noexcept {}
   void refuse(const std::exception_ptr& error) noexcept override { work_->give(error); }
   void run() noexcept {
     stop_watching();
@@ -189,64 +188,39 @@ class AsyncStore::State::Drain final : public DeferredAppends {
 
 void AsyncStore::State::append(OwnedAppend request, std::unique_ptr<detail::AsyncAnswer> answer,
                                const AsyncCall& how) {
-  auto call = std::make_unique<Append>(*this, std::move(request), std::move(answer));
-  try {
-    owner_.check();
-    call->prepare();
-  } catch (...) {
-    return call->refuse(std::current_exception());
-  }
-  std::uint64_t number = 0;
-  if (const auto refusal = enter(appends_, call, how, number)) return call->refuse(refusal);
-  {
-    const std::lock_guard lock{mutex_};
-    if (!needs_drain()) return;
-    ++drains_;
-  }
-  try {
-    post_([state = shared_from_this()] { state->drain(); });
-  } catch (...) {
-    {
-      const std::lock_guard lock{mutex_};
-      if (--drains_ > 0) return;
-    }
-    give_up(appends_, number, std::current_exception());
-  }
+  submit(appends_, std::make_unique<Append>(*this, std::move(request), std::move(answer)), how);
 }
 
 void AsyncStore::State::run(std::unique_ptr<detail::AsyncWork> work, const AsyncCall& how) {
-  auto call = std::make_unique<Run>(*this, std::move(work));
-  try {
-    owner_.check();
-  } catch (...) {
-    return call->refuse(std::current_exception());
-  }
-  std::uint64_t number = 0;
-  if (const auto refusal = enter(runs_, call, how, number)) return call->refuse(refusal);
-  try {
-    post_([state = shared_from_this()] { state->run_next(); });
-  } catch (...) {
-    give_up(runs_, number, std::current_exception());
-  }
+  submit(runs_, std::make_unique<Run>(*this, std::move(work)), how);
 }
 
 template <class Kind>
-std::exception_ptr AsyncStore::State::enter(Line<Kind>& line, std::unique_ptr<Kind>& call,
-                                            const AsyncCall& how, std::uint64_t& number) {
-  call->watch(how.stop);
-  const std::lock_guard lock{mutex_};
-  if (is_closed_) return closed();
-  if (call->is_stopped) return cancelled();
-  if (in_flight_ >= most_ && !how.waits) {
-    return std::make_exception_ptr(
-        StoreBusy{std::to_string(in_flight_) +
-                  " calls to this store are under way, which is as many as may be; try again, or "
-                  "let the caller wait"});
+void AsyncStore::State::submit(Line<Kind>& line, std::unique_ptr<Kind> call, const AsyncCall& how) {
+  std::uint64_t number = 0;
+  try {
+    owner_.check();
+    call->prepare();
+    call->watch(how.stop);
+    const std::lock_guard lock{mutex_};
+    if (is_closed_) throw closed();
+    if (call->is_stopped) throw stopped();
+    if (in_flight_ >= most_ && !how.waits) {
+      throw StoreBusy{std::to_string(in_flight_) +
+                      " calls to this store are under way, which is as many as may be; try again, "
+                      "or let the caller wait"};
+    }
+    number = call->number = ++last_number_;
+    line.push_back(std::move(call));
+    ++in_flight_;
+  } catch (...) {
+    return call->refuse(std::current_exception());
   }
-  call->number = number = ++last_number_;
-  line.push_back(std::move(call));
-  ++in_flight_;
-  return {};
+  try {
+    ask_for_thread(line);
+  } catch (...) {
+    give_up(line, number, std::current_exception());
+  }
 }
 
 template <class Kind>
@@ -276,7 +250,7 @@ void AsyncStore::State::cancel(Call& call) noexcept {
   if (left == nullptr) left = leave(runs_, call.number);
   lock.unlock();
   // Its callback ends with it, which is this one.
-  if (left != nullptr) left->refuse(cancelled());
+  if (left != nullptr) left->refuse(std::make_exception_ptr(stopped()));
 }
 
 void AsyncStore::State::release_place() noexcept {
@@ -284,33 +258,44 @@ void AsyncStore::State::release_place() noexcept {
   --in_flight_;
 }
 
-bool AsyncStore::State::needs_drain() const noexcept {
-  return drains_ < most_drains && appends_.size() > drains_ * CommitQueue::max_group_size;
-}
-
-void AsyncStore::State::drain() noexcept {
-  if (!begin()) return;
-  do {
-    Drain drain{*this};
-    core_.carry_out(drain);
-    const std::lock_guard lock{mutex_};
-    drain.note_turn();
-  } while (!hand_over());
-  end();
-}
-
-bool AsyncStore::State::hand_over() noexcept {
+void AsyncStore::State::ask_for_thread(Line<Append>& line) {
   {
     const std::lock_guard lock{mutex_};
-    if (!needs_drain()) return true;
+    if (drains_ == most_drains || line.size() <= drains_ * CommitQueue::max_group_size) return;
     ++drains_;
   }
   try {
     post_([state = shared_from_this()] { state->drain(); });
-    return true;
   } catch (...) {
-    return false;
+    const std::lock_guard lock{mutex_};
+    if (--drains_ == 0) throw;
   }
+}
+
+void AsyncStore::State::ask_for_thread(Line<Run>&) {
+  post_([state = shared_from_this()] { state->run_next(); });
+}
+
+void AsyncStore::State::drain() noexcept {
+  if (!begin()) return;
+  for (bool goes_on = true; goes_on;) {
+    Drain drain{*this};
+    core_.carry_out(drain);
+    goes_on = false;
+    try {
+      {
+        const std::lock_guard lock{mutex_};
+        drain.note_turn();
+      }
+      ask_for_thread(appends_);
+    } catch (...) {
+      // What is left needs this one.
+      goes_on = true;
+      const std::lock_guard lock{mutex_};
+      ++drains_;
+    }
+  }
+  end();
 }
 
 void AsyncStore::State::run_next() noexcept {
@@ -349,8 +334,9 @@ void AsyncStore::State::close() noexcept {
     appends.swap(appends_);
     runs.swap(runs_);
   }
-  for (const auto& call : appends) call->refuse(closed());
-  for (const auto& call : runs) call->refuse(closed());
+  const auto why = std::make_exception_ptr(closed());
+  for (const auto& call : appends) call->refuse(why);
+  for (const auto& call : runs) call->refuse(why);
   appends.clear();
   runs.clear();
   std::unique_lock lock{mutex_};

@@ -6,6 +6,7 @@
 #include "database/commit_watch.hpp"
 #include "database/database.hpp"
 #include "inline_projector.hpp"
+#include "progress.hpp"
 #include "projections_sql.hpp"
 #include "projections_sql/timers.hpp"
 #include "takeover.hpp"
@@ -21,9 +22,6 @@ using database::Connection;
 using projections::Build;
 
 namespace {
-
-/// For ever; the largest number of milliseconds is more than a clock can hold.
-constexpr std::chrono::milliseconds longest_wait = std::chrono::hours{24 * 365 * 100};
 
 void check(const ProjectorOptions& options) {
   check_ranges(projector_settings(), options);
@@ -71,7 +69,8 @@ void begin_living(Connection& connection, Store& store, const detail::Registrati
 
 }  // namespace
 
-Projections::Projections(Store& store) : store_{store.anchor()} {
+Projections::Projections(Store& store)
+    : store_{store.anchor()}, progress_{std::make_unique<projections::Progress>()} {
   store.database().migrate("projections", projections::sql::migrations,
                            projections::sql::migrations_on_postgres);
 }
@@ -175,26 +174,39 @@ bool Projections::wait_for(std::string_view projector, GlobalSequence sequence,
                            std::chrono::milliseconds timeout) {
   using std::chrono::steady_clock;
   const auto watch = store_.database().watch_commits();
-  const auto deadline =
-      steady_clock::now() + std::clamp(timeout, std::chrono::milliseconds{0}, longest_wait);
+  const auto deadline = projections::deadline_of(timeout);
   // A checkpoint that moves is no commit of events.
   const auto longest_nap = std::chrono::milliseconds{watch->sees_all_commits() ? 50 : 1};
   for (;;) {
-    std::optional<Build> living;
-    store_.database().read([&](Connection& connection) {
-      const auto builds = projections::read_builds(connection, projector);
-      if (const Build* const found = projections::find(builds, projector, BuildState::living)) {
-        living = *found;
-      }
-    });
-    if (!living) {
-      throw UsageError{"this database has no projector '" + std::string{projector} + "'"};
-    }
-    if (living->position >= sequence.value()) return true;
+    std::vector<Build> builds;
+    store_.database().read(
+        [&](Connection& connection) { builds = projections::read_builds(connection); });
+    const auto reached = projections::has_reached(builds, projector, sequence.value());
+    if (reached) return *reached;
     const auto now = steady_clock::now();
-    if (living->halted || now >= deadline) return false;
+    if (now >= deadline) return false;
     watch->wait_until(std::min(deadline, now + longest_nap));
   }
 }
 
+namespace projections {
+
+std::optional<bool> has_reached(const std::vector<Build>& builds, std::string_view projector,
+                                std::int64_t sequence) {
+  const Build* const living = find(builds, projector, BuildState::living);
+  if (living == nullptr) {
+    throw UsageError{"this database has no projector '" + std::string{projector} + "'"};
+  }
+  if (living->position >= sequence) return true;
+  return living->halted ? std::optional{false} : std::nullopt;
+}
+
+std::chrono::steady_clock::time_point deadline_of(std::chrono::milliseconds timeout) {
+  // For ever; the largest number of milliseconds is more than a clock can hold.
+  constexpr std::chrono::milliseconds longest_wait = std::chrono::hours{24 * 365 * 100};
+  return std::chrono::steady_clock::now() +
+         std::clamp(timeout, std::chrono::milliseconds{0}, longest_wait);
+}
+
+}  // namespace projections
 }  // namespace stela

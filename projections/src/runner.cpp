@@ -11,6 +11,7 @@
 #include "database/presence.hpp"
 #include "feed.hpp"
 #include "groups.hpp"
+#include "progress.hpp"
 #include "projections_sql/parked.hpp"
 #include "takeover.hpp"
 #include "timer_clock.hpp"
@@ -66,6 +67,7 @@ class Runner::Driver {
       : options_{options},
         worker_{options.worker.empty() ? host::make_worker_name() : options.worker},
         store_{projections.store()},
+        progress_{projections.progress()},
         feed_{store_, options.lease_ttl, options.unknown_version_wait},
         timer_clock_{store_, options.clock_jump_limit},
         watch_{store_.database().watch_commits()} {
@@ -359,15 +361,19 @@ class Runner::Driver {
     for (const auto& [key, seat] : seats_) {
       if (can_run(*seat) && seat->build.position < last) behind.push_back(seat.get());
     }
-    projections::feed_in_groups(store_, feed_, behind, {.end = last, .pages = pages_a_turn},
-                                [&] { return !stop.stop_requested(); });
+    projections::feed_in_groups(store_, feed_, behind, {.end = last, .pages = pages_a_turn}, [&] {
+      progress_.tell();
+      return !stop.stop_requested();
+    });
     const bool has_more = fire_timers(last, stop);
     take_over_built();
     if (has_retired_) projections::drop_retired(store_, now() - options_.drop_after);
     const FeedCounts& after = feed_.counts();
-    return has_more || after.commits != before.commits || after.failed != before.failed ||
-           after.timers_fired != before.timers_fired ||
-           after.timers_failed != before.timers_failed || taken_over_ != taken_before;
+    const bool moved = has_more || after.commits != before.commits ||
+                       after.failed != before.failed || after.timers_fired != before.timers_fired ||
+                       after.timers_failed != before.timers_failed || taken_over_ != taken_before;
+    if (moved) progress_.tell();
+    return moved;
   }
 
   /// Timers of each process that has handled every event. True if there are more.
@@ -506,6 +512,7 @@ class Runner::Driver {
   const RunnerOptions options_;
   const std::string worker_;
   Store& store_;
+  projections::Progress& progress_;
   std::vector<detail::Registration> registrations_;
   Feed feed_;
   projections::TimerClock timer_clock_;

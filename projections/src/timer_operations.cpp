@@ -8,6 +8,7 @@
 #include "database/host.hpp"
 #include "database/stored_enum.hpp"
 #include "projections_sql.hpp"
+#include "projections_sql/events.hpp"
 #include "projections_sql/parked.hpp"
 #include "projections_sql/timer_operations.hpp"
 #include "projections_sql/timers.hpp"
@@ -124,6 +125,10 @@ ProcessStatus process_status(Connection& connection, const Build& build, std::in
     auto parked = connection.rows(sql::count_parked{.name = build.name, .build = build.number});
     parked.step();
     status.parked_events = parked.parked();
+  }
+  {
+    auto waiting = connection.rows(sql::recorded_at{.sequence = build.position + 1});
+    if (waiting.step()) status.lag = std::max(now - waiting.recorded_at(), status.lag);
   }
   count_timers(connection, status, now);
   return status;

@@ -228,17 +228,20 @@ TEST_F(Asynchronously, RunsFunctionsInTheContextOfTheCall) {
 }
 
 TEST_F(Asynchronously, WaitsForWhatHasBegunWhenItEnds) {
-  asio::thread_pool pool{2};
+  asio::thread_pool pool{1};
   std::promise<void> begun;
+  std::promise<void> ending;
   std::atomic<bool> is_told{false};
   {
     AsyncStore async{*store, detail::post_on(pool)};
     async.run(
         [&] {
           begun.set_value();
-          std::this_thread::sleep_for(20ms);
+          EXPECT_EQ(ending.get_future().wait_for(30s), std::future_status::ready);
         },
         [&](const std::exception_ptr& error) { is_told = error == nullptr; });
+    // The only thread is busy, so that the end refuses this one before it waits for the first.
+    async.run([] {}, [&](const std::exception_ptr&) { ending.set_value(); });
     begun.get_future().wait();
   }
   EXPECT_TRUE(is_told);

@@ -202,6 +202,22 @@ TEST(TimerOperations, CountTheTimersOfAProcess) {
   EXPECT_EQ(process.fired, 1);
   EXPECT_EQ(process.failed, 1);
   EXPECT_EQ(process.parked, 1);
+  EXPECT_EQ(process.lag, 0s);
+}
+
+TEST(TimerOperations, SayHowFarBehindAProcessIs) {
+  Desk desk;
+  request(desk.store, "1", 10);
+  desk.clock.advance(7s);
+  request(desk.store, "2", 10);
+
+  const ProcessStatus before = desk.timers.processes().at(0);
+  desk.run();
+  const ProcessStatus after = desk.timers.processes().at(0);
+  EXPECT_EQ(before.lag_events, 2);
+  EXPECT_EQ(before.lag, 7s);
+  EXPECT_EQ(after.lag_events, 0);
+  EXPECT_EQ(after.lag, 0s);
 }
 
 TEST(TimerOperations, CountTimersThatAreTriedAgainAsDue) {

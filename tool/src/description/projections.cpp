@@ -16,9 +16,10 @@ constexpr Field<ProjectorStatus> projector_fields[] = {
                                          .metric = {.name = "stela_projector_lag_events",
                                                     .help = "Events that aren't projected yet."}}),
     field<&ProjectorStatus::lag>(
-        "lag_s", {.title = "lag",
-                  .metric = {.name = "stela_projector_lag_seconds",
-                             .help = "Age of the first event that isn't projected yet."}}),
+        "lag_s",
+        {.title = "lag",
+         .metric = {.name = "stela_projector_lag_seconds",
+                    .help = "Age of the first event that isn't projected yet; 0 without one."}}),
     field<&ProjectorStatus::owner>("owner", {.absent = "-"}),
     field<&ProjectorStatus::halted>(
         "halted", {.metric = {.name = "stela_projector_halted",

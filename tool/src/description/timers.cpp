@@ -19,6 +19,7 @@ constexpr Field<ProcessStatus> process_fields[] = {
     field<&ProcessStatus::name>("process"),
     field<&ProcessStatus::position>("position"),
     field<&ProcessStatus::lag_events>("lag_events", {.title = "lag events", .kind = Kind::count}),
+    field<&ProcessStatus::lag>("lag_s", {.title = "lag"}),
     field<&ProcessStatus::owner>("owner", {.absent = "-"}),
     field<&ProcessStatus::pending>("pending",
                                    {.kind = Kind::count,
@@ -121,9 +122,11 @@ namespace description {
 
 constexpr Description<ProcessStatus> process{
     process_fields,
-    {.table = "process position lag_events pending due overdue parked fired next_due_at problem",
-     .sheet = "process position lag_events owner pending due overdue oldest_due_s next_due_at "
-              "unknown parked fired failed parked_events problem"}};
+    {.table =
+         "process position lag_events lag_s pending due overdue parked fired next_due_at problem",
+     .sheet =
+         "process position lag_events lag_s owner pending due overdue oldest_due_s next_due_at "
+         "unknown parked fired failed parked_events problem"}};
 constexpr Description<TimerStatus> timer{
     timer_fields,
     {.table = "process key kind state due_at late_s recurrence attempts error",

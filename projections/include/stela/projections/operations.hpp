@@ -23,7 +23,8 @@ struct ProjectorStatus {
   BuildState state = BuildState::living;
   /// Events up to this sequence are in its tables.
   GlobalSequence position = {};
-  /// How many events it is behind the store, and how long the first of them has waited.
+  /// How many events it is behind the store, and how long the first of them has waited, which is
+  /// how stale its model is: 0 if it has caught up. That takes one look by the event's sequence.
   std::int64_t lag_events = 0;
   std::chrono::microseconds lag{0};
   /// The runner that drives it; empty if there is none.

@@ -16,6 +16,9 @@
 #include <vector>
 
 namespace stela {
+namespace projections {
+class Progress;
+}  // namespace projections
 
 /// What happens with an event after a handler has failed on it `max_attempts` times.
 enum class OnError : std::uint8_t {
@@ -155,14 +158,16 @@ class STELA_PROJECTIONS_EXPORT Projections {
 
   /// Waits until the model that readers see contains everything up to `sequence`, so that a caller
   /// can read its own writes. False after the timeout, or if the projector is halted before
-  /// `sequence`. UsageError if the database has no such projector.
+  /// `sequence`. UsageError if the database has no such projector. It blocks the thread; a
+  /// ProjectionWaits doesn't.
   [[nodiscard]] bool wait_for(std::string_view projector, GlobalSequence sequence,
                               std::chrono::milliseconds timeout);
 
   Store& store() const noexcept { return store_; }
 
-  /// For the other classes of this module.
+  // For the other classes of this module.
   const std::vector<detail::Registration>& registrations() const noexcept { return registered_; }
+  projections::Progress& progress() const noexcept { return *progress_; }
 
  private:
   class InlineProjector;
@@ -206,6 +211,7 @@ class STELA_PROJECTIONS_EXPORT Projections {
   Store& store_;
   std::vector<detail::Registration> registered_;
   std::vector<std::unique_ptr<InlineProjector>> inline_;
+  std::unique_ptr<projections::Progress> progress_;
 };
 
 }  // namespace stela

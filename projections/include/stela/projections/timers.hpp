@@ -77,7 +77,10 @@ struct ProcessStatus {
   std::string name = {};
   /// It has handled the events up to this sequence.
   GlobalSequence position = {};
+  /// How many events it is behind the store, and how long the first of them has waited: 0 if it has
+  /// handled all.
   std::int64_t lag_events = 0;
+  std::chrono::microseconds lag{0};
   std::string owner = {};
   bool halted = false;
   /// Why it is halted, or retries an event.
