@@ -52,13 +52,13 @@ struct Settings {
 
   /// The kinds, as the option --kinds has them.
   std::string kinds_option() const;
-  /// The longest pause of an appender. Those behind it must keep up, over the bad lines too: what is
-  /// left when the faults end has to drain. On PostgreSQL the process is the slowest, which commits
-  /// each deadline alone.
+  /// The longest pause of an appender. Those behind it must keep up, in a long run over the bad
+  /// lines too: what is left when the faults end has to drain. On PostgreSQL the process is the
+  /// slowest: each of its timers is some five round trips.
   std::chrono::milliseconds append_pause() const {
     constexpr int long_run = 300;
-    if (seconds > long_run) return std::chrono::milliseconds{250};
-    return std::chrono::milliseconds{is_on_postgres() && has_deadlines() ? 36 : 12};
+    const std::chrono::milliseconds pause{seconds > long_run ? 250 : 12};
+    return is_on_postgres() && has_deadlines() ? 4 * pause : pause;
   }
   /// How long consumers wait for what is missing.
   std::chrono::milliseconds gap_patience() const;
