@@ -90,6 +90,11 @@ class Reserving final : public Subject {
   Arrivals& committed_;
 };
 
+Projections& with_seats_taken(Projections& projections) {
+  projections.add(SeatsTaken{});
+  return projections;
+}
+
 bool publish_all(const EventType&, const StreamId&) {
   return true;
 }
@@ -100,7 +105,6 @@ class BusySchool {
   BusySchool(Store store, const School& school)
       : school_{school}, store_{std::move(store)}, publisher_{{.url = broker_.url()}} {
     RawNats{broker_.url()}.make_stream();
-    projections_.add(SeatsTaken{});
     (void)runner_.catch_up();
     first_ = store_.last_sequence().value();
     runner_.on_tick([this, position = first_](const RunnerTick& tick) mutable {
@@ -173,7 +177,8 @@ class BusySchool {
   nats::Publisher publisher_;
   Relay relay_{outbox_, publisher_};
   Projections projections_{store_};
-  Runner runner_{projections_};
+  /// Drives what is registered when it is made.
+  Runner runner_{with_seats_taken(projections_)};
   nats::Consumer consumer_{store_, {.url = broker_.url(), .name = "confirmations"}};
   std::int64_t first_ = 0;
   /// Of the consumer's thread.
