@@ -6,11 +6,14 @@
 namespace stela::bench {
 
 bool Bench::begins(std::string_view prefix) const {
-  const std::string_view pattern = settings_.pattern;
-  const std::size_t shorter = std::min(prefix.size(), pattern.size());
-  // The pattern may name more than the prefix does: what follows is told apart in the report.
-  const bool asked = prefix.find(pattern) != std::string_view::npos ||
-                     prefix.substr(0, shorter) == pattern.substr(0, shorter);
+  const auto fits = [&](std::string_view pattern) {
+    const std::size_t shorter = std::min(prefix.size(), pattern.size());
+    // The pattern may name more than the prefix does: what follows is told apart in the report.
+    return prefix.find(pattern) != std::string_view::npos ||
+           prefix.substr(0, shorter) == pattern.substr(0, shorter);
+  };
+  const auto& patterns = settings_.patterns;
+  const bool asked = patterns.empty() || std::any_of(patterns.begin(), patterns.end(), fits);
   if (asked) std::cerr << "  " << prefix << "…\n";
   return asked;
 }

@@ -7,13 +7,14 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stela::bench {
 
 struct Settings {
   Places places = {};
-  /// Only figures whose name contains it.
-  std::string pattern = {};
+  /// Only figures whose name contains one of them; empty: all.
+  std::vector<std::string> patterns = {};
   /// Rounds that the median is taken of; 0: as many as the size asks for.
   int rounds = 0;
   /// `tiny` shows that everything runs; its numbers mean nothing.
@@ -75,8 +76,10 @@ void tool_figures(Bench& bench);
 // With STELA_WITH_POSTGRES only.
 void postgres_figures(Bench& bench);
 void postgres_projection_figures(Bench& bench);
-/// With STELA_WITH_NATS, too.
+void postgres_speed_figures(Bench& bench);
+// With STELA_WITH_NATS, too.
 void postgres_relay_figures(Bench& bench);
+void postgres_shop_figures(Bench& bench);
 // With STELA_WITH_NATS only.
 void nats_relay_figures(Bench& bench);
 void nats_delivery_figures(Bench& bench);

@@ -44,12 +44,14 @@ void fill_school(EventStore& store, const School& school) {
 void Subscribing::run() {
   const Id<Course>& course = school_.courses[course_];
   const Id<Student>& student = school_.students[student_];
-  decide(store_, Seats{course}, StudentLoad{student},
-         [&](Decision& decision, const Seats& course_seats, const StudentLoad& load) {
-           if (course_seats.left <= 0) throw std::logic_error{"there are seats enough"};
-           seen += course_seats.left + load.courses;
-           decision.record(Subscribed{course, student});
-         });
+  const auto done =
+      decide(store_, Seats{course}, StudentLoad{student},
+             [&](Decision& decision, const Seats& course_seats, const StudentLoad& load) {
+               if (course_seats.left <= 0) throw std::logic_error{"there are seats enough"};
+               seen += course_seats.left + load.courses;
+               decision.record(Subscribed{course, student});
+             });
+  sequence = done.last;
 }
 
 std::vector<Desk> make_desks(std::size_t count, bool hot) {

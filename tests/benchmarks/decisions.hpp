@@ -80,7 +80,8 @@ void fill_school(EventStore& store, const School& school);
 /// One operation: a random student subscribes to a random course.
 class Subscribing final : public Subject {
  public:
-  Subscribing(EventStore& store, const School& school) : store_{store}, school_{school} {}
+  Subscribing(EventStore& store, const School& school, std::uint64_t seed = 5)
+      : store_{store}, school_{school}, dice_{seed} {}
 
   void prepare() override {
     course_ = dice_.below(school_.courses.size());
@@ -90,11 +91,13 @@ class Subscribing final : public Subject {
 
   /// What the views said, summed up: the bare loop must have read the same.
   std::int64_t seen = 0;
+  /// That of the last event.
+  GlobalSequence sequence = {};
 
  private:
   EventStore& store_;
   const School& school_;
-  Dice dice_{5};
+  Dice dice_;
   std::size_t course_ = 0;
   std::size_t student_ = 0;
 };

@@ -1,6 +1,6 @@
 // Measures Stela against bare loops in the same run.
 //
-// stela_benchmarks [--quick] [--figure PATTERN] [--rounds N] [--disk DIR] [--json FILE]
+// stela_benchmarks [--quick] [--figure PATTERN]… [--speed] [--rounds N] [--disk DIR] [--json FILE]
 #include "bench.hpp"
 
 #include <charconv>
@@ -20,7 +20,8 @@ constexpr const char* usage =
     "usage: stela_benchmarks [options]\n"
     "  --quick           fewer rounds, less data\n"
     "  --tiny            only shows that everything runs\n"
-    "  --figure PATTERN  only figures whose name contains it\n"
+    "  --figure PATTERN  only figures whose name contains it, or another one that is given\n"
+    "  --speed           only those that say how fast PostgreSQL is\n"
     "  --rounds N        rounds that each median is taken of\n"
     "  --disk DIR        a folder on the disk for databases (default: here)\n"
     "  --json FILE       where the JSON lines go (default: benchmarks.jsonl)\n";
@@ -51,6 +52,7 @@ constexpr Group groups[] = {
 #ifdef STELA_BENCH_POSTGRES
     {"PostgreSQL", stela::bench::postgres_figures},
     {"projections on PostgreSQL", stela::bench::postgres_projection_figures},
+    {"speed on PostgreSQL", stela::bench::postgres_speed_figures},
 #endif
 #if defined STELA_BENCH_POSTGRES && defined STELA_BENCH_NATS
     {"relay from PostgreSQL", stela::bench::postgres_relay_figures},
@@ -62,7 +64,15 @@ constexpr Group groups[] = {
     {"relay over a line", stela::bench::nats_line_figures},
     {"memory of a relay to NATS", stela::bench::nats_memory_figures},
 #endif
+#if defined STELA_BENCH_POSTGRES && defined STELA_BENCH_NATS
+    {"a shop", stela::bench::postgres_shop_figures},
+#endif
 };
+
+/// What PostgreSQL's speed is told by.
+constexpr const char* speed_patterns[] = {"speed.",          "rivals.",
+                                          "shop.",           "postgres.read_all",
+                                          "postgres.replay", "decision.conflicts.cold.64.full"};
 
 struct Arguments {
   Settings settings;
@@ -83,7 +93,11 @@ Arguments parse(const std::vector<std::string>& given) {
     } else if (option == "--tiny") {
       arguments.settings.size = Settings::Size::tiny;
     } else if (option == "--figure") {
-      arguments.settings.pattern = value();
+      arguments.settings.patterns.push_back(value());
+    } else if (option == "--speed") {
+      for (const char* const pattern : speed_patterns) {
+        arguments.settings.patterns.emplace_back(pattern);
+      }
     } else if (option == "--rounds") {
       const std::string& text = value();
       const auto [end, error] =

@@ -1,7 +1,7 @@
 // Appending to PostgreSQL and reading from it, against bare libpq that does the same work; and what
 // other ways to put appends in order cost.
 #include "appends.hpp"
-#include "bench.hpp"
+#include "contest.hpp"
 #include "memory_broker.hpp"
 #include "postgres_shop.hpp"
 #include "raw_postgres.hpp"
@@ -10,40 +10,13 @@
 #include <xxhash.h>
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <stdexcept>
-#include <thread>
 
 namespace stela::bench {
 namespace {
-
-using Subjects = std::vector<std::unique_ptr<Subject>>;
-
-std::vector<std::string> payloads_of(const Samples& samples, std::size_t events) {
-  std::vector<std::string> payloads;
-  for (const NewEvent& event : samples.some(0, events)) payloads.emplace_back(event.payload);
-  return payloads;
-}
-
-/// Operations a second, all threads together.
-double rate_of(const Subjects& subjects, std::chrono::milliseconds length) {
-  std::atomic<std::int64_t> done{0};
-  std::vector<std::jthread> threads;
-  const double taken = seconds([&] {
-    const auto deadline = std::chrono::steady_clock::now() + length;
-    for (const auto& subject : subjects) {
-      threads.emplace_back([&] {
-        const ContextScope scope{sample_context()};
-        for (; std::chrono::steady_clock::now() < deadline; ++done) subject->run();
-      });
-    }
-    threads.clear();
-  });
-  return static_cast<double>(done) / taken;
-}
 
 void measure_alone(Bench& bench, const test::PostgresServer& server, std::size_t events,
                    const std::string& url, const std::string& name, std::optional<Goal> goal) {
@@ -96,22 +69,10 @@ void measure_crowd(Bench& bench, const test::PostgresServer& server, const Crowd
     bare.push_back(std::make_unique<RawPostgresAppend>(
         url, crowd.order, static_cast<std::int64_t>(i), payloads_of(samples, 1)));
   }
-  const std::chrono::milliseconds length{bench.sized(50, 500, 1000)};
-  rate_of(ours, length), rate_of(bare, length);
-  std::vector<double> stela, raw, ratio;
-  for (int round = 0; round < bench.rounds(11); ++round) {
-    stela.push_back(rate_of(ours, length));
-    raw.push_back(rate_of(bare, length));
-    ratio.push_back(stela.back() / raw.back());
-  }
-  bench.report().add({.name = name,
-                      .what = what,
-                      .mode = "full",
-                      .place = Place::disk,
-                      .stela = spread_of(stela).median,
-                      .raw = spread_of(raw).median,
-                      .ratio = spread_of(ratio),
-                      .goal = goal});
+  const std::array<Way, 2> ways{at_once(ours), at_once(bare)};
+  const Rates rates = compete(bench, ways);
+  add_rates(bench, {.name = name, .what = what, .mode = "full", .place = Place::disk, .goal = goal},
+            rates[0], rates[1]);
 }
 
 /// Reads pages as Stela does, with the columns that it reads, and a checksum of each row.
@@ -176,13 +137,14 @@ class StelaRead final : public Subject {
 };
 
 void measure_reading(Bench& bench, const test::PostgresServer& server) {
-  if (!bench.begins("postgres.read_all") && !bench.begins("postgres.read_stream")) return;
+  if (!bench.begins("postgres.read")) return;
   const Samples samples{Codec::json};
   const ContextScope scope{sample_context()};
   Store store = postgres::open(server.url(), {.schema = "stela"});
   const Outbox outbox{store};
   const auto measure = [&](const std::string& name, const char* what, Subject& ours, Subject& raw,
                            double events, int operations) {
+    if (!bench.begins(name)) return;
     const std::array<Subject*, 2> subjects{&ours, &raw};
     const auto rounds = take_turns(subjects, {.rounds = bench.rounds(15),
                                               .operations = operations,

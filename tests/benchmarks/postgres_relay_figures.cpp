@@ -1,5 +1,6 @@
 // Relaying from PostgreSQL to a real nats-server, against bare libpq and nats.c that do the same.
 #include "bench.hpp"
+#include "flushing_server.hpp"
 #include "postgres_shop.hpp"
 #include "raw_nats_relay.hpp"
 #include "raw_postgres.hpp"
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -355,11 +357,8 @@ class OneByOne final : public Subject {
   std::chrono::steady_clock::time_point due_ = {};
 };
 
-void measure_delivery(Bench& bench) {
-  const std::string name = "postgres.delivery.p50";
-  if (!bench.begins(name)) return;
-  const test::PostgresServer server{postgres_server_options};
-  const test::PostgresServer bare_server{postgres_server_options};
+void measure_delivery(Bench& bench, const std::string& name, const test::PostgresServer& server,
+                      const test::PostgresServer& bare_server, Place place, Goal goal) {
   const test::NatsServer nats;
   const test::NatsServer bare_nats;
   const Acknowledgements told;
@@ -394,18 +393,33 @@ void measure_delivery(Bench& bench) {
                               "acknowledgement in another that relays, against bare LISTEN and "
                               "publish",
                       .mode = "full",
-                      .place = Place::disk,
+                      .place = place,
                       .unit = "µs",
                       .stela = p50s_of(rounds[0]).median / 1000,
                       .raw = p50s_of(rounds[1]).median / 1000,
                       .ratio = p50_ratio(rounds[0], rounds[1]),
-                      .goal = at_most(1.3)});
+                      .goal = goal});
+}
+
+void measure_deliveries(Bench& bench) {
+  if (const char* const name = "postgres.delivery.p50"; bench.begins(name)) {
+    const test::PostgresServer server{postgres_server_options};
+    const test::PostgresServer bare_server{postgres_server_options};
+    measure_delivery(bench, name, server, bare_server, Place::disk, at_most(1.3));
+  }
+  if (const char* const name = "speed.delivery.p50.100us"; bench.begins(name)) {
+    constexpr std::chrono::microseconds flush{100};
+    const FlushingServer server{flush};
+    const FlushingServer bare_server{flush};
+    measure_delivery(bench, name, server.server(), bare_server.server(), Place::tmpfs,
+                     at_most(1.8));
+  }
 }
 
 }  // namespace
 
 void postgres_relay_figures(Bench& bench) {
-  measure_delivery(bench);
+  measure_deliveries(bench);
   measure_backlog(bench);
 }
 

@@ -8,6 +8,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace stela::bench {
 
@@ -18,6 +19,13 @@ inline const test::PostgresServer::Options postgres_server_options{
     .settings =
         "max_connections = 150\nshared_buffers = 256MB\nmax_wal_size = 4GB\n"
         "autovacuum = on"};
+
+/// The first samples, for bare appends.
+inline std::vector<std::string> payloads_of(const Samples& samples, std::size_t events) {
+  std::vector<std::string> payloads;
+  for (const NewEvent& event : samples.some(0, events)) payloads.emplace_back(event.payload);
+  return payloads;
+}
 
 /// A store with its outbox, as a process has it.
 struct PostgresShop {

@@ -10,12 +10,11 @@
 namespace stela::bench {
 namespace {
 
-constexpr const char* metadata =
-    R"({"correlation":"request-4711","actor":"ann","trace":"00-4bf92f3577b34da6a3ce929d0e0e4736"})";
-
 std::string text_of(std::int64_t number) {
   return std::to_string(number);
 }
+
+}  // namespace
 
 std::string random_id(Dice& dice) {
   std::string id(16, '\0');
@@ -25,8 +24,6 @@ std::string random_id(Dice& dice) {
   }
   return id;
 }
-
-}  // namespace
 
 RawPostgres::RawPostgres(const std::string& conninfo)
     : connection_{PQconnectdb(conninfo.c_str()), PQfinish} {
@@ -48,7 +45,7 @@ void RawPostgres::prepare(const char* name, const char* sql) {
   require(PQresultStatus(result.get()) == PGRES_COMMAND_OK);
 }
 
-void RawPostgres::run(std::span<const Step> steps) {
+RawPostgres::Rows RawPostgres::run(std::span<const Step> steps) {
   PGconn* const connection = connection_.get();
   require(PQenterPipelineMode(connection) == 1);
   for (const Step& step : steps) {
@@ -63,15 +60,18 @@ void RawPostgres::run(std::span<const Step> steps) {
   }
   require(PQpipelineSync(connection) == 1);
   bool is_over = false;
+  Rows last{nullptr, PQclear};
   while (!is_over) {
-    const Rows result{PQgetResult(connection), PQclear};
+    Rows result{PQgetResult(connection), PQclear};
     const auto status = PQresultStatus(result.get());
     is_over = status == PGRES_PIPELINE_SYNC;
     const bool is_fine =
         result == nullptr || is_over || status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
     if (!is_fine) throw std::runtime_error{PQresultErrorMessage(result.get())};
+    if (status == PGRES_TUPLES_OK) last = std::move(result);
   }
   require(PQexitPipelineMode(connection) == 1);
+  return last;
 }
 
 RawPostgres::Rows RawPostgres::query(const Step& step) {
@@ -158,7 +158,7 @@ void RawPostgresAppend::add_one(std::vector<RawPostgres::Step>& steps) {
   const bool counts = order_ == RawOrder::counter_row;
   const std::string stream = text_of(stream_);
   steps.push_back({counts ? "counted" : "one",
-                   {stream, text_of(++version_), "1795000000000000", random_id(dice_), metadata,
+                   {stream, text_of(++version_), "1795000000000000", random_id(dice_), raw_metadata,
                     payloads_.front()},
                    {0, 0, 0, 1, 0, 1}});
   steps.push_back({counts ? "counted_pointer" : "pointer", {stream}, {0}});
@@ -176,10 +176,11 @@ void RawPostgresAppend::add_many(std::vector<RawPostgres::Step>& steps) {
     ids.add_uuid(Uuid{id});
     payloads.add_bytes(payload);
   }
-  steps.push_back({"many",
-                   {text_of(stream_), "1795000000000000", metadata, std::string{versions.encoded()},
-                    std::string{ids.encoded()}, std::string{payloads.encoded()}},
-                   {0, 0, 0, 1, 1, 1}});
+  steps.push_back(
+      {"many",
+       {text_of(stream_), "1795000000000000", raw_metadata, std::string{versions.encoded()},
+        std::string{ids.encoded()}, std::string{payloads.encoded()}},
+       {0, 0, 0, 1, 1, 1}});
 }
 
 }  // namespace stela::bench

@@ -29,10 +29,10 @@ class RawPostgres {
     std::vector<std::string> values = {};
     std::vector<int> formats = {};
   };
-  /// All of them in one round trip.
-  void run(std::span<const Step> steps);
   /// Rows in binary.
   using Rows = std::unique_ptr<PGresult, void (*)(PGresult*)>;
+  /// All of them in one round trip. The last rows that came.
+  Rows run(std::span<const Step> steps);
   Rows query(const Step& step);
   /// Returns at once if one has come; throws if none comes for two minutes.
   void wait_for_notification();
@@ -42,6 +42,12 @@ class RawPostgres {
 
   std::unique_ptr<PGconn, void (*)(PGconn*)> connection_;
 };
+
+/// What bare appends have for metadata.
+inline constexpr const char* raw_metadata =
+    R"({"correlation":"request-4711","actor":"ann","trace":"00-4bf92f3577b34da6a3ce929d0e0e4736"})";
+/// Sixteen bytes.
+std::string random_id(Dice& dice);
 
 /// What puts appends in order.
 enum class RawOrder : std::uint8_t {

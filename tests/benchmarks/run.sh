@@ -2,7 +2,7 @@
 # Installs what is missing, builds the benchmark program and runs it: a table in Markdown on stdout,
 # JSON lines in the file that it names at the end. Works from any folder.
 #
-# run.sh [--quick] [--figure PATTERN] [--rounds N] [--disk DIR] [--json FILE]
+# run.sh [--quick] [--figure PATTERN]… [--speed] [--rounds N] [--disk DIR] [--json FILE]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

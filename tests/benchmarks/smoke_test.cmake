@@ -52,10 +52,18 @@ if(WITH_POSTGRES)
   list(APPEND all_wanted postgres.append.1 postgres.append.100 postgres.group_commit.64
     postgres.group_commit.4x16 postgres.line.append.1 postgres.line.group_commit.64
     postgres.read_stream.100 postgres.read_all postgres.scheme.none postgres.scheme.counter_row
-    postgres.relay.dead_rows postgres.growth.append.1 postgres.replay postgres.inline.append.1)
+    postgres.relay.dead_rows postgres.growth.append.1 postgres.replay postgres.inline.append.1
+    speed.append.1.100us speed.append.100.100us speed.group_commit.64.100us
+    speed.group_commit.4x16.100us speed.stores.8x1.100us speed.line.append.1.100us
+    speed.line.group_commit.64.100us speed.append.64.beside_runner.100us
+    speed.async.postgres.100us speed.async.sqlite speed.decision.two_views.1.1ms
+    speed.decision.two_views.64.1ms speed.decision.64_to_8.1ms rivals.message_db.100us
+    rivals.pyeventsourcing.100us rivals.commanded.100us rivals.marten_quick.100us)
 endif()
 if(WITH_NATS AND WITH_POSTGRES)
-  list(APPEND all_wanted postgres.relay.backlog postgres.delivery.p50)
+  list(APPEND all_wanted postgres.relay.backlog postgres.delivery.p50
+    speed.delivery.p50.100us shop.reservations.8 shop.reservations.64 shop.projected.64
+    shop.handled.64)
 endif()
 if(WITH_NATS)
   list(APPEND all_wanted relay.backlog.none relay.backlog.none.publishing relay.backlog.stream

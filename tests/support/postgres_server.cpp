@@ -67,13 +67,14 @@ void give_away(const fs::path& path) {
 
 /// In a child, which it becomes.
 [[noreturn]] void become(const std::vector<std::string>& words, const std::string& log,
-                         const passwd* user) {
+                         const passwd* user, const std::vector<std::string>& environment) {
   const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
   dup2(out, STDOUT_FILENO);
   dup2(out, STDERR_FILENO);
   if (user != nullptr && (setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0)) _exit(126);
   // Changing the user would take it back. The server's own children end with it.
   prctl(PR_SET_PDEATHSIG, SIGQUIT);
+  for (const std::string& one : environment) putenv(const_cast<char*>(one.c_str()));
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -81,11 +82,12 @@ void give_away(const fs::path& path) {
   _exit(127);
 }
 
-pid_t spawn(const std::vector<std::string>& words, const std::string& log) {
+pid_t spawn(const std::vector<std::string>& words, const std::string& log,
+            const std::vector<std::string>& environment = {}) {
   const passwd* const user = user_of_server();
   const pid_t pid = fork();
   if (pid < 0) throw std::runtime_error{"fork failed"};
-  if (pid == 0) become(words, log, user);
+  if (pid == 0) become(words, log, user, environment);
   return pid;
 }
 
@@ -122,7 +124,7 @@ fs::path find_template() {
 }  // namespace
 
 PostgresServer::PostgresServer(const Options& options)
-    : dir_{options.durable ? TempDir{} : TempDir::in_memory()} {
+    : dir_{options.durable ? TempDir{} : TempDir::in_memory()}, environment_{options.environment} {
   if (options.tcp) port_ = free_port();
   if (options.standby_of != nullptr) {
     make_standby(*options.standby_of);
@@ -190,7 +192,8 @@ void PostgresServer::make_tables_in(const std::string& folder) const {
 }
 
 void PostgresServer::start() {
-  pid_ = spawn({find_programs() + "/postgres", "-D", dir_.file("data")}, dir_.file("server.log"));
+  pid_ = spawn({find_programs() + "/postgres", "-D", dir_.file("data")}, dir_.file("server.log"),
+               environment_);
   bool has_ended = false;
   eventually([&] {
     has_ended = waitpid(pid_, nullptr, WNOHANG) != 0;

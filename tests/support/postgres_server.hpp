@@ -27,6 +27,8 @@ class PostgresServer {
     std::string settings = {};
     /// Lines of pg_hba.conf that come before those that trust everybody.
     std::string access = {};
+    /// Of the server alone: "NAME=value".
+    std::vector<std::string> environment = {};
     /// Copied into the folder of its data, for the server alone to read.
     std::vector<std::string> files = {};
     /// An empty folder for the server's log of writes, such as on a disk of its own.
@@ -94,6 +96,7 @@ class PostgresServer {
   std::string last_line_of_log() const;
 
   TempDir dir_;
+  const std::vector<std::string> environment_;
   int port_ = 5432;
   pid_t pid_ = -1;
 };
