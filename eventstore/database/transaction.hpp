@@ -21,6 +21,13 @@ class STELA_EVENTSTORE_EXPORT CommittedByCaller final : public UsageError {
   using UsageError::UsageError;
 };
 
+/// SQL of the user's added events by itself, which only a store may: all of the transaction is
+/// rolled back.
+class STELA_EVENTSTORE_EXPORT ForeignEvents final : public UsageError {
+ public:
+  using UsageError::UsageError;
+};
+
 /// Threads: the one whose transaction it is.
 class STELA_EVENTSTORE_EXPORT OpenTransaction {
  public:

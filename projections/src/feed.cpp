@@ -84,6 +84,9 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
         // What a power cut takes away is projected again: rows and checkpoint go together.
         database::Sync::none);
   } catch (const RollBack&) {
+  } catch (const database::ForeignEvents& e) {
+    is_broken = !alone;
+    outcomes.front().error = e.what();
   }
   // One of them ended everybody's transaction: each by itself, then.
   for (std::size_t i = 0; is_broken && i < seats.size(); ++i) {
@@ -188,6 +191,8 @@ Feed::Outcome Feed::run_reaction(Seat& seat, const Batch& batch) {
       if (outcome.lost) throw RollBack{};
     });
   } catch (const RollBack&) {
+  } catch (const database::ForeignEvents& e) {
+    outcome.error = e.what();
   }
   return outcome;
 }
@@ -245,6 +250,7 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
     seat.held = false;
     return;
   }
+  if (outcome.error) return halt(seat, *outcome.error);
   if (!outcome.failure) {
     seat.build.position = batch.end;
     seat.build.attempts = 0;
@@ -319,6 +325,8 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
     report_caught(store_, seat);
   } catch (const RollBack&) {
     if (!failure) seat.held = false;
+  } catch (const database::ForeignEvents& e) {
+    failure = Failure{sequence, e.what()};
   }
   if (failure) failures_.park_again(seat, *failure, attempts);
 }

@@ -76,8 +76,10 @@ class Feed {
   struct Outcome {
     std::optional<Failure> failure = {};
     bool lost = false;
+    /// What no event is to blame for.
+    std::optional<std::string> error = {};
 
-    bool is_good() const noexcept { return !failure && !lost; }
+    bool is_good() const noexcept { return !failure && !lost && !error; }
   };
 
   /// The instance that the event belongs to; nothing if it doesn't say.

@@ -337,6 +337,129 @@ TEST_F(PostgresSql, WritesNothingOfStelasByATriggerAtTheCommit) {
   EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
 }
 
+/// Adds an event by itself.
+std::string forging(std::string_view sequence, int stream = 77) {
+  return "INSERT INTO stela.events VALUES (" + std::string{sequence} + ", " +
+         std::to_string(stream) + ", 1, 0, 0, 0, 1, gen_random_uuid(), NULL, NULL, NULL, '')";
+}
+constexpr const char* next_sequence = "(SELECT coalesce(max(sequence), 0) + 1 FROM stela.events)";
+constexpr const char* writes_events = "it writes 'events', and that table is Stela's";
+
+TEST_F(PostgresSql, AddsNoEventsByItself) {
+  append(store, "order-1");
+  for (const char* const sequence : {next_sequence, "1000", "0", "-5"}) {
+    EXPECT_THAT(refusal_of(forging(sequence)), HasSubstr(writes_events)) << sequence;
+    EXPECT_THAT(message_of<UsageError>([&] {
+                  store.transact([&](Transaction& transaction) {
+                    append(transaction, "order-1");
+                    Sql{transaction}.execute(forging(sequence));
+                    Sql{transaction}.execute("INSERT INTO limits VALUES ('ada', 1)");
+                  });
+                }),
+                HasSubstr(writes_events))
+        << sequence;
+    EXPECT_THAT(message_of<UsageError>([&] {
+                  store.transact([&](Transaction& transaction) {
+                    const Result done{PQexec(handle(transaction), forging(sequence).c_str())};
+                    EXPECT_EQ(done.command(), "INSERT 0 1");
+                  });
+                }),
+                HasSubstr(writes_events))
+        << sequence;
+  }
+  EXPECT_EQ(limits(), "");
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
+}
+
+TEST_F(PostgresSql, AddsNoEventsBelowAnAppend) {
+  append(store, "order-1");
+  for (const char* const sequence : {next_sequence, "1000"}) {
+    EXPECT_THAT(message_of<UsageError>([&] {
+                  store.transact([&](Transaction& transaction) {
+                    Sql{transaction}.execute(forging(sequence));
+                    append(transaction, "order-1");
+                  });
+                }),
+                HasSubstr("SQL of yours added an event after number 1"));
+    // Though that is caught.
+    EXPECT_THAT(message_of<UsageError>([&] {
+                  store.transact([&](Transaction& transaction) {
+                    Sql{transaction}.execute(forging(sequence));
+                    EXPECT_THROW(append(transaction, "order-1"), UsageError);
+                  });
+                }),
+                HasSubstr(writes_events));
+  }
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
+}
+
+TEST_F(PostgresSql, AddsNoEventsByATriggerAtTheCommit) {
+  outside.execute("CREATE FUNCTION forge() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN " +
+                  forging(next_sequence) +
+                  "; RETURN NULL; END $$; CREATE CONSTRAINT TRIGGER forged AFTER INSERT ON limits "
+                  "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION forge()");
+
+  EXPECT_THAT(refusal_of("INSERT INTO limits VALUES ('ada', 1)"), HasSubstr(writes_events));
+  EXPECT_EQ(limits(), "");
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{1});
+}
+
+TEST_F(PostgresSql, MayHaveAddedEventsInAPartThatWasRolledBack) {
+  store.transact([&](Transaction& transaction) {
+    append(transaction, "order-1");
+    EXPECT_THROW(transaction.transact([&](Transaction& part) {
+      Sql{part}.execute(forging(next_sequence));
+      throw std::runtime_error{"no"};
+    }),
+                 std::runtime_error);
+    append(transaction, "order-1");
+  });
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{3});
+}
+
+TEST_F(PostgresSql, OfAModuleAddsNoEventsBesideOthersAppends) {
+  append(store, "order-1");
+  const auto writing = [&](const std::string& sql, bool has_savepoint) {
+    return [this, sql, has_savepoint](database::Connection& connection) {
+      const UserStatement statement{.sql = "a projector's", .text = sql};
+      Connection& own = connection_of(connection);
+      if (has_savepoint) {
+        run_between_savepoints(own, statement, nullptr, nullptr);
+      } else {
+        postgres::run(own, statement, nullptr);
+      }
+      // It doesn't wait for a row that has its place.
+      if (sql.find("limits") != std::string::npos || sql.find("1000") != std::string::npos) {
+        std::jthread{[&] { append(store, "order-1"); }}.join();
+      }
+    };
+  };
+  for (const bool has_savepoint : {false, true}) {
+    for (const char* const sequence : {next_sequence, "1000", "0"}) {
+      EXPECT_THAT(message_of<UsageError>([&] {
+                    store.database().write_apart(writing(forging(sequence), has_savepoint),
+                                                 database::Sync::none);
+                  }),
+                  HasSubstr(writes_events))
+          << sequence;
+    }
+    store.database().write_apart(
+        writing("INSERT INTO stela_app.limits VALUES (gen_random_uuid(), 1)", has_savepoint),
+        database::Sync::none);
+  }
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{6});
+}
+
+TEST_F(PostgresSql, IsNotTakenForTheWriterOfAnOldEvent) {
+  append(store, "order-1");
+  // Of numbers that no transaction has had yet, a row may have one that has come round.
+  EXPECT_EQ(server.ask("SELECT string_agg("
+                       "stela.is_own_row(((x::text::bigint + d) & 4294967295)::text::xid)::text, "
+                       "' ' ORDER BY d) FROM (SELECT pg_current_xact_id()::xid) AS o(x), "
+                       "unnest(ARRAY[-5, 0, 5, 2000000000, 3000000000]) AS d"),
+            "false true false false false");
+}
+
 TEST_F(PostgresSql, OfAnotherEngineIsNotLent) {
   Store other = sqlite::open_in_memory();
   other.transact([](Transaction& transaction) { EXPECT_THROW(handle(transaction), UsageError); });

@@ -189,6 +189,27 @@ TEST_F(PostgresProjections, WriteTablesOfTheirOwnOnly) {
             "");
 }
 
+TEST_F(PostgresProjections, AreHaltedIfTheirFunctionsAddEvents) {
+  run_sql(
+      "CREATE FUNCTION forge() RETURNS text LANGUAGE sql AS $$ INSERT INTO stela.events "
+      "SELECT max(sequence) + 1, 77, 1, 0, 0, 0, 1, gen_random_uuid(), NULL, NULL, NULL, '' "
+      "FROM stela.events; SELECT '' $$");
+  Projections projections{store};
+  projections.add(Totals<1>{
+      [](ReadModel& model, const StoredEvent&) { model.value<std::string>("SELECT forge()"); }});
+  projections.add(test::Counts{});
+  place(store, "1");
+
+  EXPECT_EQ(Runner{projections}.catch_up().halted, 1);
+
+  for (const ProjectorStatus& status : ProjectionOperations{store}.status()) {
+    const bool is_good = status.name == "counts";
+    EXPECT_EQ(status.position.value(), is_good ? 1 : 0);
+    EXPECT_THAT(status.error, HasSubstr(is_good ? "" : "it writes 'events'"));
+  }
+  place(store, "2");
+}
+
 TEST_F(PostgresProjections, AreReadAndNotWrittenByOthers) {
   Projections projections{store};
   projections.add(Totals<1>{});

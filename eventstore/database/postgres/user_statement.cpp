@@ -2,6 +2,7 @@
 
 #include "database/postgres/sql_text.hpp"
 #include "database/postgres/user_values.hpp"
+#include "database/transaction.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -15,6 +16,9 @@ namespace {
 
 constexpr std::string_view set_sql =
     "SELECT set_config('search_path', $1, true), set_config('stela_sql.guard', $2, true)";
+
+/// What stela.refuse_foreign_events says.
+constexpr std::string_view foreign_events = "it writes 'events', and that table is Stela's";
 
 Parameters parameters_of(const UserSettings& settings) {
   Parameters parameters;
@@ -117,6 +121,23 @@ void fail_deferred(Connection& connection, const Result& result) {
   if (state_of(result.get()) != "42501") connection.fail(result.get(), "the commit");
   const char* const said = PQresultErrorField(result.get(), PG_DIAG_MESSAGE_PRIMARY);
   throw UsageError{"a deferred trigger failed: " + std::string{said != nullptr ? said : ""}};
+}
+
+void add_check_of_events(Connection::Pipeline& pipeline, std::optional<std::int64_t> last) {
+  Parameters parameters;
+  if (last) {
+    parameters.add(*last);
+  } else {
+    parameters.add_null(type::int8);
+  }
+  pipeline.add("SELECT stela.refuse_foreign_events($1)", std::move(parameters));
+}
+
+void fail_if_foreign_events(const Result& result) {
+  const char* const said = PQresultErrorField(result.get(), PG_DIAG_MESSAGE_PRIMARY);
+  if (state_of(result.get()) != "23001" || said == nullptr || said != foreign_events) return;
+  throw database::ForeignEvents{"SQL of yours, or a trigger or a function that it calls: " +
+                                std::string{said} + "; all of the transaction is rolled back"};
 }
 
 void check_deferred(Connection& connection) {

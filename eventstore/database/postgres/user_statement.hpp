@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,6 +66,14 @@ STELA_EVENTSTORE_EXPORT std::size_t add_deferred(Connection::Pipeline& pipeline,
 /// Stela's.
 [[noreturn]] STELA_EVENTSTORE_EXPORT void fail_deferred(Connection& connection,
                                                         const Result& result);
+
+/// Before a COMMIT, after what is deferred: fails if SQL of the user's added events. `last` is the
+/// sequence of the last event, of whoever has the order lock; else the transaction has appended
+/// nothing.
+STELA_EVENTSTORE_EXPORT void add_check_of_events(Connection::Pipeline& pipeline,
+                                                 std::optional<std::int64_t> last);
+/// ForeignEvents if that is what `result`, an error, means.
+STELA_EVENTSTORE_EXPORT void fail_if_foreign_events(const Result& result);
 
 /// ConstraintViolated if a constraint is broken that is checked at the end of the transaction.
 STELA_EVENTSTORE_EXPORT void check_deferred(Connection& connection);

@@ -1,8 +1,12 @@
 #include "postgres/standby_wait.hpp"
 
+#include "database/postgres/user_statement.hpp"
+
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 namespace stela::postgres {
 namespace {
@@ -86,7 +90,12 @@ void StandbyWait::check_confirmed() {
 void commit_statements(Connection& connection, database::Sync sync,
                        const StandbyPatience& patience) {
   Connection::Pipeline pipeline{connection};
-  if (connection.ran_users_sql()) add_restoring(pipeline, connection);
+  if (connection.ran_users_sql()) {
+    // What it left to the commit may write, too.
+    pipeline.add("SET CONSTRAINTS ALL IMMEDIATE");
+    add_restoring(pipeline, connection);
+    add_check_of_events(pipeline, std::nullopt);
+  }
   const bool is_confirmed = sync != database::Sync::none;
   // Last of all: what the statements call may have changed it.
   if (is_confirmed || connection.ran_users_sql()) {
@@ -94,7 +103,13 @@ void commit_statements(Connection& connection, database::Sync sync,
   }
   pipeline.add("COMMIT");
   const auto commit = [&] {
-    check_committed(pipeline.run_all("the commit").back());
+    const std::vector<Result> results = pipeline.run();
+    for (const Result& each : results) {
+      if (!each.is_error()) continue;
+      fail_if_foreign_events(each);
+      connection.fail(each.get(), "the commit");
+    }
+    check_committed(results.back());
     connection.note_users_sql(false);
   };
   if (!is_confirmed) return commit();

@@ -220,6 +220,7 @@ void Writer::commit_on_session() {
   const std::size_t before = may_defer_ ? add_deferred(pipeline, settings) : 0;
   if (connection().ran_users_sql()) {
     add_restoring(pipeline, connection());
+    add_check_of_events(pipeline, last_sequence_);
     pipeline.add(unconfirmed_sql);
   }
   // Under the lock it was compared already.
@@ -235,6 +236,7 @@ void Writer::commit_on_session() {
   const std::vector<Result> results = pipeline.run();
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].is_error()) {
+      fail_if_foreign_events(results[i]);
       if (i < before) fail_deferred(connection(), results[i]);
       connection().fail(results[i].get(), "the commit");
     }
@@ -364,6 +366,11 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   const GroupAnswer answer =
       call.answer(connection().query(call.sql, std::move(call.parameters), "the append"));
   if (answer.is_stale) throw StoreFailed{"the participants changed under the order lock"};
+  if (answer.before != last_sequence_) {
+    throw database::ForeignEvents{"SQL of yours added an event after number " +
+                                  std::to_string(last_sequence_) +
+                                  ", and the table 'events' is Stela's"};
+  }
   AppendResult result = group.result_of(0, answer);
   if (result.repeated) {
     postgres::complete_repeated(connection(), request, result);

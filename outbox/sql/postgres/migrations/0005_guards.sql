@@ -1,0 +1,2 @@
+-- It is made again, without inserts.
+DROP TRIGGER IF EXISTS belongs_to_stela ON stela.outbox_messages;
