@@ -211,7 +211,7 @@ Group::Call Group::Call::of_group(const Group& group, const std::optional<Own>& 
   Call call{group,
             "SELECT * FROM stela.append_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
             "$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, "
-            "$30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42)",
+            "$30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43)",
             answer_of_group};
   call.add_head(own, epoch, run);
   call.add_names();
@@ -221,20 +221,8 @@ Group::Call Group::Call::of_group(const Group& group, const std::optional<Own>& 
   call.add_keys();
   call.add_own_contexts();
   call.add_tags();
+  call.add_conditions();
   for (Array& one : call.arrays_) call.parameters.add(one);
-  const Member& first = group.members_.front();
-  const AppendCondition* const condition = first.request->condition;
-  if (condition == nullptr) {
-    call.parameters.add_null(type::int8);
-  } else {
-    // A position that is nowhere is found missing once the append id has been looked up.
-    const GlobalSequence after = condition->after.value_or(GlobalSequence{0});
-    call.parameters.add((first.has_read_position ? after : GlobalSequence::max()).value());
-  }
-  call.parameters.add(condition == nullptr ? std::int64_t{0} : condition->tag_epoch);
-  const std::size_t before = call.arrays_.size();
-  call.add_items(condition);
-  for (std::size_t i = before; i < call.arrays_.size(); ++i) call.parameters.add(call.arrays_[i]);
   return call;
 }
 
@@ -352,11 +340,28 @@ void Group::Call::add_tags() {
   }
 }
 
-void Group::Call::add_items(const AppendCondition* condition) {
+void Group::Call::add_conditions() {
+  Array& positions = array(Array::of_int8());
+  Array& epochs = array(Array::of_int8());
+  Array& counts = array(Array::of_int4());
   Array& types = array(Array::of_text());
   Array& tags = array(Array::of_text());
   Array& hashes = array(Array::of_int8());
-  if (condition != nullptr) add_query_items(condition->query, types, tags, hashes);
+  for (const Member& member : group_.members_) {
+    const AppendCondition* const condition = member.request->condition;
+    if (condition == nullptr) {
+      positions.add_null();
+      epochs.add_null();
+      counts.add_int4(0);
+      continue;
+    }
+    // A position that is nowhere is found missing once the append id has been looked up.
+    const GlobalSequence after = condition->after.value_or(GlobalSequence{0});
+    positions.add((member.has_read_position ? after : GlobalSequence::max()).value());
+    epochs.add(condition->tag_epoch);
+    counts.add_int4(static_cast<std::int64_t>(condition->query.items.size()));
+    add_query_items(condition->query, types, tags, hashes);
+  }
 }
 
 void Group::Call::add_names() {

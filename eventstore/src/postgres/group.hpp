@@ -156,7 +156,7 @@ struct Group::Call {
   void add_keys();
   void add_own_contexts();
   void add_tags();
-  void add_items(const AppendCondition* condition);
+  void add_conditions();
   static GroupAnswer answer_of_group(const Group& group, const Result& row);
   static GroupAnswer answer_of_plain(const Group& group, const Result& row);
   Array& array(Array made) { return arrays_.emplace_back(std::move(made)); }

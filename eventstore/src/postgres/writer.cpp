@@ -28,18 +28,43 @@ void drop_if_unusable(std::unique_ptr<ServerSession>& session) noexcept {
   if (session != nullptr && !session->connection.is_usable()) session.reset();
 }
 
-/// How many of the first members have append ids of their own: equal ones go into calls that
-/// follow each other. So does one with a condition, which has to see what those before it wrote.
-std::size_t count_distinct(std::span<CommitQueue::Ticket* const> members) {
+bool matches(const QueryItem& item, const StreamId& stream, const NewEvent& event) noexcept {
+  const auto is_one_of = [](const auto& all, const auto& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  return (item.types.empty() || is_one_of(item.types, event.type)) &&
+         std::all_of(item.tags.begin(), item.tags.end(),
+                     [&](const Tag& tag) { return tag == stream || is_one_of(event.tags, tag); });
+}
+
+/// Whether an event of the append matches the condition, which the database can't say before it is
+/// written.
+bool may_break(const AppendRequest& append, const AppendCondition& condition) noexcept {
+  const std::vector<QueryItem>& items = condition.query.items;
+  return std::any_of(
+      append.streams.begin(), append.streams.end(), [&](const StreamAppend& streams) {
+        return std::any_of(
+            streams.events.begin(), streams.events.end(), [&](const NewEvent& event) {
+              return std::any_of(items.begin(), items.end(), [&](const QueryItem& item) {
+                return matches(item, streams.stream, event);
+              });
+            });
+      });
+}
+
+/// How many of the first members go into one call. The next one has the append id of one before it,
+/// or a condition that one before it may break: it has to see what that wrote.
+std::size_t count_apart(std::span<CommitQueue::Ticket* const> members) {
   std::set<std::string_view> ids;
-  std::size_t count = 0;
-  for (CommitQueue::Ticket* const member : members) {
-    if (count > 0 && work_of(member).request->condition != nullptr) break;
-    const std::string_view id = work_of(member).request->append_id;
-    if (!id.empty() && !ids.insert(id).second) break;
-    ++count;
+  for (std::size_t count = 0; count < members.size(); ++count) {
+    const AppendRequest& request = *work_of(members[count]).request;
+    if (!request.append_id.empty() && !ids.insert(request.append_id).second) return count;
+    if (request.condition == nullptr) continue;
+    for (CommitQueue::Ticket* const earlier : members.first(count)) {
+      if (may_break(*work_of(earlier).request, *request.condition)) return count;
+    }
   }
-  return count;
+  return members.size();
 }
 
 }  // namespace
@@ -189,7 +214,7 @@ void Writer::execute_appends(Members group, Flight& flight) noexcept {
   while (!group.empty()) {
     std::size_t count = 1;
     try {
-      count = count_distinct(group);
+      count = count_apart(group);
     } catch (...) {
       // Without memory for a set, one by one.
     }
