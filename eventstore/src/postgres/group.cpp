@@ -228,6 +228,16 @@ Group::Call Group::Call::of_group(const Group& group, const std::optional<Own>& 
 
 Group::Call Group::Call::of_plain(const Group& group, const Own& own, const Uuid& epoch,
                                   const Uuid& run) {
+  if (group.appends_.size() == 1 && group.events_.size() == 1) {
+    Call call{group,
+              "SELECT * FROM stela.append_one($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
+              "$13, $14, $15, $16, $17, $18, $19)",
+              answer_of_plain};
+    call.add_head(own, epoch, run);
+    call.add_one_append();
+    call.parameters.add(own.bell);
+    return call;
+  }
   Call call{
       group,
       "SELECT * FROM stela.append_group_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
@@ -306,6 +316,27 @@ void Group::Call::add_plain_appends() {
     add_uuid_or_null(causations, member.request->context.causation_id);
     add_text_or_null(metadata, member.metadata);
   }
+}
+
+void Group::Call::add_one_append() {
+  const auto add_text = [&](std::string_view text) {
+    text.empty() ? parameters.add_null(type::text) : parameters.add(text);
+  };
+  const Member& member = group_.members_.front();
+  const StreamAppend& append = *group_.appends_.front().request;
+  const Event& event = group_.events_.front();
+  const auto& [category, type_name, version, is_published] = group_.kind_keys_.front();
+  parameters.add(append.stream.name()).add(category).add(type_name);
+  parameters.add(std::int64_t{version}).add(std::int64_t{is_published});
+  const auto expected = append.expected.version();
+  parameters.add(expected ? expected->value() : -1);
+  const Uuid& causation = member.request->context.causation_id;
+  causation.is_nil() ? parameters.add_null(type::uuid) : parameters.add_uuid(causation);
+  add_text(member.metadata);
+  parameters.add_uuid(event.id);
+  add_text(event.correlation);
+  parameters.add(event.checksum).add_bytes(event.request->payload);
+  event.key ? parameters.add(std::int64_t{*event.key}) : parameters.add_null(type::int8);
 }
 
 void Group::Call::add_own_contexts() {

@@ -135,6 +135,7 @@ struct Group::Call {
   static Call of_group(const Group& group, const std::optional<Own>& own, const Uuid& epoch,
                        const Uuid& run);
   /// stela.append_group_plain, on a lane.
+  /// Or, of one event, stela.append_one.
   static Call of_plain(const Group& group, const Own& own, const Uuid& epoch, const Uuid& run);
 
   GroupAnswer answer(const Result& row) const { return read_(group_, row); }
@@ -152,6 +153,7 @@ struct Group::Call {
   void add_members();
   void add_appends();
   void add_plain_appends();
+  void add_one_append();
   void add_events();
   void add_keys();
   void add_own_contexts();
