@@ -164,7 +164,8 @@ TEST_F(Waits, SeeByATimerWhatOtherRunnersDo) {
   place(store, "1");
   wait(waits, "a", 1);
   executor.run_all();
-  EXPECT_LE(executor.timers.at(0).first, 1ms);
+  // The longest pause; a shorter one is a matter of how long the look took.
+  EXPECT_LE(executor.timers.at(0).first, 20ms);
   Projections elsewhere{store};
   elsewhere.add(Totals<1>{});
   Runner{elsewhere}.catch_up();
