@@ -54,11 +54,13 @@ struct Settings {
   std::string kinds_option() const;
   /// The longest pause of an appender. Those behind it must keep up, in a long run over the bad
   /// lines too: what is left when the faults end has to drain. On PostgreSQL the process is the
-  /// slowest: each of its timers is some five round trips.
+  /// slowest, with some forty timers a second beside other tests.
   std::chrono::milliseconds append_pause() const {
     constexpr int long_run = 300;
-    const std::chrono::milliseconds pause{seconds > long_run ? 250 : 12};
-    return is_on_postgres() && has_deadlines() ? 4 * pause : pause;
+    const bool is_long = seconds > long_run;
+    const bool is_slow = is_on_postgres() && has_deadlines();
+    if (is_slow) return std::chrono::milliseconds{is_long ? 1'000 : 144};
+    return std::chrono::milliseconds{is_long ? 250 : 12};
   }
   /// How long consumers wait for what is missing.
   std::chrono::milliseconds gap_patience() const;
