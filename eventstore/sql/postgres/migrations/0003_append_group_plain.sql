@@ -97,6 +97,8 @@ BEGIN
     kind_numbers := numbers_of_kinds(kind_categories, kind_types, kind_versions, kind_publishes);
   END IF;
 
+  WITH noted AS (INSERT INTO append_groups (group_id, is_void, first_sequence, last_sequence)
+                 VALUES (the_group, false, before + 1, after))
   INSERT INTO events (sequence, stream, version, recorded_at, published_before, checksum, kind,
                       event_id, causation_id, correlation_id, metadata, payload)
   SELECT r.sequence, numbers[r.append], r.version, now, r.published_before,
@@ -108,15 +110,15 @@ BEGIN
                versions[e.append] + e.ordinal AS version,
                CASE WHEN e.previous > 0 THEN versions[e.append] + e.previous
                     ELSE published[e.append] END AS published_before
-        FROM unnest(event_appends, event_ordinals, event_previous, event_indexes, event_ids,
-                    event_correlations, event_checksums, event_payloads)
-             AS e(append, ordinal, previous, kind, id, correlation, checksum, payload)
+        -- In step, row by row: as functions in FROM each array would be copied first.
+        FROM (SELECT unnest(event_appends) AS append, unnest(event_ordinals) AS ordinal,
+                     unnest(event_previous) AS previous, unnest(event_indexes) AS kind,
+                     unnest(event_ids) AS id, unnest(event_correlations) AS correlation,
+                     unnest(event_checksums) AS checksum, unnest(event_payloads) AS payload) AS e
         WHERE bases[e.append] >= 0) AS r;
   -- Of the participant's module, whose tables these rows go into.
   IF cardinality(event_keys) > 0 THEN
     ignored := add_plain_rows(bases, numbers, event_appends, event_ordinals, event_keys);
   END IF;
-  INSERT INTO append_groups (group_id, is_void, first_sequence, last_sequence)
-  VALUES (the_group, false, before + 1, after);
   is_awaited := NOT pg_try_advisory_xact_lock(bell);
 END $$;

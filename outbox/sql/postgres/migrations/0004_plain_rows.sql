@@ -10,6 +10,7 @@ BEGIN
          bases[e.append] + e.ordinal, streams[e.append]
   FROM (SELECT o.partition_count FROM outbox_generations AS o
         ORDER BY o.generation DESC LIMIT 1) AS g,
-       unnest(event_appends, event_ordinals, event_keys) AS e(append, ordinal, key)
+       (SELECT unnest(event_appends) AS append, unnest(event_ordinals) AS ordinal,
+               unnest(event_keys) AS key) AS e
   WHERE bases[e.append] >= 0 AND e.key IS NOT NULL;
 END $$;
