@@ -5,10 +5,14 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 
 namespace stela::postgres {
 namespace {
+
+/// So long a flush may end after what it waited for has gone.
+constexpr std::chrono::milliseconds longest_end{1000};
 
 /// Marks the flush as ended, however it does.
 class Turn {
@@ -51,13 +55,26 @@ bool Durability::flush(const Uuid& run, std::optional<std::int64_t> sequence, Ti
       if (ended_.wait_until(lock, deadline) == std::cv_status::no_timeout) continue;
       lock.unlock();
       const std::string standby = find_awaited_standby(sessions_);
-      throw StoreBusy{standby.empty() ? "the server hasn't flushed its log in time" : standby};
+      if (!standby.empty()) throw StoreBusy{standby};
+      // Whoever flushes, with the same deadline maybe, has just been answered, or has given up.
+      lock.lock();
+      ended_.wait_for(lock, longest_end, [&] { return !is_busy_ || !why_.empty(); });
+      if (covers(run, sequence, wanted)) return true;
+      throw StoreBusy{why_.empty() ? "the server hasn't flushed its log in time" : why_};
     }
     const std::uint64_t mine = ++begun_;
     const Turn turn{lock, is_busy_, ended_};
-    const std::optional<std::int64_t> covered = flush_now(run, deadline);
+    std::optional<std::int64_t> covered;
+    try {
+      covered = flush_now(run, deadline);
+    } catch (const StoreBusy& e) {
+      const std::lock_guard noting{mutex_};
+      why_ = e.what();
+      throw;
+    }
     if (!covered) return false;
     lock.lock();
+    why_.clear();
     if (run_ != session_->run()) sequence_ = 0;
     run_ = session_->run();
     sequence_ = std::max(sequence_, *covered);

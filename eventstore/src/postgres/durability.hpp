@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 namespace stela::postgres {
 
@@ -46,6 +47,8 @@ class Durability {
   // Guarded by mutex_.
   bool is_busy_ = false;
   std::uint64_t begun_ = 0;
+  /// Why flushes have failed since the last one that succeeded.
+  std::string why_;
   /// The last flush that succeeded, the run that it was in, and the sequence that it covers.
   std::uint64_t done_ = 0;
   Uuid run_;
