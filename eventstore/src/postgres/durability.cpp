@@ -54,13 +54,12 @@ bool Durability::flush(const Uuid& run, std::optional<std::int64_t> sequence, Ti
     if (is_busy_) {
       if (ended_.wait_until(lock, deadline) == std::cv_status::no_timeout) continue;
       lock.unlock();
-      const std::string standby = find_awaited_standby(sessions_);
-      if (!standby.empty()) throw StoreBusy{standby};
-      // Whoever flushes, with the same deadline maybe, has just been answered, or has given up.
+      // One asks for all: each would take the server a connection.
+      const std::lock_guard asking{asking_};
       lock.lock();
-      ended_.wait_for(lock, longest_end, [&] { return !is_busy_ || !why_.empty(); });
+      if (why_.empty()) find_why(lock);
       if (covers(run, sequence, wanted)) return true;
-      throw StoreBusy{why_.empty() ? "the server hasn't flushed its log in time" : why_};
+      throw StoreBusy{why_};
     }
     const std::uint64_t mine = ++begun_;
     const Turn turn{lock, is_busy_, ended_};
@@ -83,10 +82,22 @@ bool Durability::flush(const Uuid& run, std::optional<std::int64_t> sequence, Ti
   }
 }
 
+void Durability::find_why(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  const std::string standby = find_awaited_standby(sessions_);
+  lock.lock();
+  if (standby.empty()) {
+    // Whoever flushes, with the same deadline maybe, has just been answered, or has given up.
+    ended_.wait_for(lock, longest_end, [&] { return !is_busy_ || !why_.empty(); });
+  }
+  if (why_.empty()) why_ = standby.empty() ? "the server hasn't flushed its log in time" : standby;
+}
+
 void Durability::note(const Uuid& run, std::int64_t sequence) noexcept {
   const std::lock_guard lock{mutex_};
   if (run_.is_nil()) run_ = run;
   if (run_ == run) sequence_ = std::max(sequence_, sequence);
+  why_.clear();
 }
 
 std::optional<std::int64_t> Durability::flush_now(const Uuid& run, Time deadline) {

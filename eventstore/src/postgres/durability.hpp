@@ -39,15 +39,18 @@ class Durability {
   /// has answered in place of the primary: it can't flush, and knows no run.
   std::optional<std::int64_t> flush_now(const Uuid& run, Time deadline);
   std::int64_t flush_on_session(Time deadline);
+  /// For those whose deadline has passed.
+  void find_why(std::unique_lock<std::mutex>& lock);
 
   Sessions& sessions_;
   std::unique_ptr<ServerSession> session_;
+  std::mutex asking_;
   std::mutex mutex_;
   std::condition_variable ended_;
   // Guarded by mutex_.
   bool is_busy_ = false;
   std::uint64_t begun_ = 0;
-  /// Why flushes have failed since the last one that succeeded.
+  /// Why flushes have failed since the last one that succeeded; or nothing.
   std::string why_;
   /// The last flush that succeeded, the run that it was in, and the sequence that it covers.
   std::uint64_t done_ = 0;

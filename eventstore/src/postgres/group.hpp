@@ -134,8 +134,7 @@ struct Group::Call {
   /// an id.
   static Call of_group(const Group& group, const std::optional<Own>& own, const Uuid& epoch,
                        const Uuid& run);
-  /// stela.append_group_plain, on a lane.
-  /// Or, of one event, stela.append_one.
+  /// On a lane: stela.append_one for one event, otherwise stela.append_group_plain.
   static Call of_plain(const Group& group, const Own& own, const Uuid& epoch, const Uuid& run);
 
   GroupAnswer answer(const Result& row) const { return read_(group_, row); }
