@@ -23,6 +23,7 @@ struct Attempt {
   StreamId stream;
   std::vector<Tag> tags = {};
   std::optional<QueryItem> refuses = {};
+  std::size_t events = 1;
 };
 
 class PostgresConditions : public ::testing::Test {
@@ -36,7 +37,8 @@ class PostgresConditions : public ::testing::Test {
       const Attempt& attempt = attempts[i];
       NewEvent event{"noted", 1, false, "{}"};
       event.tags = attempt.tags;
-      const StreamAppend one{attempt.stream, ExpectedVersion::any(), {&event, 1}};
+      const std::vector<NewEvent> events(attempt.events, event);
+      const StreamAppend one{attempt.stream, ExpectedVersion::any(), events};
       AppendCondition condition;
       if (attempt.refuses) condition = {.query = {.items = {*attempt.refuses}}, .after = last};
       const AppendRequest request{.streams = {&one, 1},
@@ -83,6 +85,24 @@ TEST_F(PostgresConditions, ThatDontMeetShareAGroup) {
   only_one[7] = true;
   EXPECT_EQ(append_together(attempts), only_one);
   EXPECT_EQ(last.value(), first.value() + 1);
+}
+
+// Whoever has too much to compare with goes into the next group, and is judged by the database.
+TEST_F(PostgresConditions, WithMuchToCompareFollowEachOther) {
+  std::vector<Attempt> attempts;
+  QueryItem wide;
+  for (int i = 0; i < 100; ++i) wide.types.push_back("other" + std::to_string(i));
+  for (int i = 0; i < 64; ++i) {
+    attempts.push_back(
+        {StreamId::of("note", std::to_string(i)), {tag(std::to_string(i))}, wide, 100});
+  }
+  attempts.back().refuses->types.back() = "noted";
+  std::vector<bool> all_but_the_last(attempts.size(), true);
+  all_but_the_last.back() = false;
+  const int before = groups();
+  EXPECT_EQ(append_together(attempts), all_but_the_last);
+  EXPECT_GT(groups(), before + 1);
+  EXPECT_LT(groups(), before + 40);
 }
 
 TEST_F(PostgresConditions, LetOneOfManyRivalsAppend) {

@@ -52,16 +52,33 @@ bool may_break(const AppendRequest& append, const AppendCondition& condition) no
       });
 }
 
+std::size_t count_events(const AppendRequest& append) noexcept {
+  std::size_t count = 0;
+  for (const StreamAppend& one : append.streams) count += one.events.size();
+  return count;
+}
+
+std::size_t count_terms(const Query& query) noexcept {
+  std::size_t count = 0;
+  for (const QueryItem& item : query.items) count += 1 + item.types.size() + item.tags.size();
+  return count;
+}
+
 /// How many of the first members go into one call. The next one has the append id of one before it,
 /// or a condition that one before it may break: it has to see what that wrote.
 std::size_t count_apart(std::span<CommitQueue::Ticket* const> members) {
+  // Some milliseconds: long appends and queries aren't worth looking through.
+  std::size_t comparisons_left = 200'000;
   std::set<std::string_view> ids;
   for (std::size_t count = 0; count < members.size(); ++count) {
     const AppendRequest& request = *work_of(members[count]).request;
     if (!request.append_id.empty() && !ids.insert(request.append_id).second) return count;
     if (request.condition == nullptr) continue;
     for (CommitQueue::Ticket* const earlier : members.first(count)) {
-      if (may_break(*work_of(earlier).request, *request.condition)) return count;
+      const AppendRequest& append = *work_of(earlier).request;
+      const std::size_t comparisons = count_events(append) * count_terms(request.condition->query);
+      if (comparisons > comparisons_left || may_break(append, *request.condition)) return count;
+      comparisons_left -= comparisons;
     }
   }
   return members.size();
