@@ -16,15 +16,11 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto drain_limit = 90s;
+/// What waits when the faults end gets less within this time, however slow the machine is.
+constexpr auto drain_patience = 90s;
 /// With the default options a dead process's messages come back after half a minute, and its
 /// partitions after a quarter.
 constexpr auto longer_with_defaults = 90s;
-/// What waits when the faults end may take so much longer: a slow disk makes a long backlog, and
-/// slower than this nothing may be relayed and handled.
-constexpr std::int64_t least_a_second = 250;
-/// With one message in flight each one waits for its own commits.
-constexpr std::int64_t least_one_by_one = 25;
 /// So many times as long as its patience a consumer waits for what the broker says is with another.
 constexpr int most_patience = 10;
 /// A mutant may never drain: that needn't be waited for.
@@ -61,11 +57,6 @@ std::vector<Fault> weighed(const Settings& settings, const std::optional<Phase>&
     weighed.insert(weighed.end(), static_cast<std::size_t>(fault.weight), fault);
   }
   return weighed;
-}
-
-std::int64_t pace_of(const Settings& settings) {
-  const bool is_slow = settings.is_on_postgres() && settings.fence == Fence::subject;
-  return is_slow ? least_one_by_one : least_a_second;
 }
 
 /// The seed's choice among those that make sense.
@@ -163,15 +154,19 @@ void Orchestra::heal() {
 
 bool Orchestra::drain() {
   const bool is_mutant = settings_.mutant != mutants::Mutant::none;
-  const auto limit =
-      steady_clock::now() +
-      (is_mutant ? mutant_drain_limit
-                 : drain_limit + std::chrono::seconds{waiting() / pace_of(settings_)} +
-                       (settings_.defaults ? longer_with_defaults : 0s) +
-                       (settings_.deletes ? most_patience * settings_.gap_patience() : 0s));
-  while (waiting() > 0) {
+  const steady_clock::duration patience =
+      is_mutant ? mutant_drain_limit
+                : drain_patience + (settings_.defaults ? longer_with_defaults : 0s) +
+                      (settings_.deletes ? most_patience * settings_.gap_patience() : 0s);
+  std::int64_t least = waiting();
+  auto limit = steady_clock::now() + patience;
+  while (least > 0) {
     if (steady_clock::now() > limit) return false;
     world_.pass(200ms);
+    const std::int64_t left = waiting();
+    if (left >= least) continue;
+    least = left;
+    limit = steady_clock::now() + patience;
   }
   // What dead connections still hold may arrive.
   world_.pass(1'500ms);
