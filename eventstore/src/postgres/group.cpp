@@ -197,13 +197,18 @@ std::vector<Uuid> Group::ids_of(std::size_t number) const {
 }
 
 bool Group::is_plain() const noexcept {
-  const auto is_bare = [](const Member& member) {
-    return member.request->append_id.empty() && member.request->condition == nullptr;
+  const auto has_no_id = [](const Member& member) { return member.request->append_id.empty(); };
+  const auto has_no_condition = [](const Member& member) {
+    return member.request->condition == nullptr;
   };
-  return members_.size() == appends_.size() && appends_.size() == stream_names_.size() &&
-         own_metadata_.empty() && std::all_of(members_.begin(), members_.end(), is_bare) &&
-         std::all_of(events_.begin(), events_.end(),
-                     [](const Event& event) { return event.tags.empty(); });
+  if (!own_metadata_.empty() || !std::all_of(members_.begin(), members_.end(), has_no_id)) {
+    return false;
+  }
+  return is_one_event() ||
+         (members_.size() == appends_.size() && appends_.size() == stream_names_.size() &&
+          std::all_of(members_.begin(), members_.end(), has_no_condition) &&
+          std::all_of(events_.begin(), events_.end(),
+                      [](const Event& event) { return event.tags.empty(); }));
 }
 
 Group::Call Group::Call::of_group(const Group& group, const std::optional<Own>& own,
@@ -228,13 +233,15 @@ Group::Call Group::Call::of_group(const Group& group, const std::optional<Own>& 
 
 Group::Call Group::Call::of_plain(const Group& group, const Own& own, const Uuid& epoch,
                                   const Uuid& run) {
-  if (group.appends_.size() == 1 && group.events_.size() == 1) {
+  if (group.is_one_event()) {
     Call call{group,
               "SELECT * FROM stela.append_one($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
-              "$13, $14, $15, $16, $17, $18, $19)",
-              answer_of_plain};
+              "$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)",
+              answer_of_one};
     call.add_head(own, epoch, run);
     call.add_one_append();
+    call.add_one_tags();
+    call.add_one_condition();
     call.parameters.add(own.bell);
     return call;
   }
@@ -290,6 +297,17 @@ GroupAnswer Group::Call::answer_of_plain(const Group& group, const Result& row) 
   return answer;
 }
 
+GroupAnswer Group::Call::answer_of_one(const Group& group, const Result& row) {
+  enum Column : int { broken_item = 8, broken_at };
+  GroupAnswer answer = answer_of_plain(group, row);
+  if (answer.is_stale || row.is_null(0, broken_item)) return answer;
+  answer.outcomes = {GroupAnswer::in_condition};
+  answer.firsts = answer.lasts = {0};
+  answer.conflicts = {row.integer(0, broken_item)};
+  answer.actual = {row.integer(0, broken_at)};
+  return answer;
+}
+
 void Group::Call::add_head(const std::optional<Own>& own, const Uuid& epoch, const Uuid& run) {
   if (own) {
     parameters.add(own->order_lock).add_uuid(own->id);
@@ -339,6 +357,33 @@ void Group::Call::add_one_append() {
   event.key ? parameters.add(std::int64_t{*event.key}) : parameters.add_null(type::int8);
 }
 
+void Group::Call::add_one_tags() {
+  const std::string& text = group_.events_.front().tags;
+  Array& hashes = array(Array::of_int8());
+  if (text.empty()) {
+    parameters.add_null(type::text).add_null(type::int8);
+  } else {
+    parameters.add(text).add(tags_checksum(text));
+    split_tags(text, [&](std::string_view tag) { hashes.add(hash_of_tag(tag)); });
+  }
+  parameters.add(hashes);
+}
+
+void Group::Call::add_one_condition() {
+  const Member& member = group_.members_.front();
+  const AppendCondition* const condition = member.request->condition;
+  Array& types = array(Array::of_text());
+  Array& tags = array(Array::of_text());
+  Array& hashes = array(Array::of_int8());
+  if (condition == nullptr) {
+    parameters.add_null(type::int8).add_null(type::int8);
+  } else {
+    parameters.add(member.required_position()).add(condition->tag_epoch);
+    add_query_items(condition->query, types, tags, hashes);
+  }
+  parameters.add(types).add(tags).add(hashes);
+}
+
 void Group::Call::add_own_contexts() {
   Array& owns = array(Array::of_bool());
   Array& causations = array(Array::of_uuid());
@@ -386,9 +431,7 @@ void Group::Call::add_conditions() {
       counts.add_int4(0);
       continue;
     }
-    // A position that is nowhere is found missing once the append id has been looked up.
-    const GlobalSequence after = condition->after.value_or(GlobalSequence{0});
-    positions.add((member.has_read_position ? after : GlobalSequence::max()).value());
+    positions.add(member.required_position());
     epochs.add(condition->tag_epoch);
     counts.add_int4(static_cast<std::int64_t>(condition->query.items.size()));
     add_query_items(condition->query, types, tags, hashes);

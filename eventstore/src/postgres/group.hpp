@@ -51,7 +51,7 @@ class Group {
   void add(const AppendRequest& request, std::string_view metadata, const OpenOutcomes& outcomes,
            UuidGenerator& ids);
   struct Call;
-  /// stela.append_group_plain can carry it out.
+  /// One of the lean functions can carry it out.
   bool is_plain() const noexcept;
   std::size_t size() const noexcept { return members_.size(); }
 
@@ -73,6 +73,13 @@ class Group {
     std::size_t first_append;
     /// What its condition was read in is there.
     bool has_read_position;
+
+    /// Behind which its condition looks. A position that is nowhere is found missing once the
+    /// append id has been looked up.
+    std::int64_t required_position() const noexcept {
+      const GlobalSequence after = request->condition->after.value_or(GlobalSequence{0});
+      return (has_read_position ? after : GlobalSequence::max()).value();
+    }
   };
   struct Append {
     const StreamAppend* request;
@@ -102,6 +109,7 @@ class Group {
   void add_event(const NewEvent& event, std::string_view correlation, const Uuid& id);
   std::size_t end_of_appends(std::size_t member) const noexcept;
   std::size_t end_of_events(std::size_t append) const noexcept;
+  bool is_one_event() const noexcept { return appends_.size() == 1 && events_.size() == 1; }
   const AppendRequest& request_of(std::size_t append) const noexcept {
     return *members_[appends_[append].member].request;
   }
@@ -153,6 +161,8 @@ struct Group::Call {
   void add_appends();
   void add_plain_appends();
   void add_one_append();
+  void add_one_tags();
+  void add_one_condition();
   void add_events();
   void add_keys();
   void add_own_contexts();
@@ -160,6 +170,7 @@ struct Group::Call {
   void add_conditions();
   static GroupAnswer answer_of_group(const Group& group, const Result& row);
   static GroupAnswer answer_of_plain(const Group& group, const Result& row);
+  static GroupAnswer answer_of_one(const Group& group, const Result& row);
   Array& array(Array made) { return arrays_.emplace_back(std::move(made)); }
 
   const Group& group_;

@@ -1,3 +1,53 @@
+-- As before, but with a plan that is kept: a function in SQL is read and planned in each statement that
+-- calls it.
+CREATE OR REPLACE FUNCTION stela.event_matches(the_sequence bigint, types text[], tags text[])
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path = stela, pg_temp
+AS $$
+BEGIN
+  RETURN (
+    SELECT (types IS NULL OR k.type = ANY (types))
+      AND (tags IS NULL OR tags <@ array_append(
+        string_to_array(coalesce((SELECT string_agg(g.tags, ' ') FROM event_tags AS g
+                                  WHERE g.sequence = e.sequence), ''), ' '), s.name))
+    FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind JOIN streams AS s ON s.stream = e.stream
+    WHERE e.sequence = the_sequence);
+END $$;
+
+-- What breaks a condition of the items from `first_item` to `last_item`, judged against all events up to
+-- `before`: the item that matches and the first event that it does, NULL if there is none; 0 for
+-- another tag epoch, and -1 for a position that isn't there, both with `before`. An epoch of 0 is any.
+CREATE FUNCTION stela.broken_by(
+  condition_after bigint, condition_epoch bigint, before bigint,
+  item_types text[], item_tags text[], item_hashes bigint[], first_item integer, last_item integer,
+  OUT item integer, OUT place bigint)
+LANGUAGE plpgsql STABLE
+SET search_path = stela, pg_temp
+AS $$
+DECLARE
+  match bigint;
+BEGIN
+  IF condition_after > before THEN
+    item := -1;
+    place := before;
+    RETURN;
+  END IF;
+  IF condition_epoch > 0
+     AND condition_epoch <> (SELECT t.epoch FROM tag_epoch AS t WHERE t.one) THEN
+    item := 0;
+    place := before;
+    RETURN;
+  END IF;
+  FOR i IN first_item .. last_item LOOP
+    match := first_match(item_types[i], item_tags[i], item_hashes[i], condition_after);
+    IF match IS NOT NULL AND (place IS NULL OR match < place) THEN
+      item := i - first_item + 1;
+      place := match;
+    END IF;
+  END LOOP;
+END $$;
+
 -- As before, but each member may have a condition. Programs of an older release call the function with
 -- a condition of the first one.
 CREATE FUNCTION stela.append_group(
@@ -59,7 +109,7 @@ DECLARE
   first_item integer;
   items integer := 0;
   has_ids boolean := false;
-  place bigint;
+  broken record;
   row_sequences bigint[];
   row_streams bigint[];
   row_keys bigint[];
@@ -111,25 +161,12 @@ BEGIN
       END IF;
     END IF;
     IF condition_afters[m] IS NOT NULL THEN
-      IF condition_afters[m] > before THEN
+      broken := broken_by(condition_afters[m], condition_epochs[m], before, item_types, item_tags,
+                          item_hashes, first_item, items);
+      IF broken.item IS NOT NULL THEN
         outcomes[m] := 3;
-        conflicts[m] := -1;
-        actual[m] := before;
-      ELSIF condition_epochs[m] > 0
-         AND condition_epochs[m] <> (SELECT t.epoch FROM tag_epoch AS t WHERE t.one) THEN
-        outcomes[m] := 3;
-        actual[m] := before;
-      ELSE
-        FOR i IN first_item .. items LOOP
-          place := first_match(item_types[i], item_tags[i], item_hashes[i], condition_afters[m]);
-          IF place IS NOT NULL AND (outcomes[m] = 0 OR place < actual[m]) THEN
-            outcomes[m] := 3;
-            conflicts[m] := i - first_item + 1;
-            actual[m] := place;
-          END IF;
-        END LOOP;
-      END IF;
-      IF outcomes[m] = 3 THEN
+        conflicts[m] := broken.item;
+        actual[m] := broken.place;
         a := ends;
         CONTINUE;
       END IF;

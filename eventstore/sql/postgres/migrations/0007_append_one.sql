@@ -1,5 +1,6 @@
--- What append_group_plain does, for one event: it comes most often, and without arrays the server takes
--- half the time, all of it under the order lock. Its answer is the same.
+-- What append_group does, for one event without an append id: it comes most often, and without arrays
+-- the server takes half the time, all of it under the order lock. Its answer begins as that of
+-- append_group_plain does, and so do its session and its commit.
 CREATE FUNCTION stela.append_one(
   order_lock bigint, the_group uuid, for_epoch uuid, for_run uuid, now bigint,
   stream_name text,
@@ -7,10 +8,17 @@ CREATE FUNCTION stela.append_one(
   expected bigint, event_causation uuid, event_metadata text,
   the_event uuid, event_correlation text, event_checksum bigint, event_payload bytea,
   -- What the data participant made of the event, NULL if nothing.
-  event_key bigint, bell bigint,
+  event_key bigint,
+  -- As in append_group; NULL: none.
+  tags text, tags_checksum bigint, tag_hashes bigint[],
+  condition_after bigint, condition_epoch bigint,
+  item_types text[], item_tags text[], item_hashes bigint[],
+  bell bigint,
   OUT is_stale boolean, OUT before bigint, OUT after bigint,
   OUT bases bigint[], OUT versions bigint[], OUT published bigint[], OUT kind_numbers integer[],
-  OUT is_awaited boolean)
+  OUT is_awaited boolean,
+  -- What breaks the condition.
+  OUT broken_item integer, OUT broken_at bigint)
 LANGUAGE plpgsql
 SET search_path = stela, pg_temp
 AS $$
@@ -36,6 +44,13 @@ BEGIN
   INTO is_stale, before, the_kind, number;
   after := before;
   IF is_stale THEN RETURN; END IF;
+
+  IF condition_after IS NOT NULL THEN
+    SELECT b.item, b.place INTO broken_item, broken_at
+    FROM broken_by(condition_after, condition_epoch, before, item_types, item_tags, item_hashes, 1,
+                   cardinality(item_types)) AS b;
+    IF broken_item IS NOT NULL THEN RETURN; END IF;
+  END IF;
 
   IF number IS NOT NULL THEN
     SELECT e.version, CASE WHEN k.publishes THEN e.version ELSE e.published_before END
@@ -72,6 +87,12 @@ BEGIN
   VALUES (after, number, head + 1, now, head_published,
           event_checksum # rotated(after, 7) # rotated(head + 1, 31) # rotated(head_published, 53),
           the_kind, the_event, event_causation, event_correlation, event_metadata, event_payload);
+  IF tags IS NOT NULL THEN
+    WITH noted AS (INSERT INTO event_tags (sequence, part, tags, checksum)
+                   VALUES (after, 0, append_one.tags, tags_checksum # rotated(after, 7)))
+    INSERT INTO tag_index (tag, sequence, kind)
+    SELECT unnest(tag_hashes), after, the_kind ON CONFLICT DO NOTHING;
+  END IF;
   -- Of the participant's module, whose table this row goes into.
   IF event_key IS NOT NULL THEN
     ignored := add_plain_row(after, number, event_key);
