@@ -505,6 +505,8 @@ TEST_F(PostgresStore, FindsACommitWhoseAnswerWasLost) {
 
 TEST_F(PostgresStore, FindsCommitsOfAsynchronousAppendsWhoseAnswerWasLost) {
   TcpProxy proxy{server.port()};
+  ask("ALTER SYSTEM SET track_functions = 'pl'");
+  ask("SELECT pg_reload_conf()::text");
   open_store();
   Store store = postgres::open("host=127.0.0.1 user=postgres dbname=postgres port=" +
                                std::to_string(proxy.port()));
@@ -544,6 +546,11 @@ TEST_F(PostgresStore, FindsCommitsOfAsynchronousAppendsWhoseAnswerWasLost) {
   expected.insert(expected.begin() + 10, "failed");
   EXPECT_EQ(answers, expected);
   EXPECT_EQ(sequences(store).size(), 20U);
+  // Their group is asked for once, not by each of them.
+  EXPECT_TRUE(eventually([&] {
+    return ask("SELECT calls::text FROM pg_stat_user_functions WHERE funcname = 'settle_group'") ==
+           "1";
+  }));
 }
 
 TEST_F(PostgresStore, VoidsACommitThatNeverCame) {

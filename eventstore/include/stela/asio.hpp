@@ -104,8 +104,9 @@ class AsioDone {
 /// An AsyncStore that answers as operations of Boost.Asio do. A token of the caller's
 /// (`use_awaitable`, `use_future`, a function) says how: its signature is
 /// `void(std::exception_ptr, AppendResult)`. The handler is posted to its associated executor,
-/// which has work until then; one without is posted to the store's executor. It is never called
-/// before the call has returned.
+/// which has work until then; one without is posted to the store's executor, which must run it: a
+/// pool that is stopped, or ends without `join()`, drops it. It is never called before the call has
+/// returned.
 ///
 ///     boost::asio::thread_pool threads{4};
 ///     stela::Async async{store, threads};

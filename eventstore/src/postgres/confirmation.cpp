@@ -67,7 +67,7 @@ void complete_repeated(Connection& connection, const AppendRequest& request, App
   if (!is_same) throw_id_of_another(request.append_id);
 }
 
-void Writer::confirm(WriteWork& work, std::string* given_up) noexcept {
+void Writer::confirm(WriteWork& work, Findings& findings) noexcept {
   const bool is_late = work.confirm_until == steady_clock::time_point{};
   const StandbyPatience patience{
       sessions_, is_late ? steady_clock::now() + settings_.commit_timeout : work.confirm_until};
@@ -76,14 +76,14 @@ void Writer::confirm(WriteWork& work, std::string* given_up) noexcept {
   std::string why;
   std::chrono::milliseconds pause = first_confirmation_pause;
   try {
-    const bool is_hopeless = given_up != nullptr && !given_up->empty();
-    if (is_hopeless && !is_sure(work.rest) && steady_clock::now() >= patience.deadline) {
-      end_unconfirmed(work, *given_up);
+    if (!findings.given_up.empty() && !is_sure(work.rest) &&
+        steady_clock::now() >= patience.deadline) {
+      end_unconfirmed(work, findings.given_up);
       return;
     }
     while (true) {
       try {
-        if (try_to_confirm(work, patience)) break;
+        if (try_to_confirm(work, patience, findings)) break;
         continue;
       } catch (const StoreBusy& e) {
         why = e.what();
@@ -92,7 +92,7 @@ void Writer::confirm(WriteWork& work, std::string* given_up) noexcept {
       }
       if (steady_clock::now() >= patience.deadline) {
         end_unconfirmed(work, why);
-        if (given_up != nullptr) *given_up = why;
+        findings.given_up = why;
         return;
       }
       std::this_thread::sleep_for(
@@ -109,10 +109,10 @@ void Writer::confirm(WriteWork& work, std::string* given_up) noexcept {
   }
 }
 
-bool Writer::try_to_confirm(WriteWork& work, const StandbyPatience& patience) {
+bool Writer::try_to_confirm(WriteWork& work, const StandbyPatience& patience, Findings& findings) {
   Rest& rest = work.rest;
   if (rest.in_doubt) {
-    settle(work, patience);
+    settle(work, patience, findings);
     return true;
   }
   if (is_sure(rest)) return true;
@@ -128,10 +128,14 @@ bool Writer::try_to_confirm(WriteWork& work, const StandbyPatience& patience) {
   return true;
 }
 
-void Writer::settle(WriteWork& work, const StandbyPatience& patience) {
-  const auto settling = sessions_.open();
-  const Settled settled =
-      settle_group(*settling, work.rest.group, order_lock_, lock_timeout_, patience);
+void Writer::settle(WriteWork& work, const StandbyPatience& patience, Findings& findings) {
+  if (findings.group != work.rest.group) {
+    const auto settling = sessions_.open();
+    findings.settled =
+        settle_group(*settling, work.rest.group, order_lock_, lock_timeout_, patience);
+    findings.group = work.rest.group;
+  }
+  const Settled& settled = findings.settled;
   if (settled.is_void) {
     work.rest.in_doubt = false;
     work.events.clear();

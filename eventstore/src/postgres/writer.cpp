@@ -143,7 +143,8 @@ void Writer::run(WriteWork& work) {
   } catch (const StoreBusy&) {
     work.error = std::current_exception();
   }
-  confirm(work);
+  Findings findings;
+  confirm(work, findings);
   if (!work.error) return;
   report_failure(work.error);
   std::rethrow_exception(work.error);
@@ -164,9 +165,9 @@ void Writer::run(DeferredWrites& batch) noexcept {
   } catch (...) {
     batch.fail(std::current_exception());
   }
-  std::string given_up;
+  Findings findings;
   for (WriteWork* const work : batch.taken()) {
-    confirm(*work, &given_up);
+    confirm(*work, findings);
     if (work->error) report_failure(work->error);
   }
 }

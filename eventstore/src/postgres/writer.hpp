@@ -249,13 +249,20 @@ class Writer {
                      std::chrono::steady_clock::time_point began) const noexcept;
   void report_failure(const std::exception_ptr& error) const noexcept;
 
-  /// Waits until the answer can't be lost any more, or becomes another one. `given_up` says why
-  /// there was no time left to make sure of one: of others of its group no attempt is made after
-  /// the deadline then, as each may last until a connection times out.
-  void confirm(WriteWork& work, std::string* given_up = nullptr) noexcept;
+  /// What the first of several has found out, for the others: each attempt may last until a
+  /// connection times out.
+  struct Findings {
+    /// Why there was no time left to make sure of one. After the deadline no attempt is made then.
+    std::string given_up = {};
+    /// The group in doubt that was settled last.
+    Uuid group = {};
+    Settled settled = {};
+  };
+  /// Waits until the answer can't be lost any more, or becomes another one.
+  void confirm(WriteWork& work, Findings& findings) noexcept;
   /// True when that is so.
-  bool try_to_confirm(WriteWork& work, const StandbyPatience& patience);
-  void settle(WriteWork& work, const StandbyPatience& patience);
+  bool try_to_confirm(WriteWork& work, const StandbyPatience& patience, Findings& findings);
+  void settle(WriteWork& work, const StandbyPatience& patience, Findings& findings);
   void find_result(WriteWork& work, const Settled& settled);
   void end_unconfirmed(WriteWork& work, const std::string& why);
   /// The versions that an append had when it was made.

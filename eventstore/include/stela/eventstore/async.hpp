@@ -122,7 +122,8 @@ class STELA_EVENTSTORE_EXPORT AsyncStore {
  public:
   using Task = std::function<void()>;
   /// Lets a thread that may block call the function, which doesn't throw, later: not before `Post`
-  /// has returned.
+  /// has returned. It may throw for work, which fails then, but not for an answer: the process
+  /// would end.
   using Post = std::function<void(Task)>;
 
   /// UsageError if an option is out of range, or if there is no `post`.

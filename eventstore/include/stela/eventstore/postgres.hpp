@@ -43,8 +43,9 @@ struct Options {
   /// least 8 and at most 32.
   std::optional<int> readers = {};
   /// How long to wait for the lock that orders appends, for a connection that reads, for another
-  /// process that migrates, or for a server that is gone, before StoreBusy. Less than
-  /// `reply_timeout`.
+  /// process that migrates, or for a server that is gone, before StoreBusy. An append may wait so
+  /// long three times: for its turn in this store, for that lock, and for a lock of another program
+  /// on Stela's tables. Less than `reply_timeout`.
   std::chrono::milliseconds busy_timeout{5000};
   /// For each host of the connection string.
   std::chrono::milliseconds connect_timeout{5000};

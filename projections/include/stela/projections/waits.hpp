@@ -24,7 +24,8 @@ struct WaitsOptions {
 /// executor that the caller brings. It starts no thread. While somebody waits, a thread of the
 /// executor looks for all of them by one statement: when a runner of the same `Projections` has
 /// moved, when somebody comes, at a deadline, and otherwise every 1 to 20 ms. Between the looks it
-/// needs none.
+/// needs none. There is one look at a time: one that the database keeps waiting, for a lock or
+/// because its server hangs, lets those whose time is up wait until it ends, too.
 ///
 /// The projections and the executor must outlive this object. If the executor stops, callers wait
 /// for the destructor, which answers them. In a forked child every wait fails with UsageError, and
