@@ -47,6 +47,7 @@ class Appender {
   const Part part_;
   const int large_size_;
   /// In microseconds.
+  /// In microseconds.
   const std::uint64_t longest_pause_;
   const JumpingClock clock_;
   DieBehindNth death_in_log_;

@@ -393,6 +393,27 @@ TEST_F(PostgresSql, AddsNoEventsBelowAnAppend) {
   EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
 }
 
+TEST_F(PostgresSql, TakesNoAppendBack) {
+  append(store, "order-1");
+  const auto take_back = [](Transaction& transaction) {
+    PGconn* const own = handle(transaction);
+    const Result marked{PQexec(own, "SAVEPOINT mine")};
+    append(transaction, "order-1");
+    const Result undone{PQexec(own, "ROLLBACK TO mine")};
+    EXPECT_EQ(undone.command(), "ROLLBACK");
+  };
+  EXPECT_THAT(message_of<UsageError>([&] { store.transact(take_back); }),
+              HasSubstr("or rolls back to a savepoint from before an append"));
+  EXPECT_THAT(message_of<UsageError>([&] {
+                store.transact([&](Transaction& transaction) {
+                  take_back(transaction);
+                  append(transaction, "order-1");
+                });
+              }),
+              HasSubstr("took back what was appended, to a savepoint before number 2"));
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
+}
+
 TEST_F(PostgresSql, AddsNoEventsByATriggerAtTheCommit) {
   outside.execute("CREATE FUNCTION forge() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN " +
                   forging(next_sequence) +

@@ -367,8 +367,10 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
       call.answer(connection().query(call.sql, std::move(call.parameters), "the append"));
   if (answer.is_stale) throw StoreFailed{"the participants changed under the order lock"};
   if (answer.before != last_sequence_) {
-    throw database::ForeignEvents{"SQL of yours added an event after number " +
-                                  std::to_string(last_sequence_) +
+    const std::string what = answer.before > last_sequence_
+                                 ? "added an event after number "
+                                 : "took back what was appended, to a savepoint before number ";
+    throw database::ForeignEvents{"SQL of yours " + what + std::to_string(last_sequence_) +
                                   ", and the table 'events' is Stela's"};
   }
   AppendResult result = group.result_of(0, answer);

@@ -14,7 +14,8 @@ namespace stela::postgres {
 /// - Don't write to Stela's tables. Its search_path finds those alone: name your tables with their
 ///   schema (`Options::sql_schema`), or set the search_path back when you are done.
 /// - A statement that fails makes the server refuse the rest of the transaction. What may fail goes
-///   between savepoints of yours, but none named `stela_savepoint` or `stela_sql`.
+///   between savepoints of yours, but none named `stela_savepoint` or `stela_sql`. Don't roll back
+///   to one from before an append.
 /// - Leave the settings of the session, its prepared statements and its pipeline mode as they were,
 ///   and take all results.
 ///

@@ -76,8 +76,8 @@ struct AppendResult {
   /// The events have this sequence and those that follow it, in the order of the request.
   GlobalSequence first = {};
   GlobalSequence last = {};
-  /// The version of each stream of the request after the append. In a repeated append it is 0 for a
-  /// stream without events.
+  /// The version of the stream after each entry of the request, as the entry left it. In a repeated
+  /// append it is the stream's after the whole append, and 0 for a stream without events.
   std::vector<StreamVersion> versions = {};
   /// The append id was committed before; this is the result of that append.
   bool repeated = false;
