@@ -20,7 +20,8 @@ namespace {
 
 /// What is appended to a stream, and what must not be there.
 struct Attempt {
-  StreamId stream;
+  /// Not set: it only checks.
+  std::optional<StreamId> stream;
   std::vector<Tag> tags = {};
   std::optional<QueryItem> refuses = {};
   std::size_t events = 1;
@@ -38,10 +39,11 @@ class PostgresConditions : public ::testing::Test {
       NewEvent event{"noted", 1, false, "{}"};
       event.tags = attempt.tags;
       const std::vector<NewEvent> events(attempt.events, event);
-      const StreamAppend one{attempt.stream, ExpectedVersion::any(), events};
+      std::vector<StreamAppend> streams;
+      if (attempt.stream) streams.push_back({*attempt.stream, ExpectedVersion::any(), events});
       AppendCondition condition;
       if (attempt.refuses) condition = {.query = {.items = {*attempt.refuses}}, .after = last};
-      const AppendRequest request{.streams = {&one, 1},
+      const AppendRequest request{.streams = streams,
                                   .condition = attempt.refuses ? &condition : nullptr};
       async.append(OwnedAppend{request}, [&, i](const std::exception_ptr& error, AppendResult) {
         appended[i] = error == nullptr;
@@ -67,6 +69,17 @@ class PostgresConditions : public ::testing::Test {
   Store store = open(server.url());
   GlobalSequence last = {};
 };
+
+TEST_F(PostgresConditions, OfThoseWhoOnlyCheckAreJudgedBesideAnEvent) {
+  const StreamId stream = StreamId::of("note", "one");
+  const Attempt event{stream, {tag("a")}};
+  const Attempt check{std::nullopt, {}, QueryItem{.tags = {tag("b")}}};
+  EXPECT_EQ(append_together({check, event}), std::vector<bool>({true, true}));
+  EXPECT_EQ(append_together({event, check}), std::vector<bool>({true, true}));
+  const Attempt refused{std::nullopt, {}, QueryItem{.tags = {tag("a")}}};
+  EXPECT_EQ(append_together({event, refused}), std::vector<bool>({true, false}));
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{3});
+}
 
 TEST_F(PostgresConditions, ThatDontMeetShareAGroup) {
   std::vector<Attempt> attempts;

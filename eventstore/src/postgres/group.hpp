@@ -109,7 +109,10 @@ class Group {
   void add_event(const NewEvent& event, std::string_view correlation, const Uuid& id);
   std::size_t end_of_appends(std::size_t member) const noexcept;
   std::size_t end_of_events(std::size_t append) const noexcept;
-  bool is_one_event() const noexcept { return appends_.size() == 1 && events_.size() == 1; }
+  /// And no member that only checks its condition.
+  bool is_one_event() const noexcept {
+    return members_.size() == 1 && appends_.size() == 1 && events_.size() == 1;
+  }
   const AppendRequest& request_of(std::size_t append) const noexcept {
     return *members_[appends_[append].member].request;
   }
