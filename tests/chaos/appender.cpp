@@ -43,8 +43,8 @@ void DieBehindNth::after(const test::FileCall& call, int /*code*/) noexcept {
 Appender::Appender(const Settings& settings, const Part& part)
     : part_{part},
       large_size_{settings.large_size},
-      longest_pause_{static_cast<std::uint64_t>(
-          std::chrono::microseconds{settings.append_pause()}.count())},
+      longest_pause_{
+          static_cast<std::uint64_t>(std::chrono::microseconds{settings.append_pause()}.count())},
       clock_{settings.clock_of(part.number)},
       death_in_log_{part.death.nth},
       vfs_{part.death.at == Death::At::log ? std::make_unique<test::FaultVfs>(death_in_log_)

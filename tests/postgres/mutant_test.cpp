@@ -1,4 +1,5 @@
-// A fault for each rule of an append, in the database's own function: the rule's check must find it.
+// A fault for each rule of an append, in the database's own function: the rule's check must find
+// it.
 #include "database/database.hpp"
 #include "database/postgres/connection.hpp"
 #include "postgres/doorbell.hpp"
@@ -92,8 +93,9 @@ class PostgresMutants : public ::testing::Test {
     watch->wait_until(steady_clock::now() + patience);
     std::jthread sleeper{[&] { watch->wait_until(steady_clock::now() + patience); }};
     EXPECT_TRUE(test::eventually([&] {
-      return server.ask("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND "
-                        "mode = 'ShareLock' AND objsubid = 1") == "1";
+      return server.ask(
+                 "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND "
+                 "mode = 'ShareLock' AND objsubid = 1") == "1";
     }));
     append(other, "woken");
     sleeper.join();
@@ -118,8 +120,9 @@ TEST_F(PostgresMutants, OrderNeedsTheLockUntilTheCommit) {
   EXPECT_TRUE(keeps_order());
   break_rule("ignored := pg_advisory_xact_lock(order_lock);",
              "PERFORM pg_advisory_lock(order_lock);");
-  break_rule("is_awaited := NOT", "PERFORM pg_advisory_unlock(order_lock), pg_sleep(0.005);\n"
-                                  "  is_awaited := NOT");
+  break_rule("is_awaited := NOT",
+             "PERFORM pg_advisory_unlock(order_lock), pg_sleep(0.005);\n"
+             "  is_awaited := NOT");
   EXPECT_FALSE(keeps_order());
 }
 

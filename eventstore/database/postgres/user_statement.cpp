@@ -136,10 +136,10 @@ void add_check_of_events(Connection::Pipeline& pipeline, std::optional<std::int6
 void fail_if_foreign_events(const Result& result) {
   const char* const said = PQresultErrorField(result.get(), PG_DIAG_MESSAGE_PRIMARY);
   if (state_of(result.get()) != "23001" || said == nullptr || said != foreign_events) return;
-  throw database::ForeignEvents{"SQL of yours, or a trigger or a function that it calls: " +
-                                std::string{said} +
-                                ", or rolls back to a savepoint from before an append; all of the "
-                                "transaction is rolled back"};
+  throw database::ForeignEvents{
+      "SQL of yours, or a trigger or a function that it calls: " + std::string{said} +
+      ", or rolls back to a savepoint from before an append; all of the "
+      "transaction is rolled back"};
 }
 
 void check_deferred(Connection& connection) {

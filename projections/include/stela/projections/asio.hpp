@@ -65,8 +65,8 @@ class AsyncProjections {
   }
 
   /// True once the model that readers see contains everything up to `sequence`; false after the
-  /// timeout, or if the projector is halted before. The timeout begins when a coroutine awaits it. A
-  /// look that the database keeps waiting ends first, as ProjectionWaits says.
+  /// timeout, or if the projector is halted before. The timeout begins when a coroutine awaits it.
+  /// A look that the database keeps waiting ends first, as ProjectionWaits says.
   template <class Token>
   auto wait_for(std::string_view projector, GlobalSequence sequence,
                 std::chrono::milliseconds timeout, std::stop_token stop, Token&& token) {
