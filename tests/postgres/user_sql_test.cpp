@@ -388,7 +388,7 @@ TEST_F(PostgresSql, AddsNoEventsBelowAnAppend) {
                     EXPECT_THROW(append(transaction, "order-1"), UsageError);
                   });
                 }),
-                HasSubstr(writes_events));
+                HasSubstr("SQL of yours added an event after number 1"));
   }
   EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
 }
@@ -410,7 +410,16 @@ TEST_F(PostgresSql, TakesNoAppendBack) {
                   append(transaction, "order-1");
                 });
               }),
-              HasSubstr("took back what was appended, to a savepoint before number 2"));
+              HasSubstr("rolled back to a savepoint from before the append of event 2"));
+  // Though that is caught.
+  EXPECT_THAT(message_of<UsageError>([&] {
+                store.transact([&](Transaction& transaction) {
+                  take_back(transaction);
+                  EXPECT_THROW(append(transaction, "order-2"), UsageError);
+                  EXPECT_THROW(append(transaction, "order-3"), UsageError);
+                });
+              }),
+              HasSubstr("rolled back to a savepoint from before the append of event 2"));
   EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
 }
 

@@ -319,6 +319,9 @@ class Writer {
   std::string lent_;
   /// What the work fails with if it ended the transaction; null until that is noticed.
   std::exception_ptr ended_;
+  /// What it fails with if SQL of the user's added or took back events; null until an append
+  /// notices that.
+  std::exception_ptr foreign_events_;
   std::optional<ConstraintViolated> blamed_;
   /// It has noted what types declare.
   bool has_declared_ = false;

@@ -53,6 +53,7 @@ void Writer::run_transaction(WriteWork& work) {
   may_defer_ = false;
   lent_.clear();
   ended_ = nullptr;
+  foreign_events_ = nullptr;
   blamed_.reset();
   has_declared_ = false;
   begin();
@@ -199,6 +200,8 @@ void Writer::fail_ended() {
 
 void Writer::commit(WriteWork& work) {
   if (is_ended_by_caller()) fail_ended();
+  // Whoever called may have caught it.
+  if (foreign_events_) std::rethrow_exception(foreign_events_);
   work.rest.run = session_->run();
   work.rest.wrote = is_locked_;
   work.rest.is_unnumbered = is_locked_;
@@ -353,6 +356,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
     ~Reset() { appending = false; }
   } const reset{appending_};
 
+  if (foreign_events_) std::rethrow_exception(foreign_events_);
   if (epoch_.is_nil()) load_participants(connection());
   check_participants();
   if (const std::vector<TagFact> additions = undeclared(request); !additions.empty()) {
@@ -367,11 +371,16 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
       call.answer(connection().query(call.sql, std::move(call.parameters), "the append"));
   if (answer.is_stale) throw StoreFailed{"the participants changed under the order lock"};
   if (answer.before != last_sequence_) {
-    const std::string what = answer.before > last_sequence_
-                                 ? "added an event after number "
-                                 : "took back what was appended, to a savepoint before number ";
-    throw database::ForeignEvents{"SQL of yours " + what + std::to_string(last_sequence_) +
-                                  ", and the table 'events' is Stela's"};
+    const std::string last = std::to_string(last_sequence_);
+    const std::string what =
+        answer.before > last_sequence_
+            ? "SQL of yours added an event after number " + last +
+                  ", and the table 'events' is Stela's"
+            : "SQL of yours rolled back to a savepoint from before the append of event " + last +
+                  "; append outside of your savepoints";
+    foreign_events_ = std::make_exception_ptr(
+        database::ForeignEvents{what + "; all of the transaction is rolled back"});
+    std::rethrow_exception(foreign_events_);
   }
   AppendResult result = group.result_of(0, answer);
   if (result.repeated) {
