@@ -53,8 +53,7 @@ struct Settings {
   /// The kinds, as the option --kinds has them.
   std::string kinds_option() const;
   /// The longest pause of an appender. Those behind it must keep up, in a long run over the bad
-  /// lines too: what is left when the faults end has to drain. On PostgreSQL, behind a pooler and
-  /// beside other tests, the process is the slowest, with some forty timers a second.
+  /// lines too: what is left when the faults end has to drain. On PostgreSQL timers are slowest.
   std::chrono::milliseconds append_pause() const {
     constexpr int long_run = 300;
     const bool is_long = seconds > long_run;

@@ -2,6 +2,7 @@
 #include "postgres/doorbell.hpp"
 #include "database/database.hpp"
 #include "database/postgres/connection.hpp"
+#include "postgres/mutant.hpp"
 #include "support/postgres_server.hpp"
 #include "support/process.hpp"
 
@@ -107,6 +108,14 @@ TEST_F(DoorbellTest, WakesAFollowerForEachKindOfAppend) {
   EXPECT_TRUE(
       wakes([&] { other.transact([](Transaction& transaction) { append(transaction); }); }));
   EXPECT_EQ(rings_by_now(), 1);
+}
+
+TEST_F(DoorbellTest, IsMissedByAMutantThatDoesNotRing) {
+  break_append_one(server, "is_awaited := NOT pg_try_advisory_xact_lock(bell);",
+                   "is_awaited := false;");
+  // The follower finds the event when it looks, within a second.
+  EXPECT_TRUE(wakes([&] { append(other); }));
+  EXPECT_EQ(rings(), 0);
 }
 
 TEST_F(DoorbellTest, IsNotRungWhileNobodySleeps) {

@@ -1,27 +1,21 @@
-// A fault for each rule of an append, in the database's own function: the rule's check must find
-// it.
-#include "database/database.hpp"
-#include "database/postgres/connection.hpp"
-#include "postgres/doorbell.hpp"
+// Faults in the rules of an append: each rule's check must find its fault. That of the bell stands
+// with the bell's tests.
+#include "postgres/mutant.hpp"
 #include "support/postgres_server.hpp"
-#include "support/process.hpp"
 
 #include <stela/eventstore.hpp>
 
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <vector>
 
 namespace stela::postgres::mutant_test {
 namespace {
-
-using namespace std::chrono_literals;
-using std::chrono::steady_clock;
 
 constexpr int times = 20;
 
@@ -41,16 +35,6 @@ class Present final : public TransactionParticipant {
 
 class PostgresMutants : public ::testing::Test {
  protected:
-  /// Puts `fault` in the place of `rule`, wherever stela.append_one has it.
-  void break_rule(const std::string& rule, const std::string& fault) {
-    const std::string function =
-        "(SELECT pg_get_functiondef(p.oid) FROM pg_proc AS p WHERE p.proname = 'append_one')";
-    const auto quoted = [](const std::string& text) { return "$text$" + text + "$text$"; };
-    ASSERT_EQ(server.ask("SELECT strpos(" + function + ", " + quoted(rule) + ") > 0"), "t") << rule;
-    server.ask("DO $do$ BEGIN EXECUTE replace(" + function + ", " + quoted(rule) + ", " +
-               quoted(fault) + "); END $do$");
-  }
-
   /// Whether two processes that append at once give each event a number of its own, without a gap.
   bool keeps_order() {
     std::atomic<bool> has_failed = false;
@@ -82,34 +66,6 @@ class PostgresMutants : public ::testing::Test {
     return false;
   }
 
-  /// Whether what one process appends wakes a follower of another that sleeps.
-  bool wakes() {
-    constexpr auto patience = 10s;
-    append(other, "found");
-    Connection listener{{.conninfo = server.url()}};
-    listener.execute("LISTEN stela_" +
-                     std::to_string(static_cast<std::uint64_t>(bell_lock("stela"))));
-    auto watch = store.database().watch_commits();
-    watch->wait_until(steady_clock::now() + patience);
-    std::jthread sleeper{[&] { watch->wait_until(steady_clock::now() + patience); }};
-    EXPECT_TRUE(test::eventually([&] {
-      return server.ask(
-                 "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND "
-                 "mode = 'ShareLock' AND objsubid = 1") == "1";
-    }));
-    append(other, "woken");
-    sleeper.join();
-    // A notice of one's own comes behind all that were sent before.
-    listener.execute("NOTIFY stela_" +
-                     std::to_string(static_cast<std::uint64_t>(bell_lock("stela"))) + ", 'asked'");
-    bool is_rung = false;
-    while (PGnotify* const notice = PQnotifies(listener.handle())) {
-      is_rung = is_rung || std::string_view{notice->extra}.empty();
-      PQfreemem(notice);
-    }
-    return is_rung;
-  }
-
   Present present;
   test::PostgresServer server;
   Store store = open(server.url());
@@ -118,30 +74,24 @@ class PostgresMutants : public ::testing::Test {
 
 TEST_F(PostgresMutants, OrderNeedsTheLockUntilTheCommit) {
   EXPECT_TRUE(keeps_order());
-  break_rule("ignored := pg_advisory_xact_lock(order_lock);",
-             "PERFORM pg_advisory_lock(order_lock);");
-  break_rule("is_awaited := NOT",
-             "PERFORM pg_advisory_unlock(order_lock), pg_sleep(0.005);\n"
-             "  is_awaited := NOT");
+  break_append_one(server, "ignored := pg_advisory_xact_lock(order_lock);",
+                   "PERFORM pg_advisory_lock(order_lock);");
+  break_append_one(server, "is_awaited := NOT",
+                   "PERFORM pg_advisory_unlock(order_lock), pg_sleep(0.005);\n"
+                   "  is_awaited := NOT");
   EXPECT_FALSE(keeps_order());
 }
 
 TEST_F(PostgresMutants, AProcessOfADeadEpochMayNotWrite) {
   append(store, "before");
-  break_rule("SELECT NOT EXISTS (SELECT FROM stela_configuration",
-             "SELECT false AND NOT EXISTS (SELECT FROM stela_configuration");
+  break_append_one(server, "SELECT NOT EXISTS (SELECT FROM stela_configuration",
+                   "SELECT false AND NOT EXISTS (SELECT FROM stela_configuration");
   EXPECT_FALSE(refuses_without_participant());
 }
 
 TEST_F(PostgresMutants, AProcessOfTheEpochBeforeIsRefused) {
   append(store, "before");
   EXPECT_TRUE(refuses_without_participant());
-}
-
-TEST_F(PostgresMutants, SleepersNeedTheBell) {
-  EXPECT_TRUE(wakes());
-  break_rule("is_awaited := NOT pg_try_advisory_xact_lock(bell);", "is_awaited := false;");
-  EXPECT_FALSE(wakes());
 }
 
 }  // namespace
