@@ -149,7 +149,7 @@ story() {
 
   say "The shipping service, another program with another database, takes what concerns it."
   shipping
-  echo "The broker sends everything once more, and no second parcel goes out: the inbox knows."
+  echo "It forgets its position and reads everything once more, and no second parcel goes out."
   shipping --again
 
   say "1,000 more orders, and in their middle the worker is killed with -9."

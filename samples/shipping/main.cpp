@@ -5,9 +5,8 @@
 #include <stela/eventstore.hpp>
 #include <stela/framework.hpp>
 #include <stela/nats/consumer.hpp>
+#include <stela/nats/inbox.hpp>
 #include <stela/projections.hpp>
-
-#include <nats/nats.h>
 
 #include <chrono>
 #include <iostream>
@@ -90,16 +89,10 @@ void pack(stela::Transaction& transaction, const stela::Recorded<OrderShipped>& 
             << shipped.record().correlation_id() << ")\n";
 }
 
-/// Lets the broker forget what this service has taken, so that it sends everything once more.
-void make_broker_forget(const std::string& url) {
-  natsConnection* connection = nullptr;
-  jsCtx* context = nullptr;
-  natsStatus status = natsConnection_ConnectTo(&connection, url.c_str());
-  if (status == NATS_OK) status = natsConnection_JetStream(&context, connection, nullptr);
-  if (status == NATS_OK) status = js_DeleteConsumer(context, "SHOP", "shipping", nullptr, nullptr);
-  jsCtx_Destroy(context);
-  natsConnection_Destroy(connection);
-  if (status != NATS_OK) throw std::runtime_error{natsStatus_GetText(status)};
+/// Forgets where this service is in the stream, so that it reads everything once more.
+void forget_position(const std::string& file) {
+  auto store = stela::sqlite::open(file);
+  stela::nats::InboxOperations{store}.forget("shipping", "SHOP");
 }
 
 /// Handles what is there now.
@@ -115,7 +108,8 @@ void run(const std::string& file, const std::string& url) {
     sum.handled += tick.handled;
     sum.ignored += tick.ignored;
     sum.duplicates += tick.duplicates;
-    if (tick.failed > 0 || tick.dead > 0) throw std::runtime_error{"a message couldn't be handled"};
+    if (tick.failed > 0 || tick.parked > 0)
+      throw std::runtime_error{"a message couldn't be handled"};
     if (tick == stela::nats::ConsumerTick{}) break;
   }
   stela::Runner{projections}.catch_up();
@@ -134,7 +128,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    if (again) shipping::make_broker_forget(argv[2]);
+    if (again) shipping::forget_position(argv[1]);
     shipping::run(argv[1], argv[2]);
     return 0;
   } catch (const std::exception& e) {

@@ -69,7 +69,7 @@ if(WITH_NATS)
   list(APPEND all_wanted relay.backlog.none relay.backlog.none.publishing relay.backlog.stream
     relay.backlog.stream.fence delivery.commit_to_acknowledged.p50
     delivery.commit_to_acknowledged.p99 delivery.sustained.64 consumer.inbox.100
-    consumer.one_failing.100 relay.line.0ms relay.line.100ms relay.line.after_cut
+    consumer.one_parked.100 relay.line.0ms relay.line.100ms relay.line.after_cut
     relay.neighbours.longest_wait memory.relay)
 endif()
 foreach(wanted IN LISTS all_wanted)

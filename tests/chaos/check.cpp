@@ -205,7 +205,7 @@ class Check {
     if (deleted_.empty()) {
       expect_none("a consumer saw a gap", "SELECT stream, after, missing FROM inbox_gaps");
     }
-    expect_none("a dead letter", "SELECT broker_stream, error FROM inbox_dead_letters");
+    expect_none("a parked message", "SELECT broker_stream, error FROM inbox_parked");
     for (const std::string& id : effects.rows("SELECT id FROM effects")) handled_.insert(id);
     for (std::size_t i = 0; i < events_.size(); ++i) {
       if (!events_[i].publishes || deleted_.contains(static_cast<std::int64_t>(i) + 1)) continue;

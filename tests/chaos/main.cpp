@@ -185,8 +185,6 @@ int run(int argc, char** argv) {
   settings.engine = parse_engine(get(options, "--engine", "sqlite"));
   if (settings.servers < 1) throw UsageError{"there is a server at least"};
   if (settings.has_by_name("delete-message")) settings.deletes = settings.fence == Fence::stream;
-  // Else consumers are so patient that a run takes many minutes.
-  if (settings.deletes) settings.defaults = false;
   if (settings.mutant != mutants::Mutant::none) {
     // What it breaks is the fenced chain; in a short run it has to break soon.
     settings.fence = Fence::stream;

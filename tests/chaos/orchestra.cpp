@@ -19,11 +19,8 @@ namespace {
 
 /// What waits when the faults end gets less within this time, however slow the machine is.
 constexpr auto drain_patience = 90s;
-/// With the default options a dead process's messages come back after half a minute, and its
-/// partitions after a quarter.
+/// With the default options a dead process's partitions come back after a quarter of a minute.
 constexpr auto longer_with_defaults = 90s;
-/// So many times as long as its patience a consumer waits for what the broker says is with another.
-constexpr int most_patience = 10;
 /// A mutant may never drain: that needn't be waited for.
 constexpr auto mutant_drain_limit = 15s;
 /// About what a phase takes: the faults end so much sooner.
@@ -157,8 +154,7 @@ bool Orchestra::drain() {
   const bool is_mutant = settings_.mutant != mutants::Mutant::none;
   const steady_clock::duration patience =
       is_mutant ? mutant_drain_limit
-                : drain_patience + (settings_.defaults ? longer_with_defaults : 0s) +
-                      (settings_.deletes ? most_patience * settings_.gap_patience() : 0s);
+                : drain_patience + (settings_.defaults ? longer_with_defaults : 0s);
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   auto limit = steady_clock::now() + patience;
   while (true) {

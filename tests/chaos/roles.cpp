@@ -122,11 +122,10 @@ nats::ConsumerOptions consumer_options(const Settings& settings, const Part& par
           .connect_timeout = 500ms,
           .name = "effects",
           .stream = stream,
-          .ack_wait = 2'000ms,
           .idle_wait = 200ms,
+          .lease_ttl = 2'000ms,
           .retry_backoff = 50ms,
-          .retry_backoff_max = 500ms,
-          .gap_patience = settings.gap_patience()};
+          .retry_backoff_max = 500ms};
 }
 
 void append(const Settings& settings, const Part& part) {

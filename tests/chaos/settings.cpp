@@ -39,12 +39,6 @@ std::string Settings::kinds_option() const {
   return names.empty() ? "all" : names;
 }
 
-std::chrono::milliseconds Settings::gap_patience() const {
-  if (defaults) return std::chrono::seconds{60};
-  // What is only late must not be taken for missing, and what is missing must be waited for.
-  return std::chrono::seconds{deletes ? 6 : 120};
-}
-
 std::vector<std::string> Settings::streams() const {
   std::vector<std::string> names;
   const int most = fence == Fence::stream ? std::max(partitions, resized) : 1;

@@ -61,8 +61,6 @@ struct Settings {
     if (is_slow) return std::chrono::milliseconds{is_long ? 1'000 : 144};
     return std::chrono::milliseconds{is_long ? 250 : 12};
   }
-  /// How long consumers wait for what is missing.
-  std::chrono::milliseconds gap_patience() const;
   bool has(std::string_view kind) const { return kinds.empty() || kinds.contains(kind); }
   /// Whether there is a process with deadlines.
   bool has_deadlines() const { return mutant == mutants::Mutant::none && has("kill-reminder"); }

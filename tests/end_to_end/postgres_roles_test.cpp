@@ -344,9 +344,7 @@ TEST_F(RolesOnPostgres, LetTheApplicationConsume) {
   consumer.on<test::OrderPlaced>([](Transaction&, const auto&) { throw std::runtime_error{"no"}; });
   EXPECT_TRUE(test::eventually([&] {
     consumer.poll();
-    return nats::InboxOperations{store}.status().front().dead_letters +
-               nats::InboxOperations{store}.status().front().held_streams >
-           0;
+    return nats::InboxOperations{store}.status().front().parked_messages > 0;
   }));
   Store reader = open_as("shop_reader", {.read_only = true});
   EXPECT_THAT(nats::InboxOperations{reader}.status(), SizeIs(1));

@@ -45,7 +45,7 @@ void consume(stela::Store& store, const std::stop_token& stop) {
   consumer.run(stop);
   stela::nats::InboxOperations inbox{store};
   for (const stela::nats::ConsumerStatus& one : inbox.status()) {
-    if (one.held_since) throw std::runtime_error{one.consumer};
+    if (one.parked_since) throw std::runtime_error{one.consumer};
   }
 }
 

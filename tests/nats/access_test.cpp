@@ -193,10 +193,8 @@ class DeniedConsumer : public Access, public ::testing::WithParamInterface<const
 
 INSTANTIATE_TEST_SUITE_P(Subjects, DeniedConsumer,
                          ::testing::Values("$JS.API.STREAM.INFO.SHOP",
-                                           "$JS.API.CONSUMER.INFO.SHOP.billing",
-                                           "$JS.API.CONSUMER.DURABLE.CREATE.SHOP.billing",
-                                           "$JS.API.CONSUMER.MSG.NEXT.SHOP.billing",
-                                           "$JS.ACK.SHOP.billing.>"));
+                                           "$JS.API.CONSUMER.CREATE.SHOP.>",
+                                           "$JS.API.CONSUMER.MSG.NEXT.SHOP.>"));
 
 TEST_P(DeniedConsumer, NamesTheDeniedSubject) {
   const std::string denied = GetParam();

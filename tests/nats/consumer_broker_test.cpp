@@ -83,7 +83,7 @@ TEST_F(ConsumersBroker, IsMisconfiguredForAFilterThatMatchesNothingOfTheStream) 
 
   run(consumer, [&] {
     EXPECT_TRUE(
-        becomes("misconfigured: making the consumer 'billing' of the stream 'SHOP' "
+        becomes("misconfigured: making a consumer of the stream 'SHOP' "
                 "(JetStream error 10093) failed: no subject of the stream matches the "
                 "filter_subject 'shpo.order.placed'; correct it"));
   });

@@ -38,13 +38,13 @@ class MisusingHandler : public ::testing::Test {
     });
     const auto has_ended = [&] {
       total += consumer.poll();
-      return total.dead == 1;
+      return total.parked == 1;
     };
     EXPECT_TRUE(test::eventually(has_ended));
   }
   std::string error() {
-    const auto letters = nats::InboxOperations{ledger.store}.dead_letters();
-    return letters.size() == 1 ? letters[0].error : "no dead letter";
+    const auto parked = nats::InboxOperations{ledger.store}.parked();
+    return parked.size() == 1 ? parked[0].error : "nothing parked";
   }
 
   test::TempDir dir;
@@ -72,7 +72,7 @@ TEST_F(FailingHandler, IsUndoneAloneAndCallsNoOtherAgain) {
 
   EXPECT_TRUE(test::eventually([&] {
     total += consumer.poll();
-    return total.dead == 1;
+    return total.parked == 1;
   }));
 
   EXPECT_EQ(total.failed, 1);
@@ -128,7 +128,7 @@ TEST_F(FailingHandler, ThatIsSlowSharesATransactionForASecondAtMost) {
   EXPECT_THAT(committed, ElementsAre(0, 0, 0, 3, 3, 3, 6, 6, 6, 9));
 }
 
-TEST_F(MisusingHandler, MakesADeadLetterIfItEndsTheTransaction) {
+TEST_F(MisusingHandler, IsParkedIfItEndsTheTransaction) {
   consume([](sqlite3* database) {
     sqlite3_exec(database, "INSERT OR ROLLBACK INTO ledger VALUES (7, 'a'), (7, 'b')", nullptr,
                  nullptr, nullptr);
@@ -138,7 +138,7 @@ TEST_F(MisusingHandler, MakesADeadLetterIfItEndsTheTransaction) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 
-TEST_F(MisusingHandler, MakesADeadLetterIfItCommits) {
+TEST_F(MisusingHandler, IsParkedIfItCommits) {
   consume([](sqlite3* database) {
     sqlite3_exec(database, "INSERT INTO ledger VALUES (7, 'a'); COMMIT", nullptr, nullptr, nullptr);
   });
@@ -147,7 +147,7 @@ TEST_F(MisusingHandler, MakesADeadLetterIfItCommits) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 
-TEST_F(MisusingHandler, EndsAsADeadLetterIfItReleasesASavepointOfStelas) {
+TEST_F(MisusingHandler, IsParkedIfItReleasesASavepointOfStelas) {
   consume([](sqlite3* database) {
     sqlite3_exec(database, "INSERT INTO ledger VALUES (7, 'a'); RELEASE stela_savepoint", nullptr,
                  nullptr, nullptr);
@@ -157,7 +157,7 @@ TEST_F(MisusingHandler, EndsAsADeadLetterIfItReleasesASavepointOfStelas) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 
-TEST_F(MisusingHandler, MakesADeadLetterIfItLeavesAStatementRunning) {
+TEST_F(MisusingHandler, IsParkedIfItLeavesAStatementRunning) {
   std::vector<sqlite3_stmt*> left;
   consume([&](sqlite3* database) {
     sqlite3_exec(database, "INSERT INTO ledger VALUES (7, 'a')", nullptr, nullptr, nullptr);
@@ -172,7 +172,7 @@ TEST_F(MisusingHandler, MakesADeadLetterIfItLeavesAStatementRunning) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 
-TEST_F(MisusingHandler, EndsAsADeadLetterIfItFailsWhereNothingCanBeWritten) {
+TEST_F(MisusingHandler, IsParkedIfItFailsWhereNothingCanBeWritten) {
   consume([](sqlite3* database) {
     sqlite3_exec(database, "PRAGMA query_only = 1", nullptr, nullptr, nullptr);
     throw std::runtime_error{"no"};
@@ -193,7 +193,7 @@ TEST_F(MisusingHandler, IsUndoneWithASavepointThatItLeaves) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 
-TEST_F(MisusingHandler, EndsAsADeadLetterIfItLeavesADeferredKeyBroken) {
+TEST_F(MisusingHandler, IsParkedIfItLeavesADeferredKeyBroken) {
   ledger.store.transact([](Transaction& transaction) {
     test::RawSqlite{sqlite::handle(transaction)}.run(
         "CREATE TABLE items (entry REFERENCES ledger (entry) DEFERRABLE INITIALLY DEFERRED)");
@@ -207,7 +207,7 @@ TEST_F(MisusingHandler, EndsAsADeadLetterIfItLeavesADeferredKeyBroken) {
 }
 
 /// What a handler throws that writes to another store than the consumer's.
-TEST_F(MisusingHandler, EndsAsADeadLetterIfItThrowsTheFailureOfAnotherStore) {
+TEST_F(MisusingHandler, IsParkedIfItThrowsTheFailureOfAnotherStore) {
   const std::vector<std::function<void()>> failures{
       [] { throw StoreFailed{"mine"}; }, [] { throw CommitInDoubt{"mine"}; },
       [] { throw StoreBusy{"mine"}; }, [] { throw StoreFull{"mine"}; }};
@@ -219,10 +219,10 @@ TEST_F(MisusingHandler, EndsAsADeadLetterIfItThrowsTheFailureOfAnotherStore) {
 
   EXPECT_TRUE(test::eventually([&] {
     total += consumer.poll();
-    return total.dead == 2;
+    return total.parked == 2;
   }));
 
-  EXPECT_THAT(nats::InboxOperations{ledger.store}.dead_letters(), ::testing::SizeIs(2));
+  EXPECT_THAT(nats::InboxOperations{ledger.store}.parked(), ::testing::SizeIs(2));
   EXPECT_THAT(ledger.lines(), ElementsAre("order-3@1 order.placed"));
 }
 
@@ -240,20 +240,20 @@ TEST_F(MisusingHandler, IsNotChargedIfItMeetsAFullDisk) {
   });
 
   for (int i = 0; i < 5; ++i) EXPECT_THROW(total += consumer.poll(), StoreFull);
-  EXPECT_THAT(nats::InboxOperations{ledger.store}.dead_letters(), ::testing::IsEmpty());
+  EXPECT_THAT(nats::InboxOperations{ledger.store}.parked(), ::testing::IsEmpty());
   is_full = false;
 
   EXPECT_TRUE(test::eventually([&] {
     total += consumer.poll();
     return ledger.lines().size() == 3;
   }));
-  EXPECT_EQ(total.dead, 0);
+  EXPECT_EQ(total.parked, 0);
 }
 
-TEST_F(MisusingHandler, IsExplainedWhenAnOperatorTriesItsLetterAgain) {
+TEST_F(MisusingHandler, IsExplainedWhenAnOperatorTriesItsMessageAgain) {
   consume([](sqlite3* database) { sqlite3_exec(database, "ROLLBACK", nullptr, nullptr, nullptr); });
   nats::InboxOperations inbox{ledger.store};
-  inbox.retry(inbox.dead_letters().at(0).number);
+  inbox.retry(inbox.parked().at(0).number);
 
   total += consumer.poll();
 

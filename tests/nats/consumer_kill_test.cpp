@@ -31,7 +31,7 @@ enum class Step : int {
   in_the_handler,
   before_the_commit,
   after_the_commit,
-  after_the_answer,
+  after_the_report,
 };
 
 void PrintTo(Step step, std::ostream* out) {
@@ -40,7 +40,7 @@ void PrintTo(Step step, std::ostream* out) {
                                    "in_the_handler",
                                    "before_the_commit",
                                    "after_the_commit",
-                                   "after_the_answer"};
+                                   "after_the_report"};
   *out << names[static_cast<int>(step)];
 }
 
@@ -91,7 +91,6 @@ struct Consuming {
          .name = "billing",
          .stream = "SHOP",
          .batch_size = 7,
-         .ack_wait = 1'000ms,
          // A process that is killed at one step is often killed while it handles the same message.
          .max_attempts = fatal.empty() ? 1'000 : max_attempts}};
     const auto at = [this, &progress](Step reached) {
@@ -120,7 +119,7 @@ struct Consuming {
     const Subscription committed =
         ledger.store.on_commit([&](const CommitNotice&) { at(Step::after_the_commit); });
     consumer.on_tick([&](const nats::ConsumerTick& tick) {
-      if (tick != nats::ConsumerTick{}) at(Step::after_the_answer);
+      if (tick != nats::ConsumerTick{}) at(Step::after_the_report);
     });
     consumer.run({});
   }
@@ -169,9 +168,10 @@ class KilledConsumer : public ::testing::Test {
   void expect_each_effect_once() {
     EXPECT_EQ(count("SELECT count(*) FROM ledger"), orders);
     EXPECT_EQ(count("SELECT count(DISTINCT line) FROM ledger"), orders);
-    EXPECT_EQ(count("SELECT count(*) FROM inbox_handled"), orders);
+    EXPECT_EQ(count("SELECT count(*) FROM inbox_positions"), orders);
+    EXPECT_EQ(count("SELECT position FROM inbox_readers"), orders);
     EXPECT_EQ(count("SELECT count(*) FROM events"), orders);
-    EXPECT_EQ(count("SELECT count(*) FROM inbox_dead_letters"), 0);
+    EXPECT_EQ(count("SELECT count(*) FROM inbox_parked"), 0);
     EXPECT_THAT(test::RawSqlite{database}.rows("PRAGMA integrity_check"),
                 ::testing::ElementsAre("ok"));
   }
@@ -196,46 +196,46 @@ TEST_P(Killing, TheConsumerAtOneStepLeavesEachEffectOnce) {
 INSTANTIATE_TEST_SUITE_P(Steps, Killing,
                          ::testing::Values(Step::before_the_transaction, Step::in_the_handler,
                                            Step::before_the_commit, Step::after_the_commit,
-                                           Step::after_the_answer),
+                                           Step::after_the_report),
                          ::testing::PrintToStringParamName());
 
 class KillingHandler : public KilledConsumer {};
 
-TEST_F(KillingHandler, MakesADeadLetterAndLetsOtherMessagesPass) {
+TEST_F(KillingHandler, IsParkedAndLetsOtherMessagesPass) {
   const Consuming consuming{.database = database, .url = server.url(), .fatal = "order-13"};
-  const auto letters = [this] {
-    return count("SELECT count(*) FROM sqlite_schema WHERE name = 'inbox_dead_letters'") > 0
-               ? count("SELECT count(*) FROM inbox_dead_letters WHERE retry = 0")
+  const auto parked_messages = [this] {
+    return count("SELECT count(*) FROM sqlite_schema WHERE name = 'inbox_parked'") > 0
+               ? count("SELECT count(*) FROM inbox_parked WHERE retry = 0")
                : 0;
   };
 
   const int deaths = run_until(consuming, [&] {
-    return letters() == 1 && count("SELECT count(*) FROM ledger") == orders - 1;
+    return parked_messages() == 1 && count("SELECT count(*) FROM ledger") == orders - 1;
   });
 
   // The first is nobody's: it isn't known of what the process died.
   EXPECT_EQ(deaths, 1 + Consuming::max_attempts);
   auto store = sqlite::open(database);
   nats::InboxOperations inbox{store};
-  const nats::DeadLetter letter = inbox.dead_letters().at(0);
-  EXPECT_EQ(letter.headers.at("ce-subject"), "order-13");
-  EXPECT_EQ(letter.attempts, Consuming::max_attempts);
-  EXPECT_EQ(letter.error, "the process ended while it was handling this message");
+  const nats::ParkedMessage parked = inbox.parked().at(0);
+  EXPECT_EQ(parked.headers.at("ce-subject"), "order-13");
+  EXPECT_EQ(parked.attempts, Consuming::max_attempts);
+  EXPECT_EQ(parked.error, "the process ended while it was handling this message");
 }
 
 TEST_F(KillingHandler, IsRetriedOnceOnRequest) {
   const Consuming consuming{.database = database, .url = server.url(), .fatal = "order-13"};
-  const auto dead_after = [this](int attempts) {
+  const auto parked_after = [this](int attempts) {
     return [this, attempts] {
-      return count("SELECT count(*) FROM sqlite_schema WHERE name = 'inbox_dead_letters'") > 0 &&
-             count("SELECT count(*) FROM inbox_dead_letters WHERE retry = 0 AND attempts = " +
+      return count("SELECT count(*) FROM sqlite_schema WHERE name = 'inbox_parked'") > 0 &&
+             count("SELECT count(*) FROM inbox_parked WHERE retry = 0 AND attempts = " +
                    std::to_string(attempts)) == 1;
     };
   };
-  run_until(consuming, dead_after(Consuming::max_attempts));
-  test::RawSqlite{database}.run("UPDATE inbox_dead_letters SET retry = 1");
+  run_until(consuming, parked_after(Consuming::max_attempts));
+  test::RawSqlite{database}.run("UPDATE inbox_parked SET retry = 1");
 
-  const int deaths = run_until(consuming, dead_after(Consuming::max_attempts + 1));
+  const int deaths = run_until(consuming, parked_after(Consuming::max_attempts + 1));
 
   EXPECT_LE(deaths, 1);
 }

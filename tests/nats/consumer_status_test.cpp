@@ -25,8 +25,6 @@ class EndedEarly : public test::ShopAtBroker {
     auto with = defaults();
     with.api.prefix = test::Middleman::prefix;
     with.batch_size = 10;
-    // What is thrown away comes again too late.
-    with.ack_wait = 10min;
     return with;
   }
   void place(int count) {

@@ -76,18 +76,17 @@ class UnknownVersionOfAMessage : public ::testing::Test {
       return done();
     });
   }
-  /// How long the first of the stream that is held waits for its next attempt.
-  std::chrono::microseconds pause() { return inbox().held().at(0).due_at - clock_.now(); }
-  /// Until it has what comes from the broker.
+  /// Until it has left the message.
   void poll_older() {
-    EXPECT_TRUE(polls_until(older_, [&] { return total_.held == 2; }));
+    total_ += older_.poll();
+    EXPECT_EQ(reader().failing, 2);
   }
-  void make_dead_letter() {
+  void park() {
     poll_older();
     clock_.advance(2h);
-    EXPECT_TRUE(polls_until(older_, [&] { return total_.dead == 1; }));
-    EXPECT_TRUE(polls_until(older_, [&] { return ledger_.lines().size() == 2; }));
+    EXPECT_TRUE(polls_until(older_, [&] { return total_.parked == 2; }));
   }
+  nats::ReaderStatus reader() { return inbox().status().at(0).readers.at(0); }
   nats::InboxOperations inbox() { return nats::InboxOperations{ledger_.store}; }
 
   test::TempDir dir_;
@@ -105,34 +104,33 @@ TEST_F(UnknownVersionOfAMessage, IsLeftToAProcessThatKnowsIt) {
   poll_older();
   for (int i = 0; i < 10; ++i, clock_.advance(5s)) total_ += older_.poll();
 
-  EXPECT_EQ(total_.failed + total_.dead, 0);
-  EXPECT_THAT(inbox().dead_letters(), IsEmpty());
-  EXPECT_EQ(inbox().held().at(0).attempts, 0);
-  EXPECT_THAT(inbox().held().at(0).error,
-              HasSubstr("(letter.sent v2, version 2 of 'letter-1') isn't in the event set that "
-                        "reads it"));
-  EXPECT_THAT(inbox().held().at(0).error, HasSubstr("it waits for a process that knows it"));
-  EXPECT_TRUE(test::eventually([&] {
-    newer_.poll();
-    clock_.advance(10s);
-    return ledger_.lines().size() == 3;
-  }));
+  EXPECT_EQ(total_, (nats::ConsumerTick{.handled = 1}));
+  EXPECT_EQ(reader().attempts, 0);
+  EXPECT_EQ(reader().owner, "");
+  EXPECT_THAT(reader().error, HasSubstr("(letter.sent v2, version 2 of 'letter-1') isn't in the "
+                                        "event set that reads it"));
+  EXPECT_THAT(reader().error, HasSubstr("it waits for a process that knows it"));
+  EXPECT_THAT(log_.entries(), ElementsAre(AllOf(StartsWith("warning consumer.left_to_newer"),
+                                                HasSubstr("version 2 of 'letter-1'"))));
+
+  newer_.poll();
 
   EXPECT_THAT(ledger_.lines(), ElementsAre("old jane", "new joe", "new ada"));
 }
 
-TEST_F(UnknownVersionOfAMessage, MakesADeadLetterWhenNobodyKnewItForSoLong) {
+TEST_F(UnknownVersionOfAMessage, IsParkedWhenNobodyKnewItForSoLong) {
   poll_older();
   clock_.advance(1h - 1s);
   total_ += older_.poll();
-  EXPECT_EQ(total_.dead, 0);
+  EXPECT_EQ(total_.parked, 0);
   clock_.advance(5s);
 
-  EXPECT_TRUE(polls_until(older_, [&] { return total_.dead == 1; }));
-  EXPECT_TRUE(polls_until(older_, [&] { return ledger_.lines().size() == 2; }));
-  EXPECT_THAT(ledger_.lines(), ElementsAre("old jane", "old ada"));
-  EXPECT_THAT(inbox().dead_letters().at(0).error, HasSubstr("(letter.sent v2"));
-  EXPECT_THAT(log_.entries(), Contains(StartsWith("error consumer.dead_letter")));
+  total_ += older_.poll();
+
+  EXPECT_EQ(total_.parked, 2) << "with the one behind it";
+  EXPECT_THAT(ledger_.lines(), ElementsAre("old jane"));
+  EXPECT_THAT(inbox().parked().at(0).error, HasSubstr("(letter.sent v2"));
+  EXPECT_THAT(log_.entries(), Contains(StartsWith("error consumer.parked")));
 }
 
 TEST_F(UnknownVersionOfAMessage, WaitsFromWhenItWasFirstMet) {
@@ -144,63 +142,47 @@ TEST_F(UnknownVersionOfAMessage, WaitsFromWhenItWasFirstMet) {
     if (fails) throw std::runtime_error{"not yet"};
     Ledger::write(transaction, sent->to);
   });
-  EXPECT_TRUE(polls_until(consumer, [&] { return total_.held == 2; }));
+  total_ += consumer.poll();
   EXPECT_EQ(total_.failed, 1);
 
   clock_.advance(2h);
   fails = false;
-  EXPECT_TRUE(polls_until(consumer, [&] { return inbox().held().at(0).version.value() == 2; }));
-  EXPECT_THAT(log_.entries(), Contains(AllOf(StartsWith("warning consumer.left_to_newer"),
-                                             HasSubstr("version 2 of 'letter-1'"))));
+  total_ += consumer.poll();
+  EXPECT_EQ(reader().failing, 2);
   clock_.advance(1h - 1s);
   total_ += consumer.poll();
-  EXPECT_EQ(total_.dead, 0);
+  EXPECT_EQ(total_.parked, 0);
   clock_.advance(5s);
+  total_ += consumer.poll();
 
-  EXPECT_TRUE(polls_until(consumer, [&] { return total_.dead == 1; }));
-  EXPECT_THAT(log_.entries(), Contains(AllOf(StartsWith("error consumer.dead_letter"),
-                                             HasSubstr("version 2 of 'letter-1'"))));
+  EXPECT_EQ(total_.parked, 2);
 }
 
-TEST_F(UnknownVersionOfAMessage, IsTriedAfterGrowingPauses) {
-  poll_older();
-  EXPECT_LE(pause(), 1'250ms);
-  clock_.advance(16s);
-  total_ += older_.poll();
-  EXPECT_GE(pause(), 12s);
-  EXPECT_LE(pause(), 20s);
-  clock_.advance(20min);
-  total_ += older_.poll();
-  EXPECT_GE(pause(), 45s);
-  EXPECT_LE(pause(), 75s);
-  EXPECT_EQ(total_.held, 2) << "said when it begins to wait";
-}
-
-TEST_F(UnknownVersionOfAMessage, IsLeftToAProcessThatKnowsItAlsoAsARetriedDeadLetter) {
-  make_dead_letter();
-  const nats::DeadLetter dead = inbox().dead_letters().at(0);
-  inbox().retry(dead.number);
+TEST_F(UnknownVersionOfAMessage, IsLeftToAProcessThatKnowsItAlsoWhenItIsRetried) {
+  park();
+  const nats::ParkedMessage parked = inbox().parked().at(0);
+  inbox().retry(parked.number);
 
   older_.poll();
 
-  const nats::DeadLetter left = inbox().dead_letters().at(0);
+  const nats::ParkedMessage left = inbox().parked().at(0);
   EXPECT_TRUE(left.is_to_retry);
-  EXPECT_EQ(left.attempts, dead.attempts);
+  EXPECT_EQ(left.attempts, parked.attempts);
   EXPECT_THAT(left.error, HasSubstr("it waits for a process that knows it"));
-  EXPECT_EQ(newer_.poll().revived, 1);
-  EXPECT_THAT(inbox().dead_letters(), IsEmpty());
+  EXPECT_EQ(newer_.poll().revived, 2);
+  EXPECT_THAT(inbox().parked(), IsEmpty());
   EXPECT_THAT(ledger_.lines(), Contains("new joe"));
 }
 
-TEST_F(UnknownVersionOfAMessage, KeepsNoProcessBusyAsARetriedDeadLetter) {
-  make_dead_letter();
+TEST_F(UnknownVersionOfAMessage, KeepsNoProcessBusyWhenItIsRetried) {
+  park();
   int calls = 0;
   nats::Consumer consumer{ledger_.store, options()};
   consumer.on<Sent>([&](Transaction&, const Recorded<Sent>&) {
     ++calls;
     throw UnknownEvent{"the stock has a version that isn't known"};
   });
-  inbox().retry(inbox().dead_letters().at(0).number);
+  inbox().retry(inbox().parked().at(0).number);
 
   for (int i = 0; i < 5; ++i) consumer.poll();
   EXPECT_EQ(calls, 1);

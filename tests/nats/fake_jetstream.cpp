@@ -30,6 +30,7 @@ FakeJetStream::FakeJetStream() {
   take(streams_, "$JS.API.STREAM.>");
   take(consumers_, "$JS.API.CONSUMER.INFO.>");
   take(messages_, "$JS.API.CONSUMER.MSG.NEXT.>");
+  take(creations_, "$JS.API.CONSUMER.CREATE.>");
   require(natsConnection_Flush(connection_));
 }
 
@@ -41,41 +42,19 @@ FakeJetStream::~FakeJetStream() {
   natsConnection_Destroy(connection_);
 }
 
-void FakeJetStream::configure(const std::string& members) {
-  const std::lock_guard lock{mutex_};
-  members_ = members;
-}
-
-void FakeJetStream::tell(const std::string& members) {
-  const std::lock_guard lock{mutex_};
-  told_ = members;
-}
-
-void FakeJetStream::replicate(int replicas) {
-  const std::lock_guard lock{mutex_};
-  replicas_ = replicas;
-}
-
 void FakeJetStream::tell_of_stream(const std::string& info) {
   const std::lock_guard lock{mutex_};
   stream_ = info;
 }
 
 void FakeJetStream::make_consumers(const std::string& answer_to_all) {
-  {
-    const std::lock_guard lock{mutex_};
-    made_ = answer_to_all;
-  }
-  require(natsConnection_Subscribe(&creations_, connection_, "$JS.API.CONSUMER.CREATE.>", answer,
-                                   this));
-  require(natsConnection_Flush(connection_));
+  const std::lock_guard lock{mutex_};
+  made_ = answer_to_all;
 }
 
 void FakeJetStream::delete_consumer() {
   require(natsSubscription_Unsubscribe(messages_));
   require(natsConnection_Flush(connection_));
-  const std::lock_guard lock{mutex_};
-  has_consumer_ = false;
 }
 
 void FakeJetStream::refuse(const std::string& status, const std::string& description) {
@@ -84,29 +63,17 @@ void FakeJetStream::refuse(const std::string& status, const std::string& descrip
   description_ = description;
 }
 
-void FakeJetStream::give_message(const std::string& reply) {
-  const std::lock_guard lock{mutex_};
-  message_ = reply;
-}
-
 std::string FakeJetStream::info_of(const std::string& subject) {
   const std::lock_guard lock{mutex_};
   if (begins(subject, "$JS.API.CONSUMER.CREATE.SHOP")) return made_;
   if (begins(subject, "$JS.API.STREAM.INFO.SHOP")) {
     if (!stream_.empty()) return stream_;
-    return stream_info + std::to_string(replicas_) + stream_state;
+    return stream_info + std::string{"1"} + stream_state;
   }
-  if (begins(subject, "$JS.API.STREAM.MSG.GET.SHOP")) return message_;
-  if (!begins(subject, "$JS.API.CONSUMER.INFO.SHOP.billing")) {
-    return R"({"error":{"code":500,"err_code":10000,"description":"not faked"}})";
-  }
-  if (!has_consumer_) {
+  if (begins(subject, "$JS.API.CONSUMER.INFO.SHOP")) {
     return R"({"error":{"code":404,"err_code":10014,"description":"consumer not found"}})";
   }
-  return R"({"stream_name":"SHOP","name":"billing","config":{"durable_name":"billing",)"
-         R"("deliver_policy":"all","ack_policy":"explicit","ack_wait":30000000000,)"
-         R"("max_deliver":-1,"replay_policy":"instant","max_ack_pending":1000)" +
-         members_ + R"(},"num_ack_pending":0)" + told_ + '}';
+  return R"({"error":{"code":500,"err_code":10000,"description":"not faked"}})";
 }
 
 void FakeJetStream::give_status(natsConnection* connection, const char* reply) {

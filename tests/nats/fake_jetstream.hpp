@@ -12,7 +12,7 @@
 
 namespace stela::test {
 
-/// One stream, SHOP, and its consumer `billing`.
+/// One stream, SHOP, and whatever consumers are made of it.
 /// Threads: any.
 class FakeJetStream {
  public:
@@ -23,22 +23,14 @@ class FakeJetStream {
 
   const std::string& url() const noexcept { return server_.url(); }
 
-  /// What stands in the consumer's configuration besides what has to: `"headers_only":true`.
-  void configure(const std::string& members);
-  /// What is said of the consumer besides its configuration: `"paused":true`.
-  void tell(const std::string& members);
-  /// How many replicas the stream has.
-  void replicate(int replicas);
   /// What is said of the stream.
   void tell_of_stream(const std::string& info);
-  /// The answer to whoever makes a consumer; nobody responds until then.
+  /// The answer to whoever makes a consumer.
   void make_consumers(const std::string& answer);
   /// Nobody responds to requests for messages any more.
   void delete_consumer();
   /// How requests for messages are answered from now on: with this status, at once.
   void refuse(const std::string& status, const std::string& description);
-  /// The answer to whoever reads a message of the stream.
-  void give_message(const std::string& reply);
   int requests() const noexcept { return requests_; }
 
  private:
@@ -55,13 +47,10 @@ class FakeJetStream {
   std::atomic<int> requests_{0};
   std::mutex mutex_;
   // Guarded by mutex_.
-  bool has_consumer_ = true;
-  std::string members_;
-  std::string told_;
-  int replicas_ = 1;
   std::string stream_;
-  std::string made_;
-  std::string message_;
+  std::string made_ =
+      R"({"stream_name":"SHOP","name":"reader","config":{"name":"reader","deliver_policy":"all",)"
+      R"("ack_policy":"none","replay_policy":"instant"},"num_pending":0})";
   std::string status_;
   std::string description_;
 };

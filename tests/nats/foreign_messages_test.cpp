@@ -66,7 +66,7 @@ class ForeignMessages : public ::testing::Test {
   }
   std::vector<std::string> errors() {
     std::vector<std::string> all;
-    for (const nats::DeadLetter& letter : inbox.dead_letters()) all.push_back(letter.error);
+    for (const nats::ParkedMessage& parked : inbox.parked()) all.push_back(parked.error);
     return all;
   }
 
@@ -102,7 +102,7 @@ const std::vector<std::string> statuses{"100",
                                         "nonsense",
                                         "503503503"};
 
-TEST_F(ForeignMessages, WithAStatusOfAServersAreDeadLetters) {
+TEST_F(ForeignMessages, WithAStatusOfAServersAreParked) {
   int placed = 1;
   for (const std::string& status : statuses) {
     store("NATS/1.0 " + status + "\r\n\r\n");
@@ -115,19 +115,19 @@ TEST_F(ForeignMessages, WithAStatusOfAServersAreDeadLetters) {
   const nats::ConsumerTick tick = consumer.poll();
 
   EXPECT_EQ(tick.handled, placed);
-  EXPECT_EQ(tick.dead, static_cast<std::int64_t>(2 * statuses.size() + 2));
-  EXPECT_EQ(tick.gaps + tick.lost, 0);
+  EXPECT_EQ(tick.parked, static_cast<std::int64_t>(2 * statuses.size() + 2));
+  EXPECT_EQ(tick.gaps, 0);
   EXPECT_THAT(errors(), Each(HasSubstr("the message isn't one of Stela's")));
   EXPECT_THAT(ledger.lines(), SizeIs(placed));
   EXPECT_EQ(consumer.poll().handled, 0);
 }
 
-TEST_F(ForeignMessages, WithAStatusAreDeadLettersEvenIfTheRestIsGenuine) {
+TEST_F(ForeignMessages, WithAStatusAreParkedEvenIfTheRestIsGenuine) {
   Headers headers = copied();
   headers["ce-id"] = "01a1fde2-7840-7402-9112-131415161718";
   store(head_of(headers, "NATS/1.0 503"), genuine.payload);
 
-  EXPECT_EQ(consumer.poll().dead, 1);
+  EXPECT_EQ(consumer.poll().parked, 1);
 
   EXPECT_THAT(errors(), ElementsAre(HasSubstr("header 'Status'")));
 }
@@ -150,7 +150,7 @@ TEST_F(ForeignMessages, WithAStatusDontEndAReaderOfTheStream) {
   EXPECT_EQ(compared.missing, 0);
 }
 
-TEST_F(ForeignMessages, WithForgedNumbersAreDeadLetters) {
+TEST_F(ForeignMessages, WithForgedNumbersAreParked) {
   const std::string most = std::to_string(INT64_MAX);
   forge([&](Headers& h) { h["ce-streamversion"] = h["Stela-Sequence"] = most; });
   forge([&](Headers& h) { h["Stela-Sequence"] = "9223372036854775808"; });
@@ -166,7 +166,7 @@ TEST_F(ForeignMessages, WithForgedNumbersAreDeadLetters) {
   const nats::ConsumerTick tick = consumer.poll();
 
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-2@1 order.placed"));
-  EXPECT_EQ(tick.dead, 9);
+  EXPECT_EQ(tick.parked, 9);
   const std::string range = "isn't a number from ";
   EXPECT_THAT(
       errors(),
@@ -180,7 +180,7 @@ TEST_F(ForeignMessages, WithForgedNumbersAreDeadLetters) {
                   HasSubstr("'Stela-Redelivery' " + range)));
 }
 
-TEST_F(ForeignMessages, WithIdsThatNothingHasAreDeadLetters) {
+TEST_F(ForeignMessages, WithIdsThatNothingHasAreParked) {
   const std::string nil(Uuid{}.to_string());
   forge([&](Headers& h) { h["ce-id"] = nil; });
   forge([&](Headers& h) { h["ce-causationid"] = nil; });
@@ -189,7 +189,7 @@ TEST_F(ForeignMessages, WithIdsThatNothingHasAreDeadLetters) {
   forge([&](Headers& h) { h["ce-id"] += '0'; });
   place("2");
 
-  EXPECT_EQ(consumer.poll().dead, 5);
+  EXPECT_EQ(consumer.poll().parked, 5);
 
   EXPECT_THAT(ledger.lines(), SizeIs(2));
   EXPECT_THAT(errors(), ElementsAre(HasSubstr("'ce-id' is the nil UUID"),
@@ -199,7 +199,7 @@ TEST_F(ForeignMessages, WithIdsThatNothingHasAreDeadLetters) {
                                     HasSubstr("'ce-id' isn't a UUID")));
 }
 
-TEST_F(ForeignMessages, WithAHeaderTwiceAreDeadLetters) {
+TEST_F(ForeignMessages, WithAHeaderTwiceAreParked) {
   const std::vector<std::string> names{
       "ce-id",       "ce-subject", "ce-streamversion",     "Stela-Sequence",
       "Stela-Store", "ce-type",    "Stela-Stream-Previous"};
@@ -210,12 +210,12 @@ TEST_F(ForeignMessages, WithAHeaderTwiceAreDeadLetters) {
   }
   place("2");
 
-  EXPECT_EQ(consumer.poll().dead, static_cast<std::int64_t>(names.size()));
+  EXPECT_EQ(consumer.poll().parked, static_cast<std::int64_t>(names.size()));
 
   EXPECT_THAT(ledger.lines(), SizeIs(2));
   EXPECT_THAT(errors(), Each(HasSubstr("appears more than once")));
 
-  for (const nats::DeadLetter& letter : inbox.dead_letters()) inbox.retry(letter.number);
+  for (const nats::ParkedMessage& parked : inbox.parked()) inbox.retry(parked.number);
   EXPECT_EQ(consumer.poll().revived, 0);
 
   EXPECT_THAT(ledger.lines(), SizeIs(2));

@@ -46,8 +46,6 @@ JetStream::JetStream(const std::string& url) {
 }
 
 JetStream::~JetStream() {
-  natsMsgList_Destroy(&taken_);
-  natsSubscription_Destroy(taking_);
   jsCtx_Destroy(context_);
   natsConnection_Destroy(connection_);
 }
@@ -91,10 +89,6 @@ std::string JetStream::leader_of(const std::string& stream) {
 
 bool JetStream::step_down(const std::string& stream) {
   return let_step_down("STREAM.LEADER.STEPDOWN." + stream);
-}
-
-bool JetStream::step_down(const std::string& stream, const std::string& consumer) {
-  return let_step_down("CONSUMER.LEADER.STEPDOWN." + stream + '.' + consumer);
 }
 
 bool JetStream::let_step_down(const std::string& what) {
@@ -141,25 +135,23 @@ void JetStream::take(const std::string& stream, const std::string& consumer, int
   jsSubOptions_Init(&options);
   options.Stream = stream.c_str();
   options.Consumer = consumer.c_str();
-  natsMsgList_Destroy(&taken_);
-  natsSubscription_Destroy(std::exchange(taking_, nullptr));
-  require(js_PullSubscribe(&taking_, context_, nullptr, nullptr, nullptr, &options, nullptr),
+  natsSubscription* subscription = nullptr;
+  require(js_PullSubscribe(&subscription, context_, nullptr, nullptr, nullptr, &options, nullptr),
           "subscribing");
-  require(natsSubscription_Fetch(&taken_, taking_, count, 5'000, nullptr), "fetching");
-  require(taken_.Count == count ? NATS_OK : NATS_TIMEOUT, "fetching all of them");
+  natsMsgList taken{};
+  require(natsSubscription_Fetch(&taken, subscription, count, 5'000, nullptr), "fetching");
+  require(taken.Count == count ? NATS_OK : NATS_TIMEOUT, "fetching all of them");
+  for (int i = 0; i + 1 < taken.Count; ++i) natsMsg_AckSync(taken.Msgs[i], nullptr, nullptr);
+  natsMsgList_Destroy(&taken);
+  natsSubscription_Destroy(subscription);
 }
 
-void JetStream::give_back() {
-  for (int i = taken_.Count; i-- > 0;) {
-    natsConnection_PublishString(connection_, natsMsg_GetReply(taken_.Msgs[i]), "-NAK");
-  }
-  require(natsConnection_Flush(connection_), "giving back");
-}
-
-void JetStream::give_back_reversed(const std::string& stream, const std::string& consumer,
-                                   int count) {
-  take(stream, consumer, count);
-  give_back();
+std::vector<std::string> JetStream::consumers(const std::string& stream) {
+  jsConsumerNamesList* list = nullptr;
+  require(js_ConsumerNames(&list, context_, stream.c_str(), nullptr, nullptr), "listing consumers");
+  std::vector<std::string> names(list->List, list->List + list->Count);
+  jsConsumerNamesList_Destroy(list);
+  return names;
 }
 
 std::optional<RawMessage> JetStream::message(const std::string& stream, std::uint64_t sequence) {
@@ -220,26 +212,12 @@ void JetStream::update_stream(const std::string& stream,
           code);
 }
 
-void JetStream::update_consumer(const std::string& stream, const std::string& consumer,
-                                const std::function<void(jsConsumerConfig&)>& change) {
-  jsConsumerInfo* info = nullptr;
-  require(js_GetConsumerInfo(&info, context_, stream.c_str(), consumer.c_str(), nullptr, nullptr),
-          "reading a consumer");
-  const std::unique_ptr<jsConsumerInfo, void (*)(jsConsumerInfo*)> owned{info,
-                                                                         jsConsumerInfo_Destroy};
-  change(*info->Config);
-  require(js_UpdateConsumer(nullptr, context_, stream.c_str(), info->Config, nullptr, nullptr),
-          "changing a consumer");
-}
-
-void JetStream::make_consumer(const std::string& stream, const std::string& consumer,
-                              const std::function<void(jsConsumerConfig&)>& change) {
+void JetStream::make_consumer(const std::string& stream, const std::string& consumer) {
   jsConsumerConfig config;
   jsConsumerConfig_Init(&config);
   config.Durable = consumer.c_str();
   config.AckPolicy = js_AckExplicit;
   config.MaxDeliver = -1;
-  if (change) change(config);
   jsErrCode code{};
   require(js_AddConsumer(nullptr, context_, stream.c_str(), &config, nullptr, &code),
           "making a consumer", code);

@@ -42,31 +42,23 @@ class JetStream {
   void make_stream(const std::string& stream, const std::string& subjects,
                    const std::function<void(jsStreamConfig&)>& change = {});
   void update_stream(const std::string& stream, const std::function<void(jsStreamConfig&)>& change);
-  void update_consumer(const std::string& stream, const std::string& consumer,
-                       const std::function<void(jsConsumerConfig&)>& change);
   /// The server of a cluster that leads the stream; empty while there is none.
   std::string leader_of(const std::string& stream);
-  /// Another server must lead the stream, or its consumer, from now on; false while none leads, or
-  /// the servers don't know of it yet.
+  /// Another server must lead the stream from now on; false while none leads, or the servers don't
+  /// know of it yet.
   [[nodiscard]] bool step_down(const std::string& stream);
-  [[nodiscard]] bool step_down(const std::string& stream, const std::string& consumer);
   void delete_stream(const std::string& stream);
   void purge(const std::string& stream);
   void erase(const std::string& stream, std::uint64_t sequence);
   /// As another program would.
   void publish(const std::string& subject, const std::string& payload);
-  /// A durable pull consumer as a consumer of Stela's wants it, then as `change` has it.
-  void make_consumer(const std::string& stream, const std::string& consumer,
-                     const std::function<void(jsConsumerConfig&)>& change = {});
+  /// The names of the consumers of a stream.
+  std::vector<std::string> consumers(const std::string& stream);
+  /// A durable pull consumer as an older Stela made it.
+  void make_consumer(const std::string& stream, const std::string& consumer);
   void delete_consumer(const std::string& stream, const std::string& consumer);
-  /// Takes so many messages as one of the consumer's members, and gives them back, the last first.
-  void give_back_reversed(const std::string& stream, const std::string& consumer, int count);
-
-  /// Takes so many messages as one of the consumer's members, and answers none of them, as one that
-  /// died.
+  /// Takes so many messages of the consumer, and acknowledges all but the last.
   void take(const std::string& stream, const std::string& consumer, int count);
-  /// What was taken comes again, as after ack_wait.
-  void give_back();
 
   jsCtx* context() noexcept { return context_; }
 
@@ -75,8 +67,6 @@ class JetStream {
 
   natsConnection* connection_ = nullptr;
   jsCtx* context_ = nullptr;
-  natsMsgList taken_{};
-  natsSubscription* taking_ = nullptr;
 };
 
 }  // namespace stela::test

@@ -52,8 +52,7 @@ class Resizing : public ::testing::Test {
                                  .name = "effects",
                                  .stream = stream,
                                  .retry_backoff = 20ms,
-                                 .retry_backoff_max = 100ms,
-                                 .gap_patience = 60'000ms}};
+                                 .retry_backoff_max = 100ms}};
         consumer.on<OrderShipped>(Ledger::note<OrderShipped>);
         consumer.run(stop);
       }));
@@ -92,7 +91,7 @@ TEST_F(Resizing, FromOneToSixteenToFourLosesAndRepeatsNothing) {
   EXPECT_EQ(handled(), appended);
   test::RawSqlite inbox{sqlite::path(ledger.store)};
   EXPECT_EQ(inbox.integer("SELECT count(*) FROM inbox_gaps"), 0);
-  EXPECT_EQ(inbox.integer("SELECT count(*) FROM inbox_dead_letters"), 0);
+  EXPECT_EQ(inbox.integer("SELECT count(*) FROM inbox_parked"), 0);
   test::JetStream broker{server.url()};
   std::int64_t stored = 0;
   const auto streams = broker.streams();

@@ -22,7 +22,7 @@ TEST(OldInbox, DropsHandledMessagesAndHandlesTheRestOnce) {
   publish(source.path(), server.url(), opened.clock);
   nats::InboxOperations inbox{opened.store};
   const auto before = ledger_of(opened.store);
-  const auto letters = inbox.dead_letters();
+  const auto parked = inbox.parked();
   const auto gaps = inbox.gaps();
   nats::Consumer consumer{opened.store, consumer_options(server.url())};
   handle_orders(consumer, false);
@@ -43,10 +43,10 @@ TEST(OldInbox, DropsHandledMessagesAndHandlesTheRestOnce) {
               ElementsAre("order-fragile@1", "order-fragile@2", "order-good@1", "order-good@2",
                           "order-late@1", "order-late@2", "order-late@3", "order-poison@1",
                           "order-poison@2"));
-  EXPECT_EQ(letters.size(), 2U);
+  EXPECT_EQ(parked.size(), 2U);
   EXPECT_EQ(gaps.size(), 1U);
-  EXPECT_EQ(inbox.dead_letters().size(), 1U) << "the foreign message waits for an operator";
-  EXPECT_EQ(RawSqlite{copy.path()}.integer("SELECT count(*) FROM inbox_failures"), 0);
+  EXPECT_EQ(inbox.parked().size(), 1U) << "the foreign message waits for an operator";
+  EXPECT_EQ(RawSqlite{copy.path()}.integer("SELECT sum(failing) FROM inbox_readers"), 0);
 }
 
 }  // namespace

@@ -34,11 +34,9 @@ inline nats::ConsumerOptions consumer_options(const std::string& url) {
   return {.url = url,
           .name = "billing",
           .stream = "SHOP",
-          .ack_wait = 1'000ms,
           .retry_backoff = 20ms,
           .retry_backoff_max = 50ms,
-          .max_attempts = 1'000,
-          .gap_patience = 1'100ms};
+          .max_attempts = 1'000};
 }
 
 template <class E>

@@ -4,12 +4,10 @@
 #include "database/postgres/sql_text.hpp"
 #include "inbox_sql.hpp"
 #include "inbox_sql/consumers.hpp"
-#include "inbox_sql/failures.hpp"
 #include "inbox_sql/gaps.hpp"
-#include "inbox_sql/handled.hpp"
-#include "inbox_sql/held.hpp"
-#include "inbox_sql/letters.hpp"
-#include "inbox_sql/streams.hpp"
+#include "inbox_sql/parked.hpp"
+#include "inbox_sql/positions.hpp"
+#include "inbox_sql/readers.hpp"
 #include "outbox_sql.hpp"
 #include "outbox_sql/inspection.hpp"
 #include "outbox_sql/logs.hpp"
@@ -78,10 +76,9 @@ TEST(PostgresInboxStatements, FitTheTables) {
   Store store = postgres::open(server.url());
   store.database().migrate("inbox", sql::migrations, sql::migrations_on_postgres);
   const std::span<const std::string_view> files[] = {
-      sql::consumers_on_postgres, sql::failures_on_postgres, sql::gaps_on_postgres,
-      sql::handled_on_postgres,   sql::held_on_postgres,     sql::letters_on_postgres,
-      sql::streams_on_postgres};
-  EXPECT_GT(prepare_all(server.url(), files), 40);
+      sql::consumers_on_postgres, sql::gaps_on_postgres, sql::parked_on_postgres,
+      sql::positions_on_postgres, sql::readers_on_postgres};
+  EXPECT_GT(prepare_all(server.url(), files), 35);
 }
 
 TEST(PostgresProjectionStatements, FitTheTables) {
@@ -94,23 +91,6 @@ TEST(PostgresProjectionStatements, FitTheTables) {
       sql::builds_on_postgres,           sql::events_on_postgres, sql::parked_on_postgres,
       sql::timer_operations_on_postgres, sql::timers_on_postgres, sql::transfer_on_postgres};
   EXPECT_GT(prepare_all(server.url(), files), 65);
-}
-
-TEST(PostgresInboxTables, KnowUpToWhenTheyForgot) {
-  const test::PostgresServer server;
-  Store store = postgres::open(server.url());
-  store.database().migrate("inbox", inbox::sql::migrations, inbox::sql::migrations_on_postgres);
-  Connection connection{{.conninfo = server.url()}};
-  connection.execute(
-      "INSERT INTO stela.inbox_consumers (name, created_at) VALUES ('a', 1), ('b', 1); "
-      "INSERT INTO stela.inbox_handled (consumer, event_id, handled_at) "
-      "SELECT c, decode(lpad(t::text, 32, '0'), 'hex'), t * 10 "
-      "FROM generate_series(1, 2) AS c, generate_series(1, 5) AS t; "
-      "DELETE FROM stela.inbox_handled WHERE consumer = 1 AND handled_at <= 30");
-  const Result found =
-      connection.query("SELECT forgotten_through FROM stela.inbox_consumers ORDER BY consumer");
-  EXPECT_EQ(found.integer(0, 0), 30);
-  EXPECT_EQ(found.integer(1, 0), 0);
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ TEST_F(ToolBadInput, GetsOneSentenceAndItsExitCode) {
       {{"snapshots", "drop", "--db", db_, "--stream", "order-1", "--yes"}, 3, "no snapshot"},
       {{"projections", "retry", "nobody", "--db", db_}, 3, "nobody"},
       {{"projections", "run", "--db", db_}, 1, "app.projections"},
-      {{"inbox", "retry", "3", "--db", db_}, 3, "no dead letter 3"},
+      {{"inbox", "retry", "3", "--db", db_}, 3, "no parked message 3"},
       {{"completion", "tcsh"}, 2, "bash, zsh and fish"},
   };
   const std::string before = run_well({"export", "--db", db_});

@@ -15,6 +15,7 @@ namespace stela::test::inbox_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ToolInbox : public ::testing::Test {
  protected:
@@ -24,23 +25,24 @@ class ToolInbox : public ::testing::Test {
     const nats::Consumer billing{store, {.name = "billing"}};
     const nats::Consumer shipping{store, {.name = "shipping"}};
   }
-  /// As a consumer leaves it: order-1 fails, and two more of it wait.
-  void hold(std::chrono::seconds ago) {
-    const auto since = std::chrono::duration_cast<std::chrono::microseconds>(
-                           std::chrono::system_clock::now().time_since_epoch() - ago)
-                           .count();
+  /// As a consumer leaves it: order-1 failed, and one more of it waits.
+  void park() {
     RawSqlite raw{db_};
-    for (int version = 1; version <= 3; ++version) {
+    for (int version = 1; version <= 2; ++version) {
       raw.run(
-          "INSERT INTO inbox_held (held, consumer, source, stream, version, previous, event_id, "
-          "broker_stream, broker_sequence, size, held_at, due_at) VALUES (" +
-          std::to_string(version) + ", 1, 'shop', 'order-1', " + std::to_string(version) + ", " +
-          std::to_string(version - 1) + ", zeroblob(16), 'SHOP', 7, 2, " + std::to_string(since) +
-          ", " + (version == 1 ? std::to_string(since) : "NULL") + ")");
+          "INSERT INTO inbox_parked (consumer, broker_stream, broker_sequence, broker_time, "
+          "source, "
+          "stream, version, subject, headers, payload, parked_at, attempts, error) VALUES (1, "
+          "'STELA', " +
+          std::to_string(6 + version) + ", 0, 'shop', 'order-1', " + std::to_string(version) +
+          R"(, 's', '{"ce-subject":"order-1"}', x'', 0, )" +
+          (version == 1 ? "5, 'no such customer')" : "0, '')"));
     }
-    raw.run(
-        "INSERT INTO inbox_failures (consumer, source, stream, version, attempts, error) "
-        "VALUES (1, 'shop', 'order-1', 1, 4, 'no such customer')");
+  }
+  void fail() {
+    RawSqlite{db_}.run(
+        "UPDATE inbox_readers SET position = 6, failing = 7, attempts = 4, error = 'no such "
+        "customer' WHERE consumer = 1");
   }
   Ran inbox(std::vector<std::string> words) const {
     words.insert(words.begin(), "inbox");
@@ -52,74 +54,105 @@ class ToolInbox : public ::testing::Test {
   std::string db_ = dir_.file("billing.db");
 };
 
-TEST_F(ToolInbox, ShowsHeldStreams) {
-  hold(std::chrono::seconds{1});
+TEST_F(ToolInbox, ShowsWhereAConsumerIs) {
+  EXPECT_THAT(inbox({"status"}).out, HasSubstr("no reader"));
+  fail();
+  park();
 
-  const std::string table = inbox({"held"}).out;
-  EXPECT_THAT(table, HasSubstr("order-1"));
+  const std::string table = inbox({"status"}).out;
   EXPECT_THAT(table, HasSubstr("failing"));
   EXPECT_THAT(table, HasSubstr("no such customer"));
-  const std::string json = inbox({"held", "--json"}).out;
-  EXPECT_EQ(member(json, "held"), "1");
+  const std::string json = inbox({"status", "--json"}).out;
+  EXPECT_EQ(member(json, "broker_stream"), "STELA");
+  EXPECT_EQ(member(json, "position"), "6");
   EXPECT_EQ(member(json, "attempts"), "4");
-  EXPECT_EQ(member(json, "waiting"), "2");
-  EXPECT_EQ(member(json, "broker_sequence"), "7");
-  const std::string status = inbox({"status", "--json"}).out;
-  EXPECT_EQ(member(status, "held_streams"), "1");
-  EXPECT_EQ(member(status, "held_messages"), "3");
+  EXPECT_EQ(member(json, "parked"), "2");
+  EXPECT_EQ(member(json, "parked_streams"), "1");
 }
 
-TEST_F(ToolInbox, ListsDeadLettersWithTheirStreamsAndEvents) {
+TEST_F(ToolInbox, ListsParkedMessagesWithTheirStreamsAndEvents) {
   constexpr const char* id = "019b76da-a800-7000-970e-1303597c5ff3";
-  const auto bury = [&](int sequence, const std::string& headers) {
+  const auto insert = [&](int sequence, const std::string& headers) {
     RawSqlite{db_}.run(
-        "INSERT INTO inbox_dead_letters (consumer, broker_stream, broker_sequence, broker_time, "
-        "subject, headers, payload, dead_at, attempts, error) VALUES (1, 'SHOP', " +
+        "INSERT INTO inbox_parked (consumer, broker_stream, broker_sequence, broker_time, "
+        "subject, headers, payload, parked_at, attempts, error) VALUES (1, 'SHOP', " +
         std::to_string(sequence) + ", 0, 'stela.order.placed', '" + headers +
         "', x'', 0, 5, 'no such customer')");
   };
-  bury(7, R"({"ce-subject":"order-%e6%97%a5","ce-id":")" + std::string{id} + "\"}");
-  bury(8, R"({"ce-subject":"order-%zz"})");
-  bury(9, "{}");
+  insert(7, R"({"ce-subject":"order-%e6%97%a5","ce-id":")" + std::string{id} + "\"}");
+  insert(8, R"({"ce-subject":"order-%zz"})");
+  insert(9, "{}");
   const std::string vast(10'000, 's');
-  bury(10, R"({"ce-subject":")" + vast + R"(","ce-id":")" + vast + "\"}");
+  insert(10, R"({"ce-subject":")" + vast + R"(","ce-id":")" + vast + "\"}");
 
   const std::string table = inbox({"list"}).out;
   EXPECT_LT(lines_of(table).at(0).size(), 400U) << "one message widens no column";
   EXPECT_THAT(table, HasSubstr("order-日"));
   EXPECT_THAT(table, HasSubstr(id));
   EXPECT_THAT(table, HasSubstr("no such customer"));
-  const auto letters = lines_of(inbox({"list", "--json"}).out);
-  ASSERT_EQ(letters.size(), 4U);
-  EXPECT_EQ(member(letters[3], "stream"), vast);
-  EXPECT_EQ(member(letters[0], "stream"), "order-日");
-  EXPECT_EQ(member(letters[0], "event_id"), id);
-  EXPECT_EQ(member(letters[1], "stream"), "order-%zz") << "as it stands there";
-  EXPECT_EQ(member(letters[2], "stream"), "");
+  const auto parked = lines_of(inbox({"list", "--json"}).out);
+  ASSERT_EQ(parked.size(), 4U);
+  EXPECT_EQ(member(parked[3], "stream"), vast);
+  EXPECT_EQ(member(parked[0], "stream"), "order-日");
+  EXPECT_EQ(member(parked[0], "event_id"), id);
+  EXPECT_EQ(member(parked[1], "stream"), "order-%zz") << "as it stands there";
+  EXPECT_EQ(member(parked[2], "stream"), "");
 }
 
-TEST_F(ToolInbox, ReleasesAHeldStream) {
-  hold(std::chrono::seconds{1});
+TEST_F(ToolInbox, RetriesAStreamAndDiscardsItsFirstMessage) {
+  park();
 
-  EXPECT_EQ(inbox({"release", "1", "--skip", "--yes"}).code, 0);
-  EXPECT_THAT(inbox({"held"}).out, HasSubstr("released"));
-  EXPECT_EQ(RawSqlite{db_}.rows("SELECT wish FROM inbox_held WHERE held = 1").at(0), "skip");
-  EXPECT_EQ(inbox({"release", "1"}).code, 0);
-  EXPECT_EQ(RawSqlite{db_}.rows("SELECT wish FROM inbox_held WHERE held = 1").at(0), "retry");
-  const Ran other = inbox({"release", "2"});
-  EXPECT_EQ(other.code, 3);
-  EXPECT_THAT(other.err, HasSubstr("there is no held stream 2"));
+  const Ran behind = inbox({"retry", "2"});
+  EXPECT_EQ(behind.code, 2);
+  EXPECT_THAT(behind.err, HasSubstr("waits behind message 1 of its stream; retry that one"));
+  EXPECT_THAT(inbox({"list"}).out, HasSubstr("behind another"));
+  EXPECT_EQ(inbox({"retry", "1"}).code, 0);
+  EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM inbox_parked WHERE retry = 1"), 2);
+  EXPECT_THAT(inbox({"list"}).out, HasSubstr("to be retried"));
+  EXPECT_EQ(inbox({"discard", "1", "--yes"}).code, 0);
+  EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM inbox_parked"), 1);
+  EXPECT_EQ(inbox({"discard", "1", "--yes"}).code, 3);
+}
+
+TEST_F(ToolInbox, PausesResumesMovesAndForgets) {
+  EXPECT_EQ(inbox({"pause", "billing"}).code, 0);
+  EXPECT_THAT(inbox({"status"}).out, HasSubstr("paused"));
+  EXPECT_THAT(run({"doctor", "--db", db_}).out, HasSubstr("'inbox resume billing' ends that"));
+  EXPECT_EQ(inbox({"resume", "billing"}).code, 0);
+  EXPECT_THAT(inbox({"status"}).out, Not(HasSubstr("paused")));
+  EXPECT_EQ(inbox({"pause", "biling"}).code, 3);
+  EXPECT_EQ(inbox({"move", "billing", "STELA", "77", "--yes"}).code, 0);
+  EXPECT_EQ(member(inbox({"status", "--json"}).out, "position"), "77");
+  EXPECT_EQ(inbox({"move", "billing", "STELA", "-1", "--yes"}).code, 2);
+  EXPECT_EQ(inbox({"forget", "billing", "NONE", "--yes"}).code, 3);
+  EXPECT_EQ(inbox({"forget", "billing", "STELA", "--yes"}).code, 0);
+  EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM inbox_readers"), 1);
+}
+
+TEST_F(ToolInbox, ForgetsNothingThatIsBeingRead) {
+  const auto soon =
+      std::chrono::duration_cast<std::chrono::microseconds>(
+          std::chrono::system_clock::now().time_since_epoch() + std::chrono::seconds{10})
+          .count();
+  RawSqlite{db_}.run(
+      "UPDATE inbox_readers SET owner = 'one', lease_ttl = 15000000, lease_until = " +
+      std::to_string(soon));
+
+  const Ran refused = inbox({"forget", "billing", "STELA", "--yes"});
+
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("'one' reads the stream 'STELA'"));
 }
 
 TEST_F(ToolInbox, PutsNoTablesIntoADatabaseWithoutAnInbox) {
   const std::string shop = dir_.file("shop.db");
   run_well({"migrate", "--db", shop});
-  for (const std::string command : {"status", "list", "held", "gaps"}) {
+  for (const std::string command : {"status", "list", "gaps"}) {
     EXPECT_EQ(run_well({"inbox", command, "--db", shop, "--json"}), "") << command;
   }
   EXPECT_EQ(run_well({"inbox", "check", "--db", shop}).substr(0, 2), "OK");
   EXPECT_EQ(run({"inbox", "retry", "1", "--db", shop}).code, 3);
-  EXPECT_EQ(run({"inbox", "release", "1", "--db", shop}).code, 3);
+  EXPECT_EQ(run({"inbox", "pause", "billing", "--db", shop}).code, 3);
 
   EXPECT_EQ(RawSqlite{shop}.integer("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'inbox%'"),
             0);
@@ -127,33 +160,33 @@ TEST_F(ToolInbox, PutsNoTablesIntoADatabaseWithoutAnInbox) {
 
 TEST_F(ToolInbox, RaisesAnAlarm) {
   EXPECT_EQ(inbox({"check"}).code, 0);
-  hold(std::chrono::seconds{100});
+  park();
+  fail();
 
   const Ran seen = inbox({"check", "--format", "nagios"});
   EXPECT_EQ(seen.code, 1);
-  EXPECT_THAT(seen.out, HasSubstr("STELA INBOX WARNING - held is 10"));
-  EXPECT_EQ(inbox({"check", "--max-held", "90s"}).code, 2);
-  EXPECT_EQ(inbox({"check", "--warn-held", "1h"}).code, 0);
+  EXPECT_THAT(seen.out, HasSubstr("STELA INBOX WARNING - parked is 2"));
+  EXPECT_EQ(inbox({"check", "--max-parked", "1"}).code, 2);
+  EXPECT_EQ(inbox({"check", "--warn-parked", "2"}).code, 0);
   EXPECT_EQ(inbox({"check", "--max-streams", "0"}).code, 2);
+  EXPECT_EQ(inbox({"check", "--max-failing", "0"}).code, 2);
   EXPECT_EQ(inbox({"check", "--consumer", "shipping"}).code, 0);
   EXPECT_THAT(inbox({"check", "--format", "prometheus"}).out,
-              HasSubstr("\nstela_inbox_check_held_streams 1\n"));
+              HasSubstr("\nstela_inbox_check_parked_streams 1\n"));
   EXPECT_EQ(run({"inbox", "check", "--db", dir_.file("none.db")}).code, 3);
 }
 
 TEST_F(ToolInbox, IsLookedAtByTheDoctor) {
   const auto doctor = [&] { return run({"doctor", "--db", db_}).out; };
   EXPECT_THAT(doctor(), HasSubstr("ok       inbox: consumer 'billing' has handled"));
-  hold(std::chrono::seconds{90});
+  park();
+  fail();
   RawSqlite{db_}.run(
       "INSERT INTO inbox_gaps (consumer, source, stream, after, before, missing, seen_at) "
       "VALUES (1, 'shop', 'order-1', 1, 3, 2, 0)");
-  RawSqlite{db_}.run(
-      "INSERT INTO inbox_dead_letters VALUES (1, 1, 'SHOP', 9, 0, 's', '{}', x'', 0, 5, 'no', 0)");
-  EXPECT_THAT(doctor(), HasSubstr("warning  inbox: consumer 'billing' gave up 1 message"));
-  EXPECT_THAT(doctor(),
-              HasSubstr("warning  inbox: consumer 'billing' holds 1 stream, the first for "));
-  EXPECT_THAT(doctor(), HasSubstr("'inbox held' says why"));
+  EXPECT_THAT(doctor(), HasSubstr("warning  inbox: consumer 'billing' parked 2 messages"));
+  EXPECT_THAT(doctor(), HasSubstr("warning  inbox: consumer 'billing' fails at message 7 of "
+                                  "'STELA': no such customer"));
   EXPECT_THAT(doctor(), HasSubstr("missed messages of its streams: 1 gap"));
   EXPECT_THAT(doctor(), HasSubstr("ok       inbox: consumer 'shipping' has handled"));
 }
@@ -162,7 +195,7 @@ TEST_F(ToolInbox, KnowsNoConsumerOfAnotherName) {
   const Ran checked = inbox({"check", "--consumer", "biling"});
   EXPECT_EQ(checked.code, 3);
   EXPECT_EQ(checked.out, "UNKNOWN: there is no consumer 'biling'. Did you mean 'billing'?\n");
-  for (const std::string command : {"held", "list", "gaps"}) {
+  for (const std::string command : {"list", "gaps"}) {
     const Ran ran = inbox({command, "--consumer", "biling"});
     EXPECT_EQ(ran.code, 3) << command;
     EXPECT_THAT(ran.err, HasSubstr("there is no consumer 'biling'")) << command;

@@ -46,7 +46,7 @@ TEST_F(ToolMissingItems, AreNotFoundWhateverTheyAre) {
       {"projections", "retry", "orders"},
       {"projections", "remove", "orders", "--yes"},
       {"inbox", "retry", "1"},
-      {"inbox", "release", "1"},
+      {"inbox", "pause", "billing"},
       {"snapshots", "drop", "--stream", "order-99", "--yes"}};
   for (std::vector<std::string> call : calls) {
     std::string words;

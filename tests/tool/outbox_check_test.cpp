@@ -51,7 +51,7 @@ TEST_F(ToolOutbox, ChecksSayUnknownWhereTheyAreMisused) {
     unknown({what, "check"}, "which database?");
   }
   unknown({"outbox", "check", "--db", db_, "--max-lag", "7"}, "500ms, 7s, 7m, 7h or 7d, not '7'");
-  unknown({"inbox", "check", "--db", db_, "--max-dead", "-1"}, "--max-dead");
+  unknown({"inbox", "check", "--db", db_, "--max-parked", "-1"}, "--max-parked");
   unknown({"outbox", "check", "--db", db_, "--warn-lag", "2m", "--max-lag", "1m"},
           "--warn-lag is above --max-lag");
   unknown({"outbox", "check", "--db", db_, "--warn-pending", "2", "--max-pending", "1"},

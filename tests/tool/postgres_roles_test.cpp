@@ -103,7 +103,6 @@ TEST_F(ToolInRoles, LetsTheReaderReadEverything) {
                                  {"processes", "list"},
                                  {"inbox", "status"},
                                  {"inbox", "list"},
-                                 {"inbox", "held"},
                                  {"inbox", "gaps"},
                                  {"inbox", "check"},
                                  {"verify"},
@@ -172,8 +171,8 @@ TEST_F(ToolInRoles, NamesTheRightsThatAScriptOfOldLeavesOut) {
   const std::string found = well("shop", {"doctor"});
   EXPECT_THAT(found, AllOf(HasSubstr("warning  rights: role 'shop' lacks INSERT on streams"),
                            HasSubstr("run grants.sql again")));
-  server_.ask("REVOKE SELECT ON stela.inbox_held FROM shop_reader");
-  EXPECT_THAT(run_as("shop_reader", {"doctor"}).out, HasSubstr("lacks SELECT on inbox_held"));
+  server_.ask("REVOKE SELECT ON stela.inbox_parked FROM shop_reader");
+  EXPECT_THAT(run_as("shop_reader", {"doctor"}).out, HasSubstr("lacks SELECT on inbox_parked"));
   server_.ask("GRANT INSERT ON stela.streams TO shop; REVOKE USAGE ON SCHEMA stela_app FROM shop");
   EXPECT_THAT(well("shop", {"doctor"}), HasSubstr("lacks USAGE on schema stela_app\n"));
 }

@@ -89,7 +89,6 @@ const std::vector<Words> reading{
     {"timers", "resume", "--dry-run"},
     {"inbox", "status"},
     {"inbox", "list"},
-    {"inbox", "held"},
     {"inbox", "gaps"},
     {"inbox", "check"},
     {"completion", "--values", "partitions"},

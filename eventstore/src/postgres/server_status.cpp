@@ -131,7 +131,7 @@ struct Use {
 };
 constexpr std::array uses{Use{"append", "INSERT on events", &ServerStatus::may_append},
                           Use{"relay", "UPDATE on outbox_partitions", &ServerStatus::may_relay},
-                          Use{"consume", "INSERT on inbox_handled", &ServerStatus::may_consume},
+                          Use{"consume", "INSERT on inbox_readers", &ServerStatus::may_consume},
                           Use{"project", "UPDATE on projections", &ServerStatus::may_project}};
 
 void read_rights(Connection& connection, ServerStatus& status) {

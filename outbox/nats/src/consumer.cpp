@@ -8,10 +8,6 @@
 namespace stela::nats {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr milliseconds least_ack_wait{1'000};
-
 bool is_name(std::string_view text) noexcept {
   if (text.empty() || text.size() > 128) return false;
   for (const char c : text) {
@@ -39,16 +35,8 @@ void check(const ConsumerOptions& options) {
               "' is one of the server's own subjects, to which no event is published; take those "
               "of your events, such as \"shop.order.placed\"");
   check_ranges(consumer_settings(), options);
-  require(options.max_ack_pending.value_or(options.batch_size) >= options.batch_size,
-          "max_ack_pending is less than batch_size: a batch could never be whole");
-  const milliseconds ack_wait = options.ack_wait.value_or(least_ack_wait);
-  require(options.gap_patience.value_or(ack_wait * 2) > ack_wait,
-          "gap_patience is at most ack_wait: what the broker sends again would count as missing; "
-          "leave it unset");
   require(options.retry_backoff <= options.retry_backoff_max,
           "retry_backoff is more than retry_backoff_max");
-  require(options.retention > ack_wait,
-          "retention is at most ack_wait: what the broker sends again would be handled again");
 }
 
 Consumer::Consumer(Store& store, const ConsumerOptions& options) {

@@ -1,9 +1,6 @@
 #include "consumer_worker.hpp"
 
 #include "connect.hpp"
-#include "database/failure_watch.hpp"
-#include "database/occupation.hpp"
-#include "database/transaction.hpp"
 
 #include <stela/framework/backoff.hpp>
 #include <stela/framework/error.hpp>
@@ -21,39 +18,20 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto purge_interval = 60s;
 constexpr milliseconds longest_trouble_wait = 5s;
-/// A transaction handles no more messages after so long.
-constexpr milliseconds longest_batch = 1s;
-
-/// For what is being handled: called in a catch (...).
-[[noreturn]] void rethrow_as_handler_failure() {
-  try {
-    throw;
-  } catch (const Error& e) {
-    switch (e.code()) {
-      case ErrorCode::corrupt_event:
-        throw HandlerFailed{e.what(), true};
-      case ErrorCode::unknown_event:
-        throw HandlerFailed{e.what(), false, true};
-      default:
-        throw HandlerFailed{e.what()};
-    }
-  } catch (const std::exception& e) {
-    throw HandlerFailed{e.what()};
-  } catch (...) {
-    throw HandlerFailed{"the handler threw something that isn't a std::exception"};
-  }
-}
+/// How often the reader's row is read while messages come.
+constexpr milliseconds look_interval = 250ms;
 
 }  // namespace
 
 Consumer::Worker::Worker(Store& store, const ConsumerOptions& options)
     : store_{store.anchor()},
       options_{options},
-      inbox_{store, options.name},
-      is_whole_{options.filter_subject.empty()} {
-  if (is_whole_) inbox_.note_stream(options_.stream);
+      reader_{store, options_},
+      is_whole_{options.filter_subject.empty()} {}
+
+Consumer::Worker::~Worker() {
+  reader_.release();
 }
 
 void Consumer::Worker::add(std::string_view event, std::unique_ptr<Handler> handler) {
@@ -67,10 +45,6 @@ void Consumer::Worker::on_tick(std::function<void(const ConsumerTick&)> listener
   listener_ = std::move(listener);
 }
 
-Consumer::Worker::Steady Consumer::Worker::now() const {
-  return store_.database().clock().steady_now();
-}
-
 Handler* Consumer::Worker::handler_of(const std::string& event) const noexcept {
   for (const auto& handler : handlers_) {
     if (handler->answers_to(event)) return handler.get();
@@ -78,33 +52,33 @@ Handler* Consumer::Worker::handler_of(const std::string& event) const noexcept {
   return nullptr;
 }
 
-// --- going round
-
 ConsumerTick Consumer::Worker::poll() {
-  std::int64_t seen = 0;
-  bool is_news = false;
-  const auto done = [&] {
-    return tick_.handled + tick_.ignored + tick_.duplicates + tick_.dead + tick_.revived +
-           tick_.lost;
-  };
-  do {
-    seen = done();
-    is_news = turn(std::min(options_.idle_wait, milliseconds{100}));
-  } while (is_news || done() > seen);
-  hand_back();
+  next_look_ = {};
+  if (retries_left_to_newer_ == 0) next_retry_ = {};
+  while (turn(std::min(options_.idle_wait, 100ms))) {
+  }
+  reader_.release();
+  is_reading_ = false;
   tick_.broker = broker_;
   measure(tick_);
   return std::exchange(tick_, {});
 }
 
 void Consumer::Worker::run(std::stop_token stop) {
+  stop_ = stop;
   while (!stop.stop_requested()) {
     const bool went_well = try_turn();
     report();
-    if (!went_well) pause(stop);
+    if (went_well) continue;
+    const milliseconds most =
+        std::min<milliseconds>(options_.retry_backoff_max, longest_trouble_wait);
+    rest(doubled(options_.retry_backoff, most, troubles_));
   }
-  hand_back();
-  pull_.reset();
+  stop_ = {};
+  queue_.clear();
+  source_.reset();
+  is_reading_ = false;
+  reader_.release();
 }
 
 bool Consumer::Worker::try_turn() try {
@@ -119,40 +93,146 @@ bool Consumer::Worker::try_turn() try {
   return false;
 }
 
-void Consumer::Worker::hand_back() {
-  if (!pull_) return;
-  pull_->hand_back();
-  pull_->flush();
+bool Consumer::Worker::turn(milliseconds wait) try {
+  if (!hold_lease()) return rest(wait), false;
+  const ConsumerTick before = tick_;
+  if (!is_reading_) begin_reading();
+  retry_parked();
+  if (queue_.empty()) source_->stand_at(reader_.standing().position);
+  if (const milliseconds left = backoff_left(); left > 0ms) {
+    return rest(std::min(left, wait)), false;
+  }
+  if (is_full_of_parked()) return rest(wait), false;
+  if (queue_.empty()) {
+    for (Delivery& delivery : source_->fetch(options_.batch_size, wait)) {
+      queue_.push_back(std::move(delivery));
+    }
+  }
+  note_broker_works();
+  if (queue_.empty()) {
+    next_look_ = {};
+    return tick_ != before;
+  }
+  handle_queue();
+  return tick_ != before;
+} catch (const LeaseLost&) {
+  reader_.lose();
+  is_reading_ = false;
+  queue_.clear();
+  next_look_ = {};
+  log(LogLevel::warning, "consumer.lease_lost",
+      "another process reads the stream now, or an operator has moved the consumer");
+  return false;
+} catch (const Error& e) {
+  // What isn't committed is read again.
+  queue_.clear();
+  next_look_ = {};
+  if (e.code() != ErrorCode::broker_failed) throw;
+  // Another process may reach the broker.
+  reader_.release();
+  is_reading_ = false;
+  const std::unique_ptr<StreamSource> ended = std::move(source_);
+  if (ended) ended->fail_if_denied();
+  throw;
 }
 
-bool Consumer::Worker::turn(milliseconds wait) {
-  purge_if_due();
-  retry_letters();
-  if (!pull_) connect();
-  std::vector<Delivery> batch;
-  try {
-    drain();
-    batch = pull_->fetch(options_.batch_size, until_next_held(wait));
-    note_broker_works();
-    note_settled();
-    // What comes again may come the last first.
-    std::sort(batch.begin(), batch.end(), [](const Delivery& a, const Delivery& b) {
-      return a.place.sequence < b.place.sequence;
-    });
-    look_for_earlier_ones(batch);
-    handle(batch);
-    return std::any_of(batch.begin(), batch.end(),
-                       [](const Delivery& delivery) { return delivery.place.deliveries == 1; });
-  } catch (const Error& e) {
-    // What was fetched and isn't answered comes again, with another connection or by and by.
-    std::unique_ptr<Pull> ended;
-    if (e.code() == ErrorCode::broker_failed) ended = std::move(pull_);
-    for (const Delivery& delivery : batch) {
-      if (pull_ && delivery.message) pull_->put_back(delivery, options_.retry_backoff);
+bool Consumer::Worker::hold_lease() {
+  if (reader_.is_held() && now() < next_look_) return true;
+  const bool was_held = reader_.is_held();
+  reader_.look();
+  next_look_ = now() + look_interval;
+  const Standing& standing = reader_.standing();
+  if (standing.is_paused) {
+    if (was_held) reader_.release();
+    is_reading_ = false;
+    queue_.clear();
+    if (std::exchange(standstill_, "paused") != "paused") {
+      log(LogLevel::info, "consumer.paused",
+          "an operator paused it: it reads nothing until it is resumed");
     }
-    if (ended) ended->fail_if_denied();
-    throw;
+    return false;
   }
+  if (reader_.is_held()) return true;
+  is_reading_ = false;
+  if (was_held) throw LeaseLost{};
+  queue_.clear();
+  // Whoever doesn't reach the broker leaves the stream to others.
+  if (!source_) source_ = std::make_unique<StreamSource>(options_);
+  const bool leaves = left_to_newer_ != 0 && standing.failing == left_to_newer_ &&
+                      standing.unknown_since &&
+                      reader_.now() < *standing.unknown_since + options_.unknown_version_wait;
+  const bool is_free = reader_.is_free();
+  if (!leaves && is_free && reader_.acquire()) {
+    left_to_newer_ = 0;
+    if (reader_.is_unclean()) suspects_ = static_cast<std::size_t>(options_.batch_size);
+    parked_bytes_ = reader_.count_parked_bytes();
+    standstill_.clear();
+    tick_.reader.clear();
+    return true;
+  }
+  note_broker_works();
+  tick_.reader = is_free ? std::string{} : standing.owner;
+  if (reader_.is_overdue() && std::exchange(standstill_, "hangs") != "hangs") {
+    log(LogLevel::warning, "consumer.reader_hangs",
+        "the lease of '" + standing.owner +
+            "' is over, and a transaction of it is open: it hangs in a handler, or was halted");
+  }
+  return false;
+}
+
+// --- the broker
+
+void Consumer::Worker::begin_reading() {
+  const StreamEnds ends = source_->look();
+  const Standing& standing = reader_.standing();
+  if (standing.stream_made_at == 0) {
+    const std::uint64_t position = find_beginning(ends);
+    reader_.begin(ends.made_at, position, reader_.has_older() ? ends.last : 0);
+    source_->remove_older();
+  } else {
+    check_stream(ends);
+  }
+  has_beginning_ = ends.first <= 1 && reader_.standing().began_after == 0;
+  source_->stand_at(reader_.standing().position);
+  passed_through_ = 0;
+  is_reading_ = true;
+}
+
+/// Whether the stream has what was read at the position. If not, it was made again, or the broker's
+/// files were restored: it is read from the beginning. A server may tell another time of creation
+/// for a stream that was edited, so that time alone says nothing.
+void Consumer::Worker::check_stream(const StreamEnds& ends) {
+  const Standing& standing = reader_.standing();
+  if (standing.position == standing.began_after) return reader_.know_stream(ends.made_at);
+  const auto stored =
+      ends.last < standing.position ? std::nullopt : source_->time_of(standing.position);
+  const bool is_same = stored && (*stored == standing.position_time || standing.position_time == 0);
+  const bool is_of_another_time = standing.stream_made_at != ends.made_at;
+  const bool has_left = !stored && ends.last >= standing.position && !is_of_another_time;
+  if (is_same || has_left) return reader_.know_stream(ends.made_at);
+  log(LogLevel::error,
+      is_of_another_time ? "consumer.stream_made_again" : "consumer.stream_went_back",
+      is_of_another_time
+          ? "the stream was deleted and made again; the consumer reads it from the beginning, and "
+            "handles none again whose event it knows"
+          : "the stream has lost messages that the consumer had read, or has others in their "
+            "place; it "
+            "reads from the beginning, and handles none again whose event it knows");
+  const std::uint64_t from = is_of_another_time ? 0 : std::min(standing.began_after, ends.last);
+  reader_.begin(ends.made_at, from, std::max(standing.known_through, standing.position));
+}
+
+/// Where a reader that is new to the stream begins: where an older Stela's consumer was, if there
+/// was one.
+std::uint64_t Consumer::Worker::find_beginning(const StreamEnds& ends) {
+  const Standing& standing = reader_.standing();
+  std::optional<std::uint64_t> older = source_->find_older_position();
+  if (!older && standing.position > 0) older = standing.position;
+  if (older) {
+    const std::uint64_t put_off = standing.held_from.value_or(*older + 1);
+    return std::min({*older, put_off - 1, ends.last});
+  }
+  return options_.start == ConsumerStart::now ? ends.last : 0;
 }
 
 void Consumer::Worker::note_broker_works() {
@@ -176,21 +256,51 @@ void Consumer::Worker::note_trouble(const Error& trouble) {
   log(LogLevel::error, is_misconfigured ? "consumer.misconfigured" : "consumer.broker_down", what);
 }
 
-void Consumer::Worker::pause(std::stop_token& stop) {
-  const milliseconds most =
-      std::min<milliseconds>(options_.retry_backoff_max, longest_trouble_wait);
-  const milliseconds wait = doubled(options_.retry_backoff, most, troubles_);
+// --- standing still, and saying so
+
+/// A clock that was set back makes no wait longer than one that would begin now.
+milliseconds Consumer::Worker::backoff_left() const {
+  const Standing& standing = reader_.standing();
+  if (standing.failing == 0) return 0ms;
+  const auto left = std::chrono::ceil<milliseconds>(standing.next_attempt_at - reader_.now());
+  return left <= 2 * options_.retry_backoff_max ? left : 0ms;
+}
+
+/// Operators may have made room since it was counted.
+bool Consumer::Worker::is_full_of_parked() {
+  if (parked_bytes_ < options_.parked_bytes_limit) return false;
+  parked_bytes_ = reader_.count_parked_bytes();
+  const bool was_full = standstill_ == "full";
+  if (parked_bytes_ < options_.parked_bytes_limit) {
+    standstill_.clear();
+    if (was_full) reader_.note_standstill(0, "");
+    return false;
+  }
+  if (was_full) return true;
+  standstill_ = "full";
+  const std::string why = "its parked messages have " + std::to_string(parked_bytes_) +
+                          " bytes, more than parked_bytes_limit; retry or discard some with "
+                          "'stela inbox'";
+  reader_.note_standstill(0, why);
+  log(LogLevel::error, "consumer.stopped", why);
+  return true;
+}
+
+void Consumer::Worker::rest(milliseconds wait) {
   std::mutex mutex;
   std::condition_variable_any never;
   std::unique_lock lock{mutex};
-  never.wait_for(lock, stop, wait, [] { return false; });
+  never.wait_for(lock, stop_, wait, [] { return false; });
 }
 
 void Consumer::Worker::report() {
-  if (tick_ == ConsumerTick{} && broker_ == reported_broker_) return;
+  const bool is_news = broker_ != reported_broker_ || tick_.reader != reported_reader_;
+  if (tick_ == ConsumerTick{} && !is_news) return;
   tick_.broker = reported_broker_ = broker_;
+  reported_reader_ = tick_.reader;
   measure(tick_);
-  const ConsumerTick tick = std::exchange(tick_, {});
+  ConsumerTick tick = std::exchange(tick_, {});
+  tick_.reader = tick.reader;
   if (listener_) listener_(tick);
 }
 
@@ -201,278 +311,22 @@ void Consumer::Worker::measure(const ConsumerTick& tick) {
   };
   count("stela_consumer_handled_total", tick.handled);
   count("stela_consumer_failures_total", tick.failed);
-  count("stela_consumer_held_total", tick.held);
-  count("stela_consumer_dead_letters_total", tick.dead);
+  count("stela_consumer_parked_total", tick.parked);
   count("stela_consumer_gaps_total", tick.gaps);
-  count("stela_consumer_lost_total", tick.lost);
   metrics.gauge("stela_consumer_broker_up", tick.broker.is_connected() ? 1 : 0,
                 {{"consumer", options_.name}});
-  measure_held(metrics);
-}
-
-void Consumer::Worker::measure_held(MetricSink& metrics) try {
-  metrics.gauge("stela_consumer_held_streams", static_cast<double>(inbox_.held().count_streams()),
+  metrics.gauge("stela_consumer_parked_bytes", static_cast<double>(parked_bytes_),
                 {{"consumer", options_.name}});
-} catch (const Error& e) {
-  // The next turn meets the trouble, too, and goes on after it.
-  if (!store_.database().recovers_from(e)) throw;
 }
 
-void Consumer::Worker::purge_if_due() {
-  if (now() < next_purge_) return;
-  // Some at a time: the rest is due at the next turn.
-  if (!inbox_.purge(options_.retention)) next_purge_ = now() + purge_interval;
-}
-
-void Consumer::Worker::connect() {
-  pull_ = std::make_unique<Pull>(options_, [this] { return inbox_.settled(options_); });
-  next_ask_ = {};
-}
-
-/// So that a consumer that is made again at the broker can continue there.
-void Consumer::Worker::note_settled() {
-  if (pull_->last_settled() == noted_) return;
-  inbox_.note_settled(options_, *pull_->last_settled());
-  noted_ = pull_->last_settled();
-}
-
-// --- messages
-
-/// Where a stream's beginning is missing, only the broker can say that nothing before the first
-/// message that comes of it is with another process. Asked before the batch is handled: most often
-/// nobody has anything, and no message needs to be held.
-void Consumer::Worker::look_for_earlier_ones(std::span<Delivery> batch) {
-  if (!is_whole_ || pull_->has_whole_history() || !inbox_.meets_first_of_many(batch)) return;
-  const Steady fetched = now();
-  const OnTheirWay found = ask_what_is_on_its_way();
-  if (found.others_settled_at < fetched) return;
-  // A message that is missing between two of them may be with another process.
-  std::uint64_t next = found.settled_through + 1;
-  for (Delivery& delivery : batch) {
-    if (delivery.place.sequence > next) return;
-    delivery.is_first_to_come = true;
-    next = std::max(next, delivery.place.sequence + 1);
-  }
-}
-
-void Consumer::Worker::handle(std::span<Delivery> batch) {
-  const auto patience = pull_->ack_wait() / 4;
-  Steady told = now();
-  bool one_by_one = false;
-  while (!batch.empty()) {
-    std::size_t done = 1;
-    const auto is_doubtful = [this](const Delivery& delivery) { return is_suspect(delivery); };
-    const auto fresh = std::find_if(batch.begin(), batch.end(), is_doubtful) - batch.begin();
-    if (fresh == 0) {
-      handle_suspect(batch.front());
-    } else if (one_by_one) {
-      handle_alone(batch.front());
-    } else {
-      try {
-        done = handle_together(batch.first(static_cast<std::size_t>(fresh)));
-      } catch (const HandlerFailed&) {
-        // A handler ended the transaction, or was found at its end: all of it was undone. One after
-        // the other, only the one that did so fails.
-        one_by_one = true;
-        continue;
-      }
-    }
-    answer(batch.first(done));
-    batch = batch.subspan(done);
-    if (now() < told + patience) continue;
-    for (const Delivery& delivery : batch) {
-      if (!delivery.held) pull_->in_progress(delivery);
-    }
-    told = now();
-  }
-}
-
-std::size_t Consumer::Worker::handle_together(std::span<Delivery> batch) {
-  Together together;
-  std::size_t done = 0;
-  // Neither the broker must lose patience with the rest, nor those who wait to write.
-  const Steady limit = now() + std::min<milliseconds>(pull_->ack_wait() / 4, longest_batch);
-  try {
-    transact([&](Transaction& transaction) {
-      inbox_.begin(database::open_transaction(transaction).connection());
-      for (Delivery& delivery : batch) {
-        handle_one(transaction, delivery, together);
-        ++done;
-        if (now() >= limit) break;
-      }
-    });
-  } catch (const HandlerFailed& failed) {
-    if (!failed.is_committed || done == batch.size()) throw;
-    // It isn't tried again. Those before it are duplicates now.
-    bury(batch[done], 1, failed.what, true);
-    return 0;
-  }
-  tick_ += together.tick;
-  for (const Failure& failure : together.failures) report_failure(failure);
-  report_caught(together);
-  // What isn't handled has no effect that could be undone: each in a transaction of its own.
-  for (Delivery& delivery : batch.first(done)) {
-    if (!delivery.problem.empty()) bury(delivery, 1, delivery.problem);
-  }
-  return done;
-}
-
-/// A handler that misused the connection that it was lent has failed.
-void Consumer::Worker::transact(FunctionRef<void(Transaction&)> work) try {
-  store_.transact([&](Transaction& transaction) {
-    // What is read of the inbox decides what is handled, and other processes write to it too.
-    database::open_transaction(transaction).lock();
-    work(transaction);
-  });
-} catch (const database::CommittedByCaller& e) {
-  throw HandlerFailed{.what = e.what(), .is_committed = true};
-} catch (const UsageError& e) {
-  throw HandlerFailed{e.what()};
-}
-
-void Consumer::Worker::handle_alone(Delivery& delivery) {
-  try {
-    handle_together({&delivery, 1});
-  } catch (const HandlerFailed& e) {
-    note_failure(delivery, e);
-  }
-}
-
-void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
-                                  Together& together) {
-  ConsumerTick& tick = together.tick;
-  delivery.is_settled = true;
-  if (!delivery.event) return;
-  delivery.problem.clear();
-  ReceivedEvent& event = *delivery.event;
-  database::Connection& connection = database::open_transaction(transaction).connection();
-  const InboxStore::Arrival standing = look(connection, delivery);
-  if (!delivery.is_counted && is_held(connection, delivery, standing, tick)) return;
-  if (standing == InboxStore::Arrival::duplicate) {
-    inbox_.settle(connection, event);
-    ++tick.duplicates;
-    return;
-  }
-  if (standing == InboxStore::Arrival::another_history) {
-    delivery.problem = another_history;
-    return;
-  }
-  try {
-    attempt(transaction, [&](Transaction& inner) {
-      if (inbox_.take(connection, event, standing, is_whole_)) {
-        call_handler(inner, event, together);
-      } else {
-        ++tick.duplicates;
-      }
-    });
-  } catch (const HandlerFailed& failed) {
-    try {
-      transaction.transact([&](Transaction&) {
-        together.failures.push_back(note_failure(connection, delivery, failed));
-      });
-    } catch (const Error&) {
-      // The handler ended the transaction, or left the connection in a state in which nothing can
-      // be written: both end with the transaction.
-      throw failed;
-    }
-  }
-}
-
-/// Where every message of a stream should have come, nothing before the first that comes is a gap,
-/// too.
-InboxStore::Arrival Consumer::Worker::look(database::Connection& connection,
-                                           const Delivery& delivery) const {
-  using Arrival = InboxStore::Arrival;
-  if (!delivery.event) return Arrival::next;
-  const Arrival standing = inbox_.look(connection, delivery, is_whole_);
-  const bool misses_beginning = standing == Arrival::first_of_many && pull_->has_whole_history();
-  return misses_beginning ? Arrival::behind_gap : standing;
-}
-
-/// True if it isn't the message's turn: then the inbox keeps it in mind, and the broker forgets it.
-bool Consumer::Worker::is_held(database::Connection& connection, const Delivery& delivery,
-                               InboxStore::Arrival standing, ConsumerTick& tick) {
-  using Arrival = InboxStore::Arrival;
-  const bool is_behind_gap = standing == Arrival::behind_gap;
-  if (is_behind_gap && delivery.is_released) {
-    ++tick.gaps;
-    log(LogLevel::error, "consumer.gap", delivery,
-        "messages before this one are missing, the last of them version " +
-            std::to_string(delivery.event->published_before.value()) + " of its stream");
-    return false;
-  }
-  const bool may_be_early =
-      standing == Arrival::first_of_many && !delivery.is_released && !delivery.is_first_to_come;
-  const bool waits = is_behind_gap || may_be_early || standing == Arrival::behind_failure ||
-                     standing == Arrival::held_already;
-  if (!waits) return false;
-  if (is_behind_gap || may_be_early) inbox_.watch(*delivery.event);
-  const auto wait =
-      may_be_early ? 0ms : std::min<milliseconds>(pull_->gap_patience(), look_meanwhile);
-  inbox_.hold(connection, delivery, inbox_.now() + wait);
-  if (!delivery.held) ++tick.held;
-  return true;
-}
-
-/// What a handler that fails did is undone. What our own database fails with is nobody's fault;
-/// what another store does, the handler's.
-void Consumer::Worker::attempt(Transaction& transaction, FunctionRef<void(Transaction&)> work) {
-  const database::FailureWatch watch{database::open_transaction(transaction).connection()};
-  try {
-    transaction.transact(work);
-  } catch (const HandlerFailed&) {
-    watch.rethrow_failure();
-    throw;
-  }
-}
-
-void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEvent& event,
-                                    Together& together) {
-  Handler* const handler = handler_of(event.kind.type);
-  if (handler == nullptr) {
-    ++together.tick.ignored;
-    return;
-  }
-  database::FailureWatch watch{database::open_transaction(transaction).connection()};
-  const database::Occupation occupation{who_};
-  try {
-    const StoredEvent stored = event.as_stored();
-    const ContextScope scope = ContextScope::handling(stored);
-    handler->handle(transaction, stored, event.codec);
-    database::open_transaction(transaction).check_deferred_keys();
-  } catch (...) {
-    rethrow_as_handler_failure();
-  }
-  ++together.tick.handled;
-  if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
-    together.caught.emplace_back(event.as_stored().describe(), std::move(refusal));
-  }
-}
-
-/// Nothing is swallowed: not even what the handler itself got over.
-void Consumer::Worker::report_caught(const Together& together) {
-  for (const auto& [event, error] : together.caught) {
-    log(LogLevel::warning, "consumer.statement_failed",
-        event + ": its handler went on after a statement had failed: " + error);
-    store_.conventions().metrics->count("stela_handler_failed_statements_total", 1,
-                                        {{"handler", options_.name}});
-  }
-}
-
-/// What is acknowledged doesn't come again, so a power cut must not take it back.
-void Consumer::Worker::answer(std::span<Delivery> batch) {
-  const auto is_due = [](const Delivery& delivery) {
-    return delivery.is_settled && !delivery.held;
-  };
-  if (std::none_of(batch.begin(), batch.end(), is_due)) return;
-  if (store_.database().is_relaxed()) store_.database().sync();
-  for (const Delivery& delivery : batch) {
-    if (is_due(delivery)) pull_->ack(delivery);
-  }
+milliseconds Consumer::Worker::backoff_after(int attempts) {
+  const milliseconds wait = doubled(options_.retry_backoff, options_.retry_backoff_max, attempts);
+  std::uniform_int_distribution<std::int64_t> by{-wait.count() / 4, wait.count() / 4};
+  return wait + milliseconds{by(random_)};
 }
 
 void Consumer::Worker::log(LogLevel level, std::string_view name, const Delivery& delivery,
-                           const std::string& problem) {
+                           const std::string& problem) const {
   const std::string what =
       delivery.event ? delivery.event->as_stored().describe() : std::string{delivery.subject()};
   const std::array fields{
@@ -483,7 +337,7 @@ void Consumer::Worker::log(LogLevel level, std::string_view name, const Delivery
       {.level = level, .name = name, .message = what + ": " + problem, .fields = fields});
 }
 
-void Consumer::Worker::log(LogLevel level, std::string_view name, std::string_view problem) {
+void Consumer::Worker::log(LogLevel level, std::string_view name, std::string_view problem) const {
   const std::array fields{LogEntry::Field{"consumer", options_.name},
                           LogEntry::Field{"stream", options_.stream},
                           LogEntry::Field{"problem", std::string{problem}}};

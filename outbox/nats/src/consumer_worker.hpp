@@ -1,51 +1,41 @@
 // What a consumer does.
 #pragma once
 
-#include "inbox_store.hpp"
-#include "other_streams.hpp"
-#include "pull.hpp"
+#include "reader_store.hpp"
+#include "stream_source.hpp"
 
 #include <stela/nats/consumer.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
-#include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace stela::nats {
 
-/// Why a message of InboxStore::Arrival::another_history is given up.
-inline constexpr const char* another_history =
-    "another history: the inbox has another event as this version of the stream. Was the store "
-    "that published it restored from a backup, or is it a copy?";
-
 /// A handler threw, or misused the transaction that it was lent.
 struct HandlerFailed {
   std::string what;
+  /// No other attempt can help.
   bool is_permanent = false;
   /// Another release knows the version of the event, or of one that the handler needs.
   bool is_unknown = false;
-  /// It committed what it did, and that its message is handled.
+  /// It committed what it and the handlers before it did.
   bool is_committed = false;
-};
-
-/// A message whose handler failed, and what became of it.
-struct Failure {
-  enum class Fate : std::uint8_t { held, dead, duplicate, left_to_newer, still_left };
-
-  Delivery* delivery;
-  Fate fate;
-  std::string error;
 };
 
 /// Threads: one at a time.
 class Consumer::Worker {
  public:
   Worker(Store& store, const ConsumerOptions& options);
+  ~Worker();
 
   void add(std::string_view event, std::unique_ptr<Handler> handler);
   void on_tick(std::function<void(const ConsumerTick&)> listener);
@@ -54,120 +44,136 @@ class Consumer::Worker {
 
  private:
   using Steady = std::chrono::steady_clock::time_point;
-  /// What a transaction did, to be told once it is committed.
+  /// What was noted of a message, to be logged once it is committed.
+  struct Note {
+    LogLevel level;
+    std::string_view name;
+    const Delivery* message;
+    std::string problem;
+  };
+  /// What a transaction did with the first messages of the queue.
   struct Together {
+    std::size_t done = 0;
     ConsumerTick tick = {};
-    std::vector<Failure> failures = {};
-    /// Statements that failed in handlers that went on: the event, and the error.
-    std::vector<std::pair<std::string, std::string>> caught = {};
+    std::int64_t parked_bytes = 0;
+    std::vector<Note> notes = {};
+    /// Statements that failed in handlers that went on.
+    std::vector<std::string> caught = {};
+    /// Why the next message isn't done: its handler failed, or it waits for others.
+    std::optional<HandlerFailed> failure = {};
+    bool waits = false;
+  };
+  struct Parking {
+    /// Empty: it stands behind another.
+    std::string error = {};
+    int attempts = 0;
+    bool waits = false;
+  };
+  /// A message that may come behind others which another reader of this consumer hasn't reached.
+  struct Awaited {
+    std::uint64_t sequence = 0;
+    /// Where those readers must be, by JetStream stream, and where this stream ended then; unset
+    /// until the broker was asked.
+    std::optional<std::map<std::string, std::uint64_t>> ends = {};
+    std::uint64_t own_end = 0;
+    Steady since = {};
+    std::string why = {};
   };
 
-  // Going round.
-  /// True if something came for the first time.
+  // Going round: consumer_worker.cpp.
+  /// True if something was done.
   bool turn(std::chrono::milliseconds wait);
-  void hand_back();
-  /// False if there was trouble that passes.
   bool try_turn();
+  /// True if this process reads.
+  bool hold_lease();
+  /// Compares what was noted of the stream with what the broker has.
+  void begin_reading();
+  void check_stream(const StreamEnds& ends);
+  std::uint64_t find_beginning(const StreamEnds& ends);
+  std::chrono::milliseconds backoff_left() const;
+  bool is_full_of_parked();
   void note_broker_works();
   void note_trouble(const Error& trouble);
-  void pause(std::stop_token& stop);
+  void rest(std::chrono::milliseconds wait);
   void report();
   void measure(const ConsumerTick& tick);
-  void measure_held(MetricSink& metrics);
-  void purge_if_due();
-  void connect();
-  void note_settled();
 
-  // Messages.
-  void look_for_earlier_ones(std::span<Delivery> batch);
-  void handle(std::span<Delivery> batch);
-  std::size_t handle_together(std::span<Delivery> batch);
+  // Messages: consumer_handling.cpp.
+  void handle_queue();
+  void handle_together(std::size_t count, Together& together);
   void transact(FunctionRef<void(Transaction&)> work);
-  void handle_alone(Delivery& delivery);
-  void handle_one(Transaction& transaction, Delivery& delivery, Together& together);
-  /// How it stands in the inbox.
-  InboxStore::Arrival look(database::Connection& connection, const Delivery& delivery) const;
-  bool is_held(database::Connection& connection, const Delivery& delivery,
-               InboxStore::Arrival standing, ConsumerTick& tick);
+  bool handle_one(Transaction& transaction, Together& together);
+  void meet(database::Connection& connection, const Delivery& delivery, Together& together);
+  void park(database::Connection& connection, const Delivery& delivery, Together& together,
+            const Parking& parking);
   static void attempt(Transaction& transaction, FunctionRef<void(Transaction&)> work);
   void call_handler(Transaction& transaction, const ReceivedEvent& event, Together& together);
-  void report_caught(const Together& together);
-  void answer(std::span<Delivery> batch);
-
-  // Messages that wait in the inbox: consumer_held.cpp.
-  std::chrono::milliseconds until_next_held(std::chrono::milliseconds wait);
-  void drain();
-  void bring_forward_if_due();
-  std::vector<HeldMessage> claim();
-  void claim_after_asking(Claiming rules, std::vector<HeldMessage>& claimed);
-  OnTheirWay ask_what_is_on_its_way();
-  void note_gone(const std::vector<std::string>& others);
-  std::vector<Delivery> read_held(const std::vector<HeldMessage>& claimed);
-  void unclaim(const std::vector<HeldMessage>& claimed) noexcept;
-  void lose(const HeldMessage& message);
-  void note_losses(const std::vector<LostMessage>& lost);
-  void report_loss(const LostMessage& message);
-  void skip(const HeldMessage& message, Delivery& delivery);
-  void wait_before_draining(const Error& trouble);
-
-  // What fails, or may have killed a process: consumer_failures.cpp.
-  bool is_suspect(const Delivery& delivery) const noexcept;
-  void handle_suspect(Delivery& delivery);
-  void count_beforehand(Delivery& delivery);
-  Failure note_failure(database::Connection& connection, Delivery& delivery,
-                       const HandlerFailed& failed);
-  void note_failure(Delivery& delivery, const HandlerFailed& failed);
-  std::optional<Failure> leave_to_newer(database::Connection& connection, Delivery& delivery,
-                                        const HandlerFailed& failed);
-  void report_failure(const Failure& failure);
-  void take_back_failure(const Delivery& delivery) noexcept;
-  void bury(Delivery& delivery, int attempts, const std::string& error, bool is_handled = false);
-  void retry_letters();
-  bool retry(const InboxStore::Letter& letter);
-  void note_failed_retry(const InboxStore::Letter& letter, const std::string& error);
+  void finish(const Together& together);
+  ConsumerTick with_state_of(ConsumerTick tick) const;
+  bool may_pass_gap(database::Connection& connection, const Delivery& delivery);
+  void ask_for_ends();
+  void take_failure(const HandlerFailed& failed);
+  void take_committed(Together& together, const HandlerFailed& failed);
+  void park_first(int attempts, const std::string& error);
+  void leave_to_newer(const HandlerFailed& failed);
+  bool is_suspect() const;
+  bool charge_first();
+  void take_back_charge() noexcept;
+  void retry_parked();
+  bool retry(const ToRetry& parked);
 
   void log(LogLevel level, std::string_view name, const Delivery& delivery,
-           const std::string& problem);
+           const std::string& problem) const;
   /// Of the broker or the database, and no message.
-  void log(LogLevel level, std::string_view name, std::string_view problem);
+  void log(LogLevel level, std::string_view name, std::string_view problem) const;
   Handler* handler_of(const std::string& event) const noexcept;
-  Steady now() const;
+  Steady now() const { return store_.database().clock().steady_now(); }
   std::chrono::milliseconds backoff_after(int attempts);
-  std::chrono::milliseconds spread(std::chrono::milliseconds wait);
 
   Store& store_;
   const ConsumerOptions options_;
   /// Names this consumer to writers that wait while its handler works.
   const std::string who_ = "consumer '" + options_.name + '\'';
-  InboxStore inbox_;
-  /// Every message of each stream comes here: what is missing can be seen.
+  ReaderStore reader_;
+  /// Every message of each stream of events comes here: what is missing can be seen.
   const bool is_whole_;
-  std::unique_ptr<Pull> pull_;
+  std::unique_ptr<StreamSource> source_;
+  /// The source begins where the lease found the position.
+  bool is_reading_ = false;
+  /// Nothing is missing at the front of the stream.
+  bool has_beginning_ = false;
   std::vector<std::unique_ptr<Handler>> handlers_;
-  OtherStreams other_streams_;
-  /// What the broker said last of what is on its way, for as long as it isn't asked again.
-  OnTheirWay asked_;
-  Steady next_ask_{};
-  Steady next_note_of_gone_{};
-  int troubles_of_drain_ = 0;
-  Steady next_drain_{};
-  Steady next_look_ahead_{};
   std::function<void(const ConsumerTick&)> listener_;
-  /// A dead letter that is being tried again, and that nobody else has.
-  std::optional<InboxStore::Letter> letter_;
-  /// Times in a row that letters were left to a newer process, and when they are looked at again.
+  std::stop_token stop_;
+
+  /// Messages that came and aren't handled yet.
+  std::deque<Delivery> queue_;
+  /// So many of the next messages are handled in a transaction each: a handler misused the one that
+  /// it shared with others, or the process before this one may have died of one.
+  std::size_t alone_ = 0;
+  std::size_t suspects_ = 0;
+  /// The attempt at the first message is counted already.
+  bool is_charged_ = false;
+  std::optional<Awaited> awaited_;
+  /// Nothing that comes before a message up to here is left in another stream.
+  std::uint64_t passed_through_ = 0;
+  Steady next_look_{};
+  /// The message that this process left to one that knows its version.
+  std::uint64_t left_to_newer_ = 0;
+  /// At least; what operators removed is found when it matters.
+  std::int64_t parked_bytes_ = 0;
   int retries_left_to_newer_ = 0;
-  Steady next_retry_of_letters_{};
+  Steady next_retry_{};
+
   ConsumerTick tick_;
   /// As in ConsumerTick, and what of it was reported.
   BrokerStatus broker_;
   BrokerStatus reported_broker_;
-  Steady next_purge_{};
-  /// What the inbox knows of the stream.
-  std::optional<Settled> noted_;
+  std::string reported_reader_;
   /// Turns in a row that met trouble, and what was last logged of it.
   int troubles_ = 0;
   std::string trouble_;
+  std::string standstill_;
   std::minstd_rand random_{std::random_device{}()};
 };
 

@@ -114,8 +114,8 @@ BrokerPlace place_in_reply(std::string_view reply) {
   const auto read = [&](std::size_t token, auto& number) {
     std::from_chars(tokens[token].data(), tokens[token].data() + tokens[token].size(), number);
   };
-  read(stream + 2, place.deliveries);
   read(stream + 3, place.sequence);
+  read(stream + 4, place.number);
   read(stream + 5, place.time);
   read(stream + 6, place.pending);
   return place;

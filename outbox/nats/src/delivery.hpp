@@ -1,4 +1,4 @@
-// A message on its way through a consumer: from the broker, or from the dead letters.
+// A message on its way through a consumer: from the broker, or one that was parked.
 #pragma once
 
 #include "envelope.hpp"
@@ -51,8 +51,8 @@ struct BrokerPlace {
   std::uint64_t sequence = 0;
   /// Nanoseconds, as the broker counts them.
   std::int64_t time = 0;
-  /// How often it was delivered, this time included.
-  std::int64_t deliveries = 1;
+  /// What the broker's consumer has counted, from 1.
+  std::uint64_t number = 0;
   /// How many come behind it.
   std::uint64_t pending = 0;
 };
@@ -67,22 +67,8 @@ struct Delivery {
   BrokerPlace place = {};
   /// Unset if the message isn't one of Stela's.
   std::optional<ReceivedEvent> event = {};
-  /// Why it is given up without a try; empty: it isn't.
+  /// Why it can't be read; empty if it can.
   std::string problem = {};
-
-  /// A message of the inbox that is held, and not one that the broker waits for: its number.
-  std::optional<std::int64_t> held = {};
-  /// Nobody waits any longer for what is missing before it.
-  bool is_released = false;
-  /// Nothing earlier is on its way from the broker.
-  bool is_first_to_come = false;
-
-  /// It was handled or taken over: the broker needn't send it again.
-  bool is_settled = false;
-  /// How often it was tried, where that is counted.
-  int attempts = 0;
-  /// The attempt that is about to be made is counted already, and nothing holds it back.
-  bool is_counted = false;
 
   std::string_view payload() const noexcept;
   std::string_view subject() const noexcept;

@@ -265,6 +265,7 @@ ReceivedEvent read_envelope(const Headers& headers, std::string_view payload) {
   }
   event.metadata = read_metadata(headers, event.correlation);
   event.codec = require_codec(headers);
+  event.is_fenced = !headers.get(header::previous).empty();
   if (!headers.get(header::redelivery).empty()) {
     event.redelivery = require_number(headers, header::redelivery, 1);
   }

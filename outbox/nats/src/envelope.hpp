@@ -99,6 +99,8 @@ struct ReceivedEvent {
   std::string metadata = {};
   Codec codec = Codec::json;
   std::int64_t redelivery = 0;
+  /// A relay with a fence published it: what it publishes for the first time has rising sequences.
+  bool is_fenced = false;
   std::string_view payload = {};
 
   /// A view of this: what handlers see, and what contexts are made from.

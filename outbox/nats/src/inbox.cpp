@@ -1,12 +1,16 @@
 #include <stela/nats/inbox.hpp>
 
+#include "delivery.hpp"
 #include "envelope.hpp"
 #include "inbox_sql/consumers.hpp"
 #include "inbox_sql/gaps.hpp"
-#include "inbox_sql/held.hpp"
-#include "inbox_sql/letters.hpp"
-#include "inbox_store.hpp"
+#include "inbox_sql/parked.hpp"
+#include "inbox_sql/readers.hpp"
 
+#include "database/database.hpp"
+#include "follow/lease.hpp"
+
+#include <stela/framework/error.hpp>
 #include <stela/framework/not_found.hpp>
 
 namespace stela::nats {
@@ -28,15 +32,35 @@ void read(Store& store, Work&& work) {
   });
 }
 
-/// Throws NotFound unless `statement` changes what it is about, which is called `item`.
-template <class Statement>
-void change(Store& store, const Statement& statement, std::string_view item, std::int64_t number) {
-  bool found = false;
-  store.database().write([&](database::Connection& connection) {
-    found = has_inbox(connection) && connection.run(statement) == 1;
-  });
-  if (found) return;
-  throw NotFound{"there is no " + std::string{item} + ' ' + std::to_string(number)};
+/// A parked message, and the first one of its stream.
+struct Place {
+  std::int64_t consumer = 0;
+  std::optional<std::string> source = {};
+  std::optional<std::string> stream = {};
+  std::int64_t first = 0;
+};
+
+std::optional<std::string> text_or_none(const std::optional<std::string_view>& text) {
+  if (!text) return {};
+  return std::string{*text};
+}
+
+/// NotFound if there is none.
+Place find_parked(database::Connection& connection, std::int64_t number) {
+  if (has_inbox(connection)) {
+    auto row = connection.rows(sql::find_parked{.parked = number});
+    if (row.step()) {
+      return {row.consumer(), text_or_none(row.source()), text_or_none(row.stream()),
+              row.first().value_or(number)};
+    }
+  }
+  throw NotFound{"there is no parked message " + std::to_string(number)};
+}
+
+/// Everything of its stream is to be tried again, in order.
+void retry_stream(database::Connection& connection, const Place& place) {
+  connection.run(sql::retry_parked_stream{
+      .consumer = place.consumer, .source = *place.source, .stream = *place.stream, .retry = true});
 }
 
 /// The header's value as it stands there if it can't be decoded: nobody checked it.
@@ -53,10 +77,43 @@ std::map<std::string, std::string> first_of_each(const KeptHeaders::Map& headers
 }
 
 /// With what its headers say of the event.
-DeadLetter with_event(DeadLetter letter) {
-  letter.stream = text_of_header(letter.headers, "ce-subject");
-  letter.event_id = text_of_header(letter.headers, "ce-id");
-  return letter;
+ParkedMessage with_event(ParkedMessage parked) {
+  parked.stream = text_of_header(parked.headers, "ce-subject");
+  parked.event_id = text_of_header(parked.headers, "ce-id");
+  return parked;
+}
+
+std::vector<ReaderStatus> readers_of(database::Connection& connection, const std::string& consumer,
+                                     Timestamp now) {
+  std::vector<ReaderStatus> readers;
+  auto rows = connection.rows(sql::list_readers{.consumer = consumer});
+  while (rows.step()) {
+    readers.push_back({.consumer = std::string{rows.consumer()},
+                       .broker_stream = std::string{rows.broker_stream()},
+                       .filter = std::string{rows.filter()},
+                       .position = static_cast<std::uint64_t>(rows.position()),
+                       .owner = text_or_none(rows.owner()).value_or(""),
+                       .lease_until = rows.lease_until(),
+                       .is_overdue = rows.owner() && rows.lease_until() <= now,
+                       .failing = static_cast<std::uint64_t>(rows.failing()),
+                       .attempts = static_cast<int>(rows.attempts()),
+                       .next_attempt_at = rows.next_attempt_at(),
+                       .error = std::string{rows.error()},
+                       .is_waiting = rows.waits_at() > 0,
+                       .is_paused = rows.paused()});
+  }
+  return readers;
+}
+
+void set_paused(Store& store, std::string_view consumer, bool paused) {
+  bool found = false;
+  store.database().write_apart(
+      [&](database::Connection& connection) {
+        found = has_inbox(connection) &&
+                connection.run(sql::pause_consumer{.consumer = consumer, .paused = paused}) > 0;
+      },
+      database::Sync::as_stored);
+  if (!found) throw NotFound{"there is no consumer '" + std::string{consumer} + "'"};
 }
 
 }  // namespace
@@ -67,35 +124,47 @@ InboxOperations::InboxOperations(Store& store) : store_{store.anchor()} {
   if (is_there) migrate_inbox(store);
 }
 
-std::vector<DeadLetter> InboxOperations::dead_letters(const InboxQuery& query) {
-  std::vector<DeadLetter> letters;
+std::vector<ParkedMessage> InboxOperations::parked(const InboxQuery& query) {
+  std::vector<ParkedMessage> all;
   read(store_, [&](database::Connection& connection) {
-    auto rows = connection.rows(sql::list_dead_letters{
-        .consumer = query.consumer, .after = query.after, .most = query.limit});
+    auto rows = connection.rows(
+        sql::list_parked{.consumer = query.consumer, .after = query.after, .most = query.limit});
     while (rows.step()) {
-      letters.push_back(
-          with_event({.number = rows.letter(),
+      all.push_back(
+          with_event({.number = rows.parked(),
                       .consumer = std::string{rows.consumer()},
                       .broker_stream = std::string{rows.broker_stream()},
                       .broker_sequence = static_cast<std::uint64_t>(rows.broker_sequence()),
                       .subject = std::string{rows.subject()},
                       .headers = first_of_each(KeptHeaders::from_json(rows.headers())),
                       .payload = std::string{rows.payload()},
-                      .dead_at = rows.dead_at(),
+                      .parked_at = rows.parked_at(),
                       .attempts = static_cast<int>(rows.attempts()),
                       .error = std::string{rows.error()},
                       .is_to_retry = rows.retry()}));
     }
   });
-  return letters;
+  return all;
 }
 
-void InboxOperations::retry(std::int64_t letter) {
-  change(store_, sql::retry_dead_letter{.letter = letter}, "dead letter", letter);
+void InboxOperations::retry(std::int64_t parked) {
+  store_.database().write([&](database::Connection& connection) {
+    const Place place = find_parked(connection, parked);
+    if (place.first != parked) {
+      throw UsageError{"parked message " + std::to_string(parked) + " waits behind message " +
+                       std::to_string(place.first) + " of its stream; retry that one"};
+    }
+    if (place.stream) return retry_stream(connection, place);
+    connection.run(sql::retry_parked{.parked = parked});
+  });
 }
 
-void InboxOperations::discard(std::int64_t letter) {
-  change(store_, sql::delete_dead_letter{.letter = letter}, "dead letter", letter);
+void InboxOperations::discard(std::int64_t parked) {
+  store_.database().write([&](database::Connection& connection) {
+    const Place place = find_parked(connection, parked);
+    connection.run(sql::delete_parked{.parked = parked});
+    if (place.stream && place.first == parked) retry_stream(connection, place);
+  });
 }
 
 std::vector<Gap> InboxOperations::gaps(const InboxQuery& query) {
@@ -116,50 +185,83 @@ std::vector<Gap> InboxOperations::gaps(const InboxQuery& query) {
   return gaps;
 }
 
-std::vector<HeldStream> InboxOperations::held(const InboxQuery& query) {
-  std::vector<HeldStream> streams;
-  read(store_, [&](database::Connection& connection) {
-    auto rows = connection.rows(
-        sql::list_held{.consumer = query.consumer, .after = query.after, .most = query.limit});
-    while (rows.step()) {
-      streams.push_back({.number = rows.held(),
-                         .consumer = std::string{rows.consumer()},
-                         .source = std::string{rows.source()},
-                         .stream = std::string{rows.stream()},
-                         .version = StreamVersion{rows.version()},
-                         .broker_stream = std::string{rows.broker_stream()},
-                         .broker_sequence = static_cast<std::uint64_t>(rows.broker_sequence()),
-                         .held_at = rows.held_at(),
-                         .due_at = rows.due_at(),
-                         .attempts = static_cast<int>(rows.attempts()),
-                         .error = std::string{rows.error()},
-                         .behind = rows.behind(),
-                         .is_released = rows.wish().has_value()});
-    }
-  });
-  return streams;
-}
-
-void InboxOperations::release(std::int64_t held, HeldRelease how) {
-  const std::string_view wish = how == HeldRelease::skip ? "skip" : "retry";
-  change(store_, sql::release_held{.held = held, .wish = wish, .due_at = store_.database().now()},
-         "held stream", held);
-}
-
 std::vector<ConsumerStatus> InboxOperations::status() {
   std::vector<ConsumerStatus> all;
   read(store_, [&](database::Connection& connection) {
-    auto rows = connection.rows(sql::count_inbox{});
+    all.clear();
+    auto rows = connection.rows(sql::list_consumers{});
     while (rows.step()) {
-      all.push_back({.consumer = std::string{rows.consumer()},
-                     .held_streams = rows.held_streams(),
-                     .held_messages = rows.held_messages(),
-                     .held_since = rows.held_since(),
-                     .dead_letters = rows.dead_letters(),
-                     .gaps = rows.gaps()});
+      all.push_back({.consumer = std::string{rows.consumer()}, .gaps = rows.gaps()});
+    }
+    for (ConsumerStatus& one : all) {
+      one.readers = readers_of(connection, one.consumer, store_.database().now());
+      auto parked = connection.rows(sql::count_parked{.consumer = one.consumer});
+      parked.step();
+      one.parked_messages = parked.messages();
+      one.parked_streams = parked.streams();
+      one.parked_bytes = parked.bytes();
+      one.parked_since = parked.since();
     }
   });
   return all;
+}
+
+void InboxOperations::pause(std::string_view consumer) {
+  set_paused(store_, consumer, true);
+}
+
+void InboxOperations::resume(std::string_view consumer) {
+  set_paused(store_, consumer, false);
+}
+
+void InboxOperations::move(std::string_view consumer, std::string_view broker_stream,
+                           std::uint64_t position) {
+  migrate_inbox(store_);
+  store_.database().write_apart(
+      [&](database::Connection& connection) {
+        connection.run(
+            sql::insert_consumer{.name = consumer, .created_at = store_.database().now()});
+        auto found = connection.rows(sql::find_consumer{.name = consumer});
+        found.step();
+        const std::int64_t number = found.consumer();
+        found.run();
+        connection.run(
+            sql::insert_reader{.consumer = number, .broker_stream = broker_stream, .filter = ""});
+        connection.run(sql::move_reader{.consumer = number,
+                                        .broker_stream = broker_stream,
+                                        .position = static_cast<std::int64_t>(position)});
+      },
+      database::Sync::as_stored);
+}
+
+void InboxOperations::forget(std::string_view consumer, std::string_view broker_stream) {
+  const database::Database& database = store_.database();
+  store_.database().write_apart(
+      [&](database::Connection& connection) {
+        bool found = false;
+        if (has_inbox(connection)) {
+          auto rows = connection.rows(sql::list_readers{.consumer = consumer});
+          while (rows.step()) {
+            if (rows.broker_stream() != broker_stream) continue;
+            found = true;
+            const follow::StoredLease lease{rows.lease_until(), follow::length_of(rows.lease_ttl()),
+                                            rows.presence()};
+            if (!rows.owner() || follow::is_over(lease, database.now()) ||
+                follow::is_orphaned(lease, database)) {
+              continue;
+            }
+            throw UsageError{"'" + std::string{*rows.owner()} + "' reads the stream '" +
+                             std::string{broker_stream} + "' for the consumer '" +
+                             std::string{consumer} + "'; stop its processes first"};
+          }
+        }
+        if (!found) {
+          throw NotFound{"there is no consumer '" + std::string{consumer} + "' of the stream '" +
+                         std::string{broker_stream} + "'"};
+        }
+        connection.run(sql::delete_reader{.consumer = consumer, .broker_stream = broker_stream});
+      },
+      database::Sync::as_stored);
 }
 
 }  // namespace stela::nats

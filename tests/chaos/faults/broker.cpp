@@ -91,9 +91,7 @@ void step_down(World& world) {
     test::JetStream broker{world.broker.url()};
     const std::string stream = any_stream(world, broker);
     if (stream.empty()) return;
-    const bool is_of_consumer = world.once_in(2);
-    if (!(is_of_consumer ? broker.step_down(stream, "effects") : broker.step_down(stream))) return;
-    world.note("step down", (is_of_consumer ? "the consumer of " : "") + stream);
+    if (broker.step_down(stream)) world.note("step down", stream);
   } catch (const std::runtime_error&) {
     // It can't be asked now.
   }
@@ -206,19 +204,19 @@ void edit_streams(World& world) {
   world.note("edit the streams");
 }
 
-void edit_consumers(World& world) {
+void delete_consumers(World& world) {
   if (world.is_broker_down) return;
-  const std::int64_t pending = world.between(100, 2'000) / 1ms;
   try {
     test::JetStream broker{world.broker.url()};
     for (const std::string& stream : broker.streams()) {
-      broker.update_consumer(stream, "effects",
-                             [&](jsConsumerConfig& config) { config.MaxAckPending = pending; });
+      for (const std::string& consumer : broker.consumers(stream)) {
+        broker.delete_consumer(stream, consumer);
+      }
     }
   } catch (const std::exception&) {
     return;
   }
-  world.note("edit the consumers");
+  world.note("delete the consumers");
 }
 
 }  // namespace
@@ -226,7 +224,7 @@ void edit_consumers(World& world) {
 std::vector<Fault> broker_faults() {
   const auto is_cluster = [](const Settings& settings) { return settings.servers > 1; };
   return {{"edit-streams", 1, edit_streams},
-          {"edit-consumers", 1, edit_consumers},
+          {"delete-consumers", 1, delete_consumers},
           {"kill-broker", 1, kill_broker},
           {"pause-broker", 1, pause_broker},
           {"fill-broker", 1, fill_broker},

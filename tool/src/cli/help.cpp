@@ -57,8 +57,8 @@ constexpr std::array exit_meanings{
     ExitMeaning{usage, "wrong usage: of the command line, or of something in the wrong state"},
     ExitMeaning{not_found,
                 "not found: the database (on a server, Stela's tables in it), its outbox, or a "
-                "stream, event, message, partition, projector, process, timer, tag, dead letter, "
-                "held stream or snapshot that the command names"},
+                "stream, event, message, partition, projector, process, timer, tag, consumer "
+                "or snapshot that the command names"},
     ExitMeaning{cannot_connect, "the broker can't be reached"},
     ExitMeaning{conflict, "of the appends of `events append --stdin`, one or more conflicted"},
     ExitMeaning{interrupted, "interrupted before its end, by Ctrl-C for example"},

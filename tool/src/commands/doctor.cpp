@@ -212,16 +212,36 @@ void look_at_inbox(Examination& examination, Store& store) {
   nats::InboxOperations inbox{store};
   for (const nats::ConsumerStatus& one : inbox.status()) {
     const std::string who = "consumer '" + one.consumer + "' ";
-    if (one.held_since) {
-      examination.warn("inbox",
-                       who + "holds " + counted(one.held_streams, "stream") + ", the first for " +
-                           in_words(std::max(system_clock().now() - *one.held_since,
-                                             std::chrono::microseconds{0})),
-                       "'inbox held' says why; a failing message is retried, or 'inbox release "
-                       "HELD --skip' skips it");
+    bool is_well = one.parked_messages + one.gaps == 0;
+    for (const nats::ReaderStatus& reader : one.readers) {
+      const std::string place =
+          "message " + std::to_string(reader.failing) + " of '" + reader.broker_stream + "'";
+      if (reader.is_paused) {
+        examination.warn("inbox", who + "is paused",
+                         "'inbox resume " + one.consumer + "' ends that");
+      } else if (reader.is_overdue) {
+        examination.warn("inbox", who + "isn't read: the lease of '" + reader.owner + "' is over",
+                         "start a consumer; if one runs, that process hangs in a handler: end it");
+      } else if (reader.failing > 0 && reader.attempts > 0) {
+        examination.warn("inbox", who + "fails at " + place + ": " + reader.error,
+                         "it is tried again, and parked in the end; later messages wait meanwhile");
+      } else if (reader.failing > 0) {
+        examination.warn("inbox", who + "waits for a newer process at " + place,
+                         "start a process that knows the version of its event");
+      } else if (reader.is_waiting) {
+        examination.warn("inbox", who + "waits: " + reader.error,
+                         "start its readers of those streams; 'inbox forget " + one.consumer +
+                             " STREAM' if a stream isn't to be read any more");
+      } else if (!reader.error.empty()) {
+        examination.warn("inbox", who + "stands still: " + reader.error,
+                         "'inbox list' says what is parked");
+      } else {
+        continue;
+      }
+      is_well = false;
     }
-    if (one.dead_letters > 0) {
-      examination.warn("inbox", who + "gave up " + counted(one.dead_letters, "message"),
+    if (one.parked_messages > 0) {
+      examination.warn("inbox", who + "parked " + counted(one.parked_messages, "message"),
                        "'inbox list' says why; then 'inbox retry' or 'inbox discard'");
     }
     if (one.gaps > 0) {
@@ -229,7 +249,7 @@ void look_at_inbox(Examination& examination, Store& store) {
                        "'inbox gaps' lists them; where they were published, 'outbox reconcile "
                        "--against-broker' sends again what the broker lost");
     }
-    if (!one.held_since && one.dead_letters + one.gaps == 0) {
+    if (is_well) {
       examination.fine("inbox", who + "has handled what it received");
     }
   }

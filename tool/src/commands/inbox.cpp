@@ -1,4 +1,4 @@
-// inbox status, held, release, list, retry, discard, gaps: the consuming side.
+// inbox status, list, retry, discard, gaps, pause, resume: the consuming side.
 #include "description/inbox.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
@@ -11,7 +11,7 @@
 namespace stela::tool {
 namespace {
 
-nats::InboxQuery letters_asked_for(const Arguments& arguments) {
+nats::InboxQuery page_asked_for(const Arguments& arguments) {
   return {.after = arguments.integer("--after", {0, largest}).value_or(0),
           .limit = static_cast<int>(arguments.integer("--limit", {1, 1'000'000}).value_or(100))};
 }
@@ -19,7 +19,7 @@ nats::InboxQuery letters_asked_for(const Arguments& arguments) {
 /// Lists what `read` finds in the inbox, of the consumer that was named or of all.
 template <class T, class Read>
 int list_of(Invocation& call, const Description<T>& description, Read read) {
-  nats::InboxQuery query = letters_asked_for(call.arguments);
+  nats::InboxQuery query = page_asked_for(call.arguments);
   StoreSession session{call, {.only_reads = true}};
   nats::InboxOperations inbox{session.store()};
   query.consumer = consumer_of(call.arguments, inbox);
@@ -27,66 +27,99 @@ int list_of(Invocation& call, const Description<T>& description, Read read) {
   return done;
 }
 
-int list_letters(Invocation& call) {
-  return list_of(call, description::dead_letter, &nats::InboxOperations::dead_letters);
+int list_parked(Invocation& call) {
+  return list_of(call, description::parked_message, &nats::InboxOperations::parked);
 }
 
 int gaps(Invocation& call) {
   return list_of(call, description::gap, &nats::InboxOperations::gaps);
 }
 
-int held(Invocation& call) {
-  return list_of(call, description::held_stream, &nats::InboxOperations::held);
-}
-
 int inbox_status(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
-  print_list(call.out, description::consumer, nats::InboxOperations{session.store()}.status());
+  std::vector<description::Reader> readers;
+  for (const nats::ConsumerStatus& one : nats::InboxOperations{session.store()}.status()) {
+    for (const nats::ReaderStatus& reader : one.readers) {
+      readers.push_back({reader, one.parked_messages, one.parked_streams, one.parked_bytes,
+                         one.parked_since, one.gaps});
+    }
+  }
+  print_list(call.out, description::reader, readers);
   return done;
 }
 
-std::int64_t letter_of(const Arguments& arguments) {
-  return to_integer(arguments.operands().front(), "a letter's number", {1, largest});
+std::int64_t parked_message_of(const Arguments& arguments) {
+  return to_integer(arguments.operands().front(), "a parked message's number", {1, largest});
 }
 
-int retry_letters(Invocation& call) {
-  const std::int64_t letter = letter_of(call.arguments);
+int retry_parked(Invocation& call) {
+  const std::int64_t parked = parked_message_of(call.arguments);
   StoreSession session{call};
-  nats::InboxOperations{session.store()}.retry(letter);
-  call.out.note("Its consumer retries it.");
+  nats::InboxOperations{session.store()}.retry(parked);
+  call.out.note("Its consumer retries it, and then those that wait behind it.");
   return done;
 }
 
-int discard_letters(Invocation& call) {
-  const std::int64_t letter = letter_of(call.arguments);
+int discard_parked(Invocation& call) {
+  const std::int64_t parked = parked_message_of(call.arguments);
   StoreSession session{call};
-  if (!call.confirm("Dead letter " + std::to_string(letter) +
+  if (!call.confirm("Parked message " + std::to_string(parked) +
                     " will be removed for good. Continue?")) {
     return failed;
   }
-  nats::InboxOperations{session.store()}.discard(letter);
-  call.out.note("Discarded.");
+  nats::InboxOperations{session.store()}.discard(parked);
+  call.out.note("Discarded. Its consumer handles those that waited behind it.");
   return done;
 }
 
-int release(Invocation& call) {
-  const std::int64_t number =
-      to_integer(call.arguments.operands().front(), "a held stream's number", {1, largest});
-  const bool skips = call.arguments.has("--skip");
+int pause(Invocation& call) {
+  const std::string consumer{call.arguments.operands().front()};
   StoreSession session{call};
-  if (skips && !call.confirm("The first message of held stream " + std::to_string(number) +
-                             " will become a dead letter. Continue?")) {
+  nats::InboxOperations{session.store()}.pause(consumer);
+  call.out.note("It reads nothing until 'inbox resume " + consumer + "'.");
+  return done;
+}
+
+int resume(Invocation& call) {
+  const std::string consumer{call.arguments.operands().front()};
+  StoreSession session{call};
+  nats::InboxOperations{session.store()}.resume(consumer);
+  call.out.note("It reads on.");
+  return done;
+}
+
+int forget(Invocation& call) {
+  const std::string consumer{call.arguments.operands().at(0)};
+  const std::string stream{call.arguments.operands().at(1)};
+  StoreSession session{call};
+  if (!call.confirm("Consumer '" + consumer + "' will forget where it is in the stream '" + stream +
+                    "'. Continue?")) {
     return failed;
   }
-  const auto how = skips ? nats::HeldRelease::skip : nats::HeldRelease::retry;
-  nats::InboxOperations{session.store()}.release(number, how);
-  call.out.note(skips ? "Its consumer skips the message."
-                      : "Its consumer retries the message now.");
+  nats::InboxOperations{session.store()}.forget(consumer, stream);
+  call.out.note("Forgotten. Its readers of other streams don't wait for this one.");
   return done;
 }
 
-const Operand held_operand{"HELD", "its number, from 'inbox held'"};
-const Operand letter_operand{"LETTER", "its number, from 'inbox list'"};
+int move(Invocation& call) {
+  const std::string consumer{call.arguments.operands().at(0)};
+  const std::string stream{call.arguments.operands().at(1)};
+  const std::int64_t position =
+      to_integer(call.arguments.operands().at(2), "a position", {0, largest});
+  StoreSession session{call};
+  if (!call.confirm("Consumer '" + consumer + "' will read the stream '" + stream +
+                    "' on behind message " + std::to_string(position) + ". Continue?")) {
+    return failed;
+  }
+  nats::InboxOperations{session.store()}.move(consumer, stream,
+                                              static_cast<std::uint64_t>(position));
+  call.out.note("It reads on behind message " + std::to_string(position) + ".");
+  return done;
+}
+
+const Operand stream_operand{"STREAM", "the JetStream stream, from 'inbox status'"};
+const Operand parked_operand{"MESSAGE", "its number, from 'inbox list'"};
+const Operand consumer_operand{"CONSUMER", "its name, from 'inbox status'"};
 constexpr Option consumer_option{"--consumer", "NAME", "only this consumer"};
 constexpr Option after_option{"--after", "N", "only numbers after this one"};
 
@@ -95,48 +128,69 @@ constexpr Option after_option{"--after", "N", "only numbers after this one"};
 std::vector<Command> inbox_commands() {
   return {
       {.path = "inbox status",
-       .summary = "Show backlog, dead letters and gaps by consumer",
+       .summary = "Show where each consumer is, and what it parked or missed",
        .options = {db_option},
        .examples = {{"all consumers", "inbox status"}},
        .run = inbox_status},
       inbox_check_command(),
-      {.path = "inbox held",
-       .summary = "List streams that a failing or missing message holds",
-       .options = {db_option, consumer_option, after_option, limit_option},
-       .examples = {{"of one consumer", "inbox held --consumer billing"}},
-       .run = held},
-      {.path = "inbox release",
-       .summary = "Retry a held stream's first message now, or skip it",
-       .about = "Without --skip, a failed message is retried at once, and a message behind a gap "
-                "stops waiting for it. With --skip, the message becomes a dead letter, and later "
-                "messages of its stream are handled.",
-       .operands = {held_operand},
-       .options = {db_option, {"--skip", "", "move the message to the dead letters"}, yes_option},
-       .examples = {{"after fixing the handler", "inbox release 7"},
-                    {"continue without the message", "inbox release 7 --skip --yes"}},
-       .run = release},
       {.path = "inbox list",
-       .summary = "List dead letters",
+       .summary = "List parked messages",
+       .about =
+           "A message that its handler couldn't handle, or that can't be read, is parked whole. "
+           "Later messages of its stream are parked behind it.",
        .options = {db_option, consumer_option, after_option, limit_option},
        .examples = {{"of one consumer", "inbox list --consumer billing"}},
-       .run = list_letters},
+       .run = list_parked},
+      {.path = "inbox retry",
+       .summary = "Retry a parked message, and those behind it",
+       .operands = {parked_operand},
+       .options = {db_option},
+       .examples = {{"after fixing the handler", "inbox retry 3"}},
+       .run = retry_parked},
+      {.path = "inbox discard",
+       .summary = "Delete a parked message, and handle those behind it",
+       .operands = {parked_operand},
+       .options = {db_option, yes_option},
+       .examples = {{"delete one", "inbox discard 3 --yes"}},
+       .run = discard_parked},
       {.path = "inbox gaps",
        .summary = "List messages that consumers missed",
        .options = {db_option, consumer_option, after_option, limit_option},
        .examples = {{"all of them", "inbox gaps --json"}},
        .run = gaps},
-      {.path = "inbox retry",
-       .summary = "Retry a dead letter",
-       .operands = {letter_operand},
+      {.path = "inbox pause",
+       .summary = "Let a consumer read nothing, in any process",
+       .operands = {consumer_operand},
        .options = {db_option},
-       .examples = {{"after fixing the handler", "inbox retry 3"}},
-       .run = retry_letters},
-      {.path = "inbox discard",
-       .summary = "Delete a dead letter",
-       .operands = {letter_operand},
+       .examples = {{"while its database is being moved", "inbox pause billing"}},
+       .run = pause},
+      {.path = "inbox resume",
+       .summary = "Let a paused consumer read on",
+       .operands = {consumer_operand},
+       .options = {db_option},
+       .examples = {{"afterwards", "inbox resume billing"}},
+       .run = resume},
+      {.path = "inbox move",
+       .summary = "Set the position behind which a consumer reads a stream",
+       .about =
+           "Messages between are passed over, or come once more; those whose event it knows have "
+           "no effect then. A database that was moved or made anew doesn't know where its "
+           "consumers were: move them before they are started.",
+       .operands = {consumer_operand,
+                    stream_operand,
+                    {"POSITION", "a sequence of the JetStream stream, from 'inbox status'"}},
        .options = {db_option, yes_option},
-       .examples = {{"delete one", "inbox discard 3 --yes"}},
-       .run = discard_letters},
+       .examples = {{"in a moved database", "inbox move billing SHOP 48213 --yes"}},
+       .run = move},
+      {.path = "inbox forget",
+       .summary = "Forget where a consumer is in a stream that it reads no more",
+       .about =
+           "After a resize, a consumer waits until the streams that it has read before are read "
+           "to their ends. It needn't wait for one that is forgotten.",
+       .operands = {consumer_operand, stream_operand},
+       .options = {db_option, yes_option},
+       .examples = {{"an old partition", "inbox forget billing SHOP_p07 --yes"}},
+       .run = forget},
   };
 }
 

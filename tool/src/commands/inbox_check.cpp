@@ -15,46 +15,44 @@ namespace stela::tool {
 namespace {
 
 // What holds unless it is said otherwise.
-constexpr std::chrono::seconds warning_held{60};
-constexpr std::chrono::seconds critical_held{300};
-constexpr double warning_dead = 0;
+constexpr double warning_parked = 0;
 
 /// Of all consumers together.
 struct InboxSums {
-  double held_streams = 0;
-  double held_seconds = 0;
-  double dead_letters = 0;
+  double parked = 0;
+  double parked_streams = 0;
+  double failing = 0;
   double gaps = 0;
 };
 
-InboxSums inbox_sums(nats::InboxOperations& inbox, const std::string& consumer, Timestamp now) {
+InboxSums inbox_sums(nats::InboxOperations& inbox, const std::string& consumer) {
   InboxSums sums;
   for (const nats::ConsumerStatus& one : inbox.status()) {
     if (!consumer.empty() && one.consumer != consumer) continue;
-    sums.held_streams += static_cast<double>(one.held_streams);
-    sums.dead_letters += static_cast<double>(one.dead_letters);
+    sums.parked += static_cast<double>(one.parked_messages);
+    sums.parked_streams += static_cast<double>(one.parked_streams);
     sums.gaps += static_cast<double>(one.gaps);
-    if (!one.held_since) continue;
-    const auto since = std::chrono::duration<double>(now - *one.held_since).count();
-    sums.held_seconds = std::max(sums.held_seconds, since);
+    sums.failing += static_cast<double>(
+        std::count_if(one.readers.begin(), one.readers.end(), [](const nats::ReaderStatus& reader) {
+          return reader.is_overdue || !reader.error.empty();
+        }));
   }
   return sums;
 }
 
 std::vector<Measure> inbox_measures(const InboxSums& sums, const Arguments& arguments) {
   const Limits limits{arguments};
-  return {{.name = "held",
-           .value = sums.held_seconds,
-           .warning = limits.seconds("--warn-held", warning_held),
-           .critical = limits.seconds("--max-held", critical_held),
-           .unit = "s"},
-          {.name = "held_streams",
-           .value = sums.held_streams,
+  return {{.name = "parked",
+           .value = sums.parked,
+           .warning = limits.count("--warn-parked", warning_parked),
+           .critical = limits.count("--max-parked", {})},
+          {.name = "parked_streams",
+           .value = sums.parked_streams,
            .critical = limits.count("--max-streams", {})},
-          {.name = "dead_letters",
-           .value = sums.dead_letters,
-           .warning = limits.count("--warn-dead", warning_dead),
-           .critical = limits.count("--max-dead", {})},
+          {.name = "failing",
+           .value = sums.failing,
+           .warning = limits.count("--warn-failing", {}),
+           .critical = limits.count("--max-failing", {})},
           {.name = "gaps",
            .value = sums.gaps,
            .warning = limits.count("--warn-gaps", {}),
@@ -66,12 +64,10 @@ Checked look_at_inbox(Invocation& call) {
   inbox_measures({}, call.arguments);
   StoreSession session{call, {.only_reads = true}};
   nats::InboxOperations inbox{session.store()};
-  const InboxSums sums =
-      inbox_sums(inbox, consumer_of(call.arguments, inbox), system_clock().now());
+  const InboxSums sums = inbox_sums(inbox, consumer_of(call.arguments, inbox));
   auto measures = inbox_measures(sums, call.arguments);
   measures.push_back(measure_writing(session));
-  return {.measures = std::move(measures),
-          .summary = "no stream is held for long, no dead letters"};
+  return {.measures = std::move(measures), .summary = "no parked messages"};
 }
 
 int check_inbox(Invocation& call) {
@@ -101,18 +97,20 @@ Command inbox_check_command() {
           "Exit codes follow Nagios: 0 OK, 1 warning, 2 critical, 3 unknown or wrong usage. A "
           "database that can't be written to is critical. Above a --warn limit is a warning, above "
           "a --max limit is critical.",
-      .options = {db_option,
-                  {"--consumer", "NAME", "only this consumer"},
-                  {"--warn-held", "TIME", "warning if a stream is held for longer (default 60s)"},
-                  {"--max-held", "TIME", "critical if a stream is held for longer (default 5m)"},
-                  {"--max-streams", "N",
-                   "critical above this many held streams (default: no limit)"},
-                  {"--warn-dead", "N", "warning above this many dead letters (default 0)"},
-                  {"--max-dead", "N", "critical above this many dead letters (default: no limit)"},
-                  {"--warn-gaps", "N", "warning above this many gaps (default: no limit)"},
-                  {"--max-gaps", "N", "critical above this many gaps (default: no limit)"},
-                  format_option},
-      .examples = {{"every minute", "inbox check --max-held 10m --format nagios"}},
+      .options =
+          {db_option,
+           {"--consumer", "NAME", "only this consumer"},
+           {"--warn-parked", "N", "warning above this many parked messages (default 0)"},
+           {"--max-parked", "N", "critical above this many parked messages (default: no limit)"},
+           {"--max-streams", "N", "critical above this many streams that wait (default: no limit)"},
+           {"--warn-failing", "N",
+            "warning above this many consumers that fail or stand still (default: no limit)"},
+           {"--max-failing", "N",
+            "critical above this many consumers that fail or stand still (default: no limit)"},
+           {"--warn-gaps", "N", "warning above this many gaps (default: no limit)"},
+           {"--max-gaps", "N", "critical above this many gaps (default: no limit)"},
+           format_option},
+      .examples = {{"every minute", "inbox check --max-streams 10 --format nagios"}},
       .checks = "inbox",
       .run = check_inbox};
 }

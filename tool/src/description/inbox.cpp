@@ -3,38 +3,63 @@
 namespace stela::tool {
 namespace {
 
-using nats::ConsumerStatus;
-using nats::DeadLetter;
+using description::Reader;
 using nats::Gap;
-using nats::HeldStream;
+using nats::ParkedMessage;
 
-constexpr Field<ConsumerStatus> consumer_fields[] = {
-    field<&ConsumerStatus::consumer>("consumer"),
-    field<&ConsumerStatus::held_streams>("held_streams"),
-    field<&ConsumerStatus::held_messages>("held_messages"),
-    field<[](const ConsumerStatus& one) {
-      return one.held_since ? to_string(*one.held_since) : std::string{};
-    }>("held_since"),
-    field<&ConsumerStatus::dead_letters>("dead_letters"),
-    field<&ConsumerStatus::gaps>("gaps"),
-    field<&ConsumerStatus::held_since>("since", {.title = "held since", .is_text_only = true}),
+/// What it does, or why it does nothing.
+std::string_view state_of(const Reader& one) {
+  const nats::ReaderStatus& reader = one.reader;
+  if (reader.is_paused) return "paused";
+  if (reader.is_overdue) return "reader is gone or hangs";
+  if (reader.failing > 0) return reader.attempts > 0 ? "failing" : "waiting for a newer process";
+  if (reader.is_waiting) return "waiting for other streams";
+  if (!reader.error.empty()) return "stopped";
+  return reader.owner.empty() ? "no reader" : "reading";
+}
+
+constexpr Field<Reader> reader_fields[] = {
+    field<[](const Reader& one) { return one.reader.consumer; }>("consumer"),
+    field<[](const Reader& one) { return one.reader.broker_stream; }>("broker_stream",
+                                                                      {.title = "stream"}),
+    field<[](const Reader& one) { return one.reader.filter; }>("filter"),
+    field<[](const Reader& one) { return one.reader.position; }>("position"),
+    field<[](const Reader& one) { return state_of(one); }>("state"),
+    field<[](const Reader& one) { return one.reader.owner; }>("owner"),
+    field<[](const Reader& one) { return one.reader.failing; }>("failing"),
+    field<[](const Reader& one) { return one.reader.attempts; }>("attempts"),
+    field<[](const Reader& one) { return one.reader.error; }>(
+        "error", {.kind = Kind::untrusted, .most = 60}),
+    field<&Reader::parked_messages>("parked"),
+    field<&Reader::parked_streams>("parked_streams"),
+    field<&Reader::parked_bytes>("parked_bytes"),
+    field<[](const Reader& one) {
+      return one.parked_since ? to_string(*one.parked_since) : std::string{};
+    }>("parked_since"),
+    field<&Reader::gaps>("gaps"),
+    field<&Reader::parked_since>("since", {.title = "parked since", .is_text_only = true}),
 };
 
-constexpr Field<DeadLetter> letter_fields[] = {
-    field<&DeadLetter::number>("letter"),
-    field<&DeadLetter::consumer>("consumer"),
-    field<&DeadLetter::broker_stream>("broker_stream"),
-    field<&DeadLetter::broker_sequence>("broker_sequence"),
-    field<&DeadLetter::stream>("stream", {.kind = Kind::untrusted, .most = 40}),
-    field<&DeadLetter::event_id>("event_id",
-                                 {.title = "event", .kind = Kind::untrusted, .most = 40}),
-    field<&DeadLetter::subject>("subject", {.kind = Kind::untrusted}),
-    field<&DeadLetter::dead_at>("dead_at"),
-    field<&DeadLetter::attempts>("attempts"),
-    field<&DeadLetter::error>("error", {.kind = Kind::untrusted, .most = 60}),
-    field<&DeadLetter::is_to_retry>("is_to_retry"),
-    field<[](const DeadLetter& letter) { return letter.is_to_retry ? "to be retried" : "dead"; }>(
-        "state", {.is_text_only = true}),
+/// Why it is parked.
+std::string_view state_of(const ParkedMessage& parked) {
+  if (parked.is_to_retry) return "to be retried";
+  return parked.error.empty() ? "behind another" : "parked";
+}
+
+constexpr Field<ParkedMessage> parked_fields[] = {
+    field<&ParkedMessage::number>("parked"),
+    field<&ParkedMessage::consumer>("consumer"),
+    field<&ParkedMessage::broker_stream>("broker_stream"),
+    field<&ParkedMessage::broker_sequence>("broker_sequence"),
+    field<&ParkedMessage::stream>("stream", {.kind = Kind::untrusted, .most = 40}),
+    field<&ParkedMessage::event_id>("event_id",
+                                    {.title = "event", .kind = Kind::untrusted, .most = 40}),
+    field<&ParkedMessage::subject>("subject", {.kind = Kind::untrusted}),
+    field<&ParkedMessage::parked_at>("parked_at"),
+    field<&ParkedMessage::attempts>("attempts"),
+    field<&ParkedMessage::error>("error", {.kind = Kind::untrusted, .most = 60}),
+    field<&ParkedMessage::is_to_retry>("is_to_retry"),
+    field<[](const ParkedMessage& one) { return state_of(one); }>("state"),
 };
 
 constexpr Field<Gap> gap_fields[] = {
@@ -47,42 +72,17 @@ constexpr Field<Gap> gap_fields[] = {
     field<&Gap::seen_at>("seen_at"),
 };
 
-/// What a held stream waits for.
-std::string_view reason_of(const HeldStream& held) {
-  if (held.is_released) return "released";
-  if (held.attempts > 0) return "failing";
-  return held.error.empty() ? "waiting for an earlier message" : "waiting for a newer process";
-}
-
-constexpr Field<HeldStream> held_fields[] = {
-    field<&HeldStream::number>("held"),
-    field<&HeldStream::consumer>("consumer"),
-    field<&HeldStream::source>("source"),
-    field<&HeldStream::stream>("stream", {.kind = Kind::untrusted}),
-    field<&HeldStream::version>("version"),
-    field<&HeldStream::broker_stream>("broker_stream"),
-    field<&HeldStream::broker_sequence>("broker_sequence"),
-    field<&HeldStream::held_at>("held_at", {.title = "since"}),
-    field<&HeldStream::due_at>("due_at", {.title = "next"}),
-    field<reason_of>("state"),
-    field<&HeldStream::attempts>("attempts"),
-    field<&HeldStream::behind>("waiting"),
-    field<&HeldStream::error>("error", {.kind = Kind::untrusted}),
-};
-
 }  // namespace
 
 namespace description {
 
-constexpr Description<ConsumerStatus> consumer{
-    consumer_fields, {.table = "consumer held_streams held_messages since dead_letters gaps"}};
-constexpr Description<DeadLetter> dead_letter{
-    letter_fields,
-    {.table = "letter consumer stream event_id subject dead_at attempts state error"}};
+constexpr Description<Reader> reader{
+    reader_fields,
+    {.table = "consumer broker_stream position state owner parked since gaps error"}};
+constexpr Description<ParkedMessage> parked_message{
+    parked_fields,
+    {.table = "parked consumer stream event_id subject parked_at attempts state error"}};
 constexpr Description<Gap> gap{gap_fields, {.table = "gap consumer stream after missing seen_at"}};
-constexpr Description<HeldStream> held_stream{
-    held_fields,
-    {.table = "held consumer stream version held_at state attempts due_at waiting error"}};
 
 }  // namespace description
 }  // namespace stela::tool

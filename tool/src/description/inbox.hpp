@@ -1,4 +1,4 @@
-// Descriptions of the inbox: consumers, held streams, dead letters, gaps.
+// Descriptions of the inbox: readers, parked messages, gaps.
 #pragma once
 
 #include "description/description.hpp"
@@ -7,9 +7,18 @@
 
 namespace stela::tool::description {
 
-extern const Description<nats::ConsumerStatus> consumer;
-extern const Description<nats::DeadLetter> dead_letter;
+/// A consumer's reading of one JetStream stream, with what is counted of the consumer as a whole.
+struct Reader {
+  nats::ReaderStatus reader = {};
+  std::int64_t parked_messages = 0;
+  std::int64_t parked_streams = 0;
+  std::int64_t parked_bytes = 0;
+  std::optional<Timestamp> parked_since = {};
+  std::int64_t gaps = 0;
+};
+
+extern const Description<Reader> reader;
+extern const Description<nats::ParkedMessage> parked_message;
 extern const Description<nats::Gap> gap;
-extern const Description<nats::HeldStream> held_stream;
 
 }  // namespace stela::tool::description

@@ -44,14 +44,10 @@ inline constexpr std::array reported_metrics{
            "Projectors and reactions that this runner drives."},
     Metric{"stela_consumer_handled_total", "counter", "Messages handled."},
     Metric{"stela_consumer_failures_total", "counter", "Failures of handlers."},
-    Metric{"stela_consumer_held_total", "counter",
-           "Messages held because an earlier one of their stream wasn't handled."},
-    Metric{"stela_consumer_dead_letters_total", "counter", "Messages given up."},
+    Metric{"stela_consumer_parked_total", "counter", "Messages parked."},
     Metric{"stela_consumer_gaps_total", "counter",
            "Messages handled though earlier ones of their stream are missing."},
-    Metric{"stela_consumer_lost_total", "counter",
-           "Held messages that left the broker before they were handled."},
-    Metric{"stela_consumer_held_streams", "gauge", "Streams that are held."},
+    Metric{"stela_consumer_parked_bytes", "gauge", "Bytes of the parked messages."},
     Metric{
         "stela_handler_failed_statements_total", "counter",
         "SQL statements that failed in handlers that continued, by projector, reaction, process or "

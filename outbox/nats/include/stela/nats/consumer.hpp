@@ -27,6 +27,15 @@ enum class ConsumerStart : std::uint8_t {
   now,
 };
 
+/// What happens with a message after its handler has failed on it `max_attempts` times. An operator
+/// retries or discards what is parked.
+enum class OnFailure : std::uint8_t {
+  /// It is parked, and so is each later message of its stream of events. Other streams continue.
+  park_stream,
+  /// It is parked alone, and its stream continues without it.
+  park_message,
+};
+
 struct ConsumerOptions {
   std::string url = "nats://127.0.0.1:4222";
   JetStreamApi api = {};
@@ -35,17 +44,16 @@ struct ConsumerOptions {
   /// As in PublisherOptions.
   std::chrono::milliseconds connect_timeout{2'000};
 
-  /// The name of the durable consumer at the broker, and of its part of the inbox: letters, digits,
-  /// '_' and '-'. Consumers with the same name share the work. They share the inbox too if they
-  /// read several streams.
+  /// The name of the consumer, and of its part of the inbox: letters, digits, '_' and '-'. Of the
+  /// processes with one name and one database, one reads a JetStream stream, and the others stand
+  /// by. Consumers of several JetStream streams with one name share the inbox.
   std::string name = {};
   /// The JetStream stream.
   std::string stream = "STELA";
-  /// Only messages with these subjects. With a filter, a missing message can't be told from one
-  /// that is still on its way.
+  /// Only messages with these subjects. With a filter, a missing message can't be noticed. A
+  /// consumer keeps its filter: another one needs another name.
   std::string filter_subject = {};
-  /// For a consumer that doesn't exist at the broker yet. An existing one that began later isn't
-  /// accepted for ConsumerStart::first.
+  /// For a consumer that is new to the stream.
   ConsumerStart start = ConsumerStart::first;
 
   /// How many messages are fetched at a time, and handled in one transaction.
@@ -54,32 +62,26 @@ struct ConsumerOptions {
   /// handled. On a slow line it requests what can arrive within some seconds. One message may be
   /// larger.
   std::int64_t prefetch_bytes = 16 * 1024 * 1024;
-  /// The highest number of unacknowledged messages of all consumers with this name. Unset: what the
-  /// consumer at the broker has; for a new one 1,000, or batch_size if that is more.
-  std::optional<int> max_ack_pending = {};
-  /// The broker redelivers a message that hasn't been acknowledged for this long. Unset: what the
-  /// consumer at the broker has; for a new one 30 s, or half of gap_patience if that is less.
-  std::optional<std::chrono::milliseconds> ack_wait = {};
   /// How long one request for messages waits for the first of them.
   std::chrono::milliseconds idle_wait{500};
+  /// A process that doesn't renew its lease for this long loses the stream to one that stands by.
+  /// One that is seen to have ended loses it at once.
+  std::chrono::milliseconds lease_ttl{15'000};
 
-  /// The first wait after a handler failed. It doubles each time up to the maximum.
+  /// The first wait after a handler failed. It doubles each time up to the maximum. Later messages
+  /// wait meanwhile.
   std::chrono::milliseconds retry_backoff{1'000};
   std::chrono::milliseconds retry_backoff_max{60'000};
-  /// How often a message is tried before it becomes a dead letter.
+  /// How often a message is tried before it is parked.
   int max_attempts = 5;
-  /// A message with an event of a version that this program doesn't know isn't a failure: it is
-  /// held, without an attempt, until a process that knows it takes it up. So long after the first
-  /// process met it, it becomes a dead letter. At most a year.
+  OnFailure on_failure = OnFailure::park_stream;
+  /// When the parked messages of this name have so many bytes, the consumer stops until an operator
+  /// retries or discards some. One batch may exceed it.
+  std::int64_t parked_bytes_limit = 64 * 1024 * 1024;
+  /// A message with an event of a version that this program doesn't know isn't a failure: the
+  /// stream is left to a process that knows it. If none has come after this long, at most a year,
+  /// the message is parked as after the last attempt.
   std::chrono::milliseconds unknown_version_wait{3'600'000};
-  /// How long a message waits for its predecessor in its stream before that one counts as missing.
-  /// Must be longer than the consumer's ack_wait at the broker. Unset: twice that ack_wait, because
-  /// messages of a dead process come again after it. Only time in which a process saw the message
-  /// wait counts, by steady clocks. A process that sees it for the first time adds the time since
-  /// the last process looked, by the wall clock, but at most 5 s.
-  std::optional<std::chrono::milliseconds> gap_patience = {};
-  /// How long the inbox remembers handled messages, counted back from the last message.
-  std::chrono::hours retention{168};
 };
 
 /// UsageError if a value is out of range or contradicts another.
@@ -90,43 +92,41 @@ struct ConsumerTick {
   std::int64_t handled = 0;
   /// Messages whose event has no handler.
   std::int64_t ignored = 0;
+  /// Copies of what was handled or parked before.
   std::int64_t duplicates = 0;
-  /// Held because an earlier message of their stream hasn't been handled yet.
-  std::int64_t held = 0;
-  /// Held because their handler failed.
+  /// Failures of handlers after which the message is tried again.
   std::int64_t failed = 0;
-  /// Given up as dead letters.
-  std::int64_t dead = 0;
-  /// Dead letters that were handled after an operator retried them.
+  /// Parked, those behind others included.
+  std::int64_t parked = 0;
+  /// Parked messages that were handled after an operator retried them.
   std::int64_t revived = 0;
   std::int64_t gaps = 0;
-  /// Held, and missing at the broker when their turn came. Each is recorded as a gap.
-  std::int64_t lost = 0;
   /// Misconfigured if a stream is missing, for example.
   BrokerStatus broker = {};
+  /// The process that reads the stream; empty if it is this one, or none.
+  std::string reader = {};
 
-  /// Adds the counts; the state of the broker is that of `other`.
+  /// Adds the counts; the state is that of `other`.
   ConsumerTick& operator+=(const ConsumerTick& other) {
     handled += other.handled;
     ignored += other.ignored;
     duplicates += other.duplicates;
-    held += other.held;
     failed += other.failed;
-    dead += other.dead;
+    parked += other.parked;
     revived += other.revived;
     gaps += other.gaps;
-    lost += other.lost;
     broker = other.broker;
+    reader = other.reader;
     return *this;
   }
-  /// Compares the counts, but not the state of the broker.
+  /// Compares the counts, but not the state.
   friend bool operator==(const ConsumerTick& a, const ConsumerTick& b) noexcept {
     return a.counts() == b.counts();
   }
 
  private:
-  std::array<std::int64_t, 9> counts() const noexcept {
-    return {handled, ignored, duplicates, held, failed, dead, revived, gaps, lost};
+  std::array<std::int64_t, 7> counts() const noexcept {
+    return {handled, ignored, duplicates, failed, parked, revived, gaps};
   }
 };
 
@@ -160,19 +160,16 @@ class TypedHandler final : public Handler {
 
 }  // namespace detail
 
-/// A durable pull consumer with an inbox. The id of each event commits together with what its
-/// handler writes through the transaction, and the broker gets the acknowledgement after that. So a
-/// message may come any number of times, and a consumer may die at any point: the effect happens
-/// once.
+/// Follows a JetStream stream of a relay's. A handler runs in the transaction that moves the
+/// consumer's position, so each message takes effect once, in the order of the stream, however
+/// often it comes and wherever a process dies.
 ///
-/// Without a filter, all consumers with one name and one database handle the messages of a stream
-/// in order. If a message fails or is missing, later ones of its stream are held in the inbox until
-/// it is handled, becomes a dead letter, or counts as missing. Other streams continue. With a
-/// filter a missing message can't be detected: order holds for one consumer while it lives.
+/// A message whose handler fails is tried again in place, and then parked: see OnFailure. What an
+/// operator had sent again is told from what was never handled by the last version of each stream
+/// of events that was met.
 ///
 /// Events that a handler appends through the transaction carry the event's correlation and name it
-/// as their cause. A consumer that was deleted at the broker is created again, and continues from
-/// the inbox's position.
+/// as their cause.
 ///
 /// Threads: one at a time; handlers are called on the thread that consumes.
 class STELA_NATS_EXPORT Consumer {
@@ -193,17 +190,18 @@ class STELA_NATS_EXPORT Consumer {
     add(E::event_type.name, std::make_unique<detail::TypedHandler<E, F>>(std::move(handler)));
   }
 
-  /// Handles the messages that are available now. If it throws, the next call also returns what
-  /// this one had done. BrokerFailed if the broker can't be reached, has no such stream, or refuses
-  /// to deliver messages. UsageError if the settings of the consumer or the stream at the broker
-  /// could lose or hold back messages: it names each setting, its right value, and how to change
-  /// it.
+  /// Handles the messages that are available now, then lets others read. A message that fails is
+  /// tried once; a later call tries it again after its back-off. If it throws, the next call also
+  /// returns what this one had done. BrokerFailed if the broker can't be reached, has no such
+  /// stream, or refuses to deliver messages. UsageError if the stream at the broker drops what was
+  /// read, or the consumer has another filter.
   ConsumerTick poll();
 
-  /// Consumes until `stop` is requested, then finishes the messages that it has. It waits with
-  /// growing pauses while the broker has problems (a missing stream too) or the database is busy or
-  /// full, and logs when a problem begins, changes and ends. Throws errors that waiting can't
-  /// solve: UsageError, StoreFailed, CommitInDoubt.
+  /// Consumes until `stop` is requested, then finishes the transaction that it is in. While another
+  /// process reads the stream, it stands by. It waits with growing pauses while the broker has
+  /// problems (a missing stream too) or the database is busy or full, and logs when a problem
+  /// begins, changes and ends. Throws errors that waiting can't solve: UsageError, StoreFailed,
+  /// CommitInDoubt.
   void run(std::stop_token stop);
 
   /// Called by `run`, on its thread, whenever it did something or the broker's state changed.

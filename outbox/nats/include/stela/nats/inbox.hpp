@@ -1,4 +1,4 @@
-// Operations on consumers' inboxes: dead letters, gaps and held streams.
+// Operations on consumers: how far they are, parked messages and gaps.
 #pragma once
 
 #include <stela/eventstore/store.hpp>
@@ -8,12 +8,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stela::nats {
 
-/// A message that its consumer couldn't handle, stored with its headers and payload.
-struct DeadLetter {
+/// A message that its consumer couldn't handle, or that waits behind one of those. It is stored
+/// with its headers and payload.
+struct ParkedMessage {
   std::int64_t number = 0;
   std::string consumer = {};
   /// Its position at the broker.
@@ -26,8 +28,9 @@ struct DeadLetter {
   /// Of several with one name, the first.
   std::map<std::string, std::string> headers = {};
   std::string payload = {};
-  Timestamp dead_at = {};
+  Timestamp parked_at = {};
   int attempts = 0;
+  /// Empty if it waits behind an earlier one of its stream.
   std::string error = {};
   /// An operator asked for another attempt, which hasn't happened yet.
   bool is_to_retry = false;
@@ -47,48 +50,41 @@ struct Gap {
   Timestamp seen_at = {};
 };
 
-/// A stream that is held in the inbox, with the first of its messages that isn't handled.
-struct HeldStream {
-  std::int64_t number = 0;
+/// A consumer's reading of one JetStream stream.
+struct ReaderStatus {
   std::string consumer = {};
-  /// The id of the store that published it.
-  std::string source = {};
-  std::string stream = {};
-  StreamVersion version = {};
-  /// The message's position at the broker.
   std::string broker_stream = {};
-  std::uint64_t broker_sequence = 0;
-  Timestamp held_at = {};
-  /// When it is tried next.
-  Timestamp due_at = {};
-  /// How often it was tried, and the last error. 0: it waits for a missing earlier message.
+  std::string filter = {};
+  /// The last message that was handled, parked or passed over.
+  std::uint64_t position = 0;
+  /// The process that reads; empty if there is none.
+  std::string owner = {};
+  Timestamp lease_until = {};
+  /// The lease of the owner is over, and nobody has taken it: no process stands by, or the owner
+  /// hangs in a handler.
+  bool is_overdue = false;
+  /// The message that couldn't be handled, or 0, and the error.
+  std::uint64_t failing = 0;
   int attempts = 0;
+  Timestamp next_attempt_at = {};
   std::string error = {};
-  /// How many later messages of the stream it blocks.
-  std::int64_t behind = 0;
-  /// An operator released it, and its consumer hasn't acted on that yet.
-  bool is_released = false;
+  /// Its next message waits until readers of other streams have come as far: `error` says for
+  /// which.
+  bool is_waiting = false;
+  bool is_paused = false;
 };
 
-/// How an operator releases a held stream.
-enum class HeldRelease : std::uint8_t {
-  /// Try its message now. Don't wait for a missing earlier one any longer.
-  retry,
-  /// Turn its message into a dead letter, and continue with the next one of the stream.
-  skip,
-};
-
-/// One consumer's part of the inbox.
+/// One consumer, over all JetStream streams that it reads.
 struct ConsumerStatus {
   std::string consumer = {};
-  std::int64_t held_streams = 0;
-  std::int64_t held_messages = 0;
-  /// Since when the stream that has waited longest is held.
-  std::optional<Timestamp> held_since = {};
-  std::int64_t dead_letters = 0;
+  std::vector<ReaderStatus> readers = {};
+  std::int64_t parked_messages = 0;
+  /// Streams of events that wait.
+  std::int64_t parked_streams = 0;
+  std::int64_t parked_bytes = 0;
+  /// When the first of them was parked.
+  std::optional<Timestamp> parked_since = {};
   std::int64_t gaps = 0;
-
-  friend bool operator==(const ConsumerStatus&, const ConsumerStatus&) = default;
 };
 
 struct InboxQuery {
@@ -104,8 +100,8 @@ struct InboxQuery {
 STELA_NATS_EXPORT void migrate_inbox(Store& store);
 
 /// Inspects and changes the inboxes of all consumers of one database, which are beside the tables
-/// that they write. Operations throw NotFound if what they name doesn't exist. Threads: any number
-/// at once, beside consumers.
+/// that they write. Operations throw NotFound if what they name doesn't exist, and UsageError if
+/// its state doesn't allow them. Threads: any number at once, beside consumers.
 class STELA_NATS_EXPORT InboxOperations {
  public:
   /// Migrates the tables of an older Stela. Only consumers create them: without them the inbox is
@@ -115,19 +111,27 @@ class STELA_NATS_EXPORT InboxOperations {
   /// All consumers, by name.
   std::vector<ConsumerStatus> status();
 
-  /// In the order in which they became dead letters.
-  std::vector<DeadLetter> dead_letters(const InboxQuery& query = {});
-  /// Its consumer tries the message again, with the handlers that it has then.
-  void retry(std::int64_t letter);
-  /// Removes the dead letter for good. Its effect never happens.
-  void discard(std::int64_t letter);
+  /// In the order in which they were parked.
+  std::vector<ParkedMessage> parked(const InboxQuery& query = {});
+  /// Its consumer tries the message again, with the handlers that it has then, and after it those
+  /// that wait behind it. UsageError if it waits behind another one.
+  void retry(std::int64_t parked);
+  /// Removes the message for good. Its effect never happens. Its consumer handles those that wait
+  /// behind it.
+  void discard(std::int64_t parked);
 
   std::vector<Gap> gaps(const InboxQuery& query = {});
 
-  /// Held streams, in the order of their numbers.
-  std::vector<HeldStream> held(const InboxQuery& query = {});
-  /// Its consumer acts on it at its next turn.
-  void release(std::int64_t held, HeldRelease how);
+  /// The consumer reads no more in any process, until it is resumed.
+  void pause(std::string_view consumer);
+  void resume(std::string_view consumer);
+  /// The consumer reads the stream on behind this position: messages between are passed over, or
+  /// come once more if it was further. Makes the consumer if it isn't there: in a database that was
+  /// moved, which doesn't take the inbox along, it would begin at the first message.
+  void move(std::string_view consumer, std::string_view broker_stream, std::uint64_t position);
+  /// The consumer won't read this stream any more: its readers of other streams don't wait for it.
+  /// UsageError while a process reads it. Whoever reads it later begins as new.
+  void forget(std::string_view consumer, std::string_view broker_stream);
 
  private:
   Store& store_;

@@ -1,0 +1,110 @@
+-- Messages that weren't handled: the table inbox_parked.
+
+-- name: park_message
+-- takes: consumer int, broker_stream text, broker_sequence int, broker_time int, source text?,
+--        stream text?, version int?, subject text, headers text, payload blob, parked_at time,
+--        attempts int, error text
+INSERT INTO inbox_parked (consumer, broker_stream, broker_sequence, broker_time, source, stream,
+                          version, subject, headers, payload, parked_at, attempts, error, retry)
+VALUES (:consumer, :broker_stream, :broker_sequence, :broker_time, :source, :stream, :version,
+        :subject, :headers, :payload, :parked_at, :attempts, :error,
+        CASE WHEN EXISTS (SELECT 1 FROM inbox_parked AS p
+                          WHERE p.consumer = :consumer AND p.source = :source
+                            AND p.stream = :stream AND p.retry = 1) THEN 1 ELSE 0 END)
+ON CONFLICT DO NOTHING;
+
+-- name: has_parked_streams
+-- takes: consumer int
+-- gives: found bool
+SELECT EXISTS (SELECT 1 FROM inbox_parked
+               WHERE consumer = :consumer AND stream IS NOT NULL) AS found;
+
+-- name: is_stream_parked
+-- takes: consumer int, source text, stream text
+-- gives: found bool
+SELECT EXISTS (SELECT 1 FROM inbox_parked
+               WHERE consumer = :consumer AND source = :source AND stream = :stream) AS found;
+
+-- name: count_parked_bytes
+-- takes: consumer int
+-- gives: bytes int
+SELECT coalesce(sum(length(payload) + length(headers)), 0) AS bytes
+FROM inbox_parked WHERE consumer = :consumer;
+
+-- name: list_parked
+-- Of all consumers if `consumer` is empty.
+-- takes: consumer text, after int, most int
+-- gives: parked int, consumer text, broker_stream text, broker_sequence int, version int?,
+--        subject text, headers text, payload blob, parked_at time, attempts int, error text,
+--        retry bool
+SELECT p.parked AS parked, c.name AS consumer, p.broker_stream AS broker_stream,
+       p.broker_sequence AS broker_sequence, p.version AS version, p.subject AS subject,
+       p.headers AS headers, p.payload AS payload, p.parked_at AS parked_at,
+       p.attempts AS attempts, p.error AS error, p.retry AS retry
+FROM inbox_parked AS p JOIN inbox_consumers AS c USING (consumer)
+WHERE (:consumer = '' OR c.name = :consumer) AND p.parked > :after
+ORDER BY p.parked LIMIT :most;
+
+-- name: find_parked
+-- With the first message of its stream that is parked: the one that the others wait for.
+-- takes: parked int
+-- gives: consumer int, source text?, stream text?, first int?
+SELECT p.consumer AS consumer, p.source AS source, p.stream AS stream,
+       (SELECT q.parked FROM inbox_parked AS q
+        WHERE q.consumer = p.consumer AND q.source = p.source AND q.stream = p.stream
+        ORDER BY q.version LIMIT 1) AS first
+FROM inbox_parked AS p WHERE p.parked = :parked;
+
+-- name: retry_parked
+-- takes: parked int
+UPDATE inbox_parked SET retry = 1 WHERE parked = :parked;
+
+-- name: retry_parked_stream
+-- takes: consumer int, source text, stream text, retry bool
+UPDATE inbox_parked SET retry = CASE WHEN :retry THEN 1 ELSE 0 END
+WHERE consumer = :consumer AND source = :source AND stream = :stream;
+
+-- name: next_to_retry
+-- No earlier one of its stream is parked.
+-- takes: consumer int, broker_stream text, after int
+-- gives: parked int, broker_sequence int, source text?, stream text?, headers text, payload blob,
+--        attempts int
+SELECT p.parked AS parked, p.broker_sequence AS broker_sequence, p.source AS source,
+       p.stream AS stream, p.headers AS headers, p.payload AS payload, p.attempts AS attempts
+FROM inbox_parked AS p
+WHERE p.consumer = :consumer AND p.broker_stream = :broker_stream AND p.retry = 1
+  AND p.parked > :after
+  AND NOT EXISTS (SELECT 1 FROM inbox_parked AS q
+                  WHERE q.consumer = p.consumer AND q.source = p.source AND q.stream = p.stream
+                    AND q.version < p.version)
+ORDER BY p.parked LIMIT 1;
+
+-- name: take_parked
+-- Counts the attempt before it is made.
+-- takes: parked int, error text
+UPDATE inbox_parked SET retry = 0, attempts = attempts + 1, error = :error
+WHERE parked = :parked AND retry = 1;
+
+-- name: leave_parked
+-- Still to be tried again, by another process.
+-- takes: parked int, error text
+UPDATE inbox_parked SET retry = 1, attempts = attempts - 1, error = :error WHERE parked = :parked;
+
+-- name: explain_parked
+-- takes: parked int, error text
+UPDATE inbox_parked SET error = :error WHERE parked = :parked;
+
+-- name: delete_parked
+-- takes: parked int
+DELETE FROM inbox_parked WHERE parked = :parked;
+
+-- name: count_parked
+-- takes: consumer text
+-- gives: messages int, streams int, bytes int, since time?
+SELECT count(*) AS messages,
+       count(*) FILTER (WHERE p.stream IS NOT NULL AND NOT EXISTS (
+         SELECT 1 FROM inbox_parked AS q
+         WHERE q.consumer = p.consumer AND q.source = p.source AND q.stream = p.stream
+           AND q.version < p.version)) AS streams,
+       coalesce(sum(length(p.payload) + length(p.headers)), 0) AS bytes, min(p.parked_at) AS since
+FROM inbox_parked AS p JOIN inbox_consumers AS c USING (consumer) WHERE c.name = :consumer;

@@ -1,0 +1,453 @@
+// How messages are handled, and what becomes of those that fail.
+#include "consumer_worker.hpp"
+#include "database/failure_watch.hpp"
+#include "database/occupation.hpp"
+#include "database/transaction.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace stela::nats {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+namespace {
+
+/// A transaction handles no more messages after so long: others wait to write.
+constexpr milliseconds longest_batch = 1s;
+/// How often is looked whether other readers have come on.
+constexpr milliseconds wait_for_others = 20ms;
+/// A wait for them that is as long is logged.
+constexpr milliseconds worth_a_word = 1s;
+
+/// How often is looked whether an operator wants a message to be tried again.
+constexpr milliseconds retry_interval = 250ms;
+
+constexpr const char* died_of_it = "the process ended while it was handling this message";
+constexpr const char* waits_for_newer = "; it waits for a process that knows it";
+constexpr const char* another_history =
+    "another history: the inbox has another event as this version of the stream. Was the store "
+    "that published it restored from a backup, or is it a copy?";
+
+/// For what is being handled: called in a catch (...).
+[[noreturn]] void rethrow_as_handler_failure() {
+  try {
+    throw;
+  } catch (const Error& e) {
+    switch (e.code()) {
+      case ErrorCode::corrupt_event:
+        throw HandlerFailed{e.what(), true};
+      case ErrorCode::unknown_event:
+        throw HandlerFailed{e.what(), false, true};
+      default:
+        throw HandlerFailed{e.what()};
+    }
+  } catch (const std::exception& e) {
+    throw HandlerFailed{e.what()};
+  } catch (...) {
+    throw HandlerFailed{"the handler threw something that isn't a std::exception"};
+  }
+}
+
+}  // namespace
+
+void Consumer::Worker::handle_queue() {
+  if (is_suspect() && !charge_first()) return;
+  const std::size_t count = alone_ > 0 || suspects_ > 0 ? 1 : queue_.size();
+  Together together;
+  try {
+    handle_together(count, together);
+  } catch (const HandlerFailed& failed) {
+    // A handler ended the transaction, or was found at its end.
+    if (failed.is_committed) return take_committed(together, failed);
+    if (count > 1) {
+      // All of it was undone. One after the other, only the one that did so fails.
+      alone_ = count;
+      return;
+    }
+    return take_failure(failed);
+  } catch (const Error&) {
+    // Trouble with the store isn't the message's fault.
+    take_back_charge();
+    throw;
+  }
+  finish(together);
+  if (together.failure) return take_failure(*together.failure);
+  if (!together.waits) return;
+  if (!awaited_->ends) {
+    ask_for_ends();
+    return handle_queue();
+  }
+  if (!awaited_->why.empty() && now() >= awaited_->since + worth_a_word) {
+    log(LogLevel::info, "consumer.waits_for_partition", queue_.front(),
+        std::exchange(awaited_->why, {}));
+  }
+  rest(wait_for_others);
+}
+
+void Consumer::Worker::handle_together(std::size_t count, Together& together) {
+  const Steady limit = now() + longest_batch;
+  transact([&](Transaction& transaction) {
+    together = {};
+    database::OpenTransaction& open = database::open_transaction(transaction);
+    // Nobody takes the lease while a handler works, however long.
+    reader_.hold(open.connection());
+    if (reader_.begin(open.connection())) {
+      // Whoever removes what is parked must not do so between a look and what follows from it.
+      open.lock();
+      reader_.begin(open.connection());
+    }
+    while (together.done < count && handle_one(transaction, together)) {
+      ++together.done;
+      if (now() >= limit) break;
+    }
+    if (together.done == 0) return;
+    try {
+      reader_.advance(open.connection(), queue_[together.done - 1].place);
+    } catch (const Error&) {
+      // The handler that failed left the connection in a state in which nothing can be written.
+      if (together.failure) throw *together.failure;
+      throw;
+    }
+  });
+}
+
+/// A handler that misused the connection that it was lent has failed.
+void Consumer::Worker::transact(FunctionRef<void(Transaction&)> work) try {
+  store_.transact(work);
+} catch (const database::CommittedByCaller& e) {
+  throw HandlerFailed{.what = e.what(), .is_committed = true};
+} catch (const UsageError& e) {
+  throw HandlerFailed{e.what()};
+}
+
+/// False if the message stays for later.
+bool Consumer::Worker::handle_one(Transaction& transaction, Together& together) {
+  const Delivery& delivery = queue_[together.done];
+  database::Connection& connection = database::open_transaction(transaction).connection();
+  if (!delivery.event) {
+    park(connection, delivery, together, {.error = delivery.problem, .attempts = 1});
+    return true;
+  }
+  const ReceivedEvent& event = *delivery.event;
+  switch (reader_.look(connection, delivery)) {
+    case Arrival::copy:
+      ++together.tick.duplicates;
+      return true;
+    case Arrival::another_history:
+      park(connection, delivery, together, {.error = another_history, .attempts = 1});
+      return true;
+    case Arrival::behind_parked:
+      meet(connection, delivery, together);
+      park(connection, delivery, together, {.waits = true});
+      return true;
+    case Arrival::behind_gap:
+      if (!may_pass_gap(connection, delivery)) {
+        together.waits = true;
+        return false;
+      }
+      break;
+    case Arrival::next:
+    case Arrival::late:
+      break;
+  }
+  try {
+    attempt(transaction, [&](Transaction& inner) { call_handler(inner, event, together); });
+  } catch (const HandlerFailed& failed) {
+    together.failure = failed;
+    return false;
+  }
+  meet(connection, delivery, together);
+  return true;
+}
+
+void Consumer::Worker::meet(database::Connection& connection, const Delivery& delivery,
+                            Together& together) {
+  if (!reader_.meet(connection, *delivery.event, is_whole_, has_beginning_)) return;
+  ++together.tick.gaps;
+  together.notes.push_back({LogLevel::error, "consumer.gap", &delivery,
+                            "messages before this one are missing, the last of them version " +
+                                std::to_string(delivery.event->published_before.value()) +
+                                " of its stream"});
+}
+
+void Consumer::Worker::park(database::Connection& connection, const Delivery& delivery,
+                            Together& together, const Parking& parking) {
+  if (!reader_.park(connection, delivery, parking.waits, parking.attempts, parking.error)) {
+    ++together.tick.duplicates;
+    return;
+  }
+  ++together.tick.parked;
+  together.parked_bytes += static_cast<std::int64_t>(delivery.payload().size());
+  if (parking.error.empty()) return;
+  together.notes.push_back({LogLevel::error, "consumer.parked", &delivery, parking.error});
+}
+
+/// What a handler that fails did is undone. What our own database fails with is nobody's fault;
+/// what another store does, the handler's.
+void Consumer::Worker::attempt(Transaction& transaction, FunctionRef<void(Transaction&)> work) {
+  const database::FailureWatch watch{database::open_transaction(transaction).connection()};
+  try {
+    transaction.transact(work);
+  } catch (const HandlerFailed&) {
+    watch.rethrow_failure();
+    throw;
+  }
+}
+
+void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEvent& event,
+                                    Together& together) {
+  Handler* const handler = handler_of(event.kind.type);
+  if (handler == nullptr) {
+    ++together.tick.ignored;
+    return;
+  }
+  database::FailureWatch watch{database::open_transaction(transaction).connection()};
+  const database::Occupation occupation{who_};
+  try {
+    const StoredEvent stored = event.as_stored();
+    const ContextScope scope = ContextScope::handling(stored);
+    handler->handle(transaction, stored, event.codec);
+    database::open_transaction(transaction).check_deferred_keys();
+  } catch (...) {
+    rethrow_as_handler_failure();
+  }
+  ++together.tick.handled;
+  if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
+    together.caught.push_back(event.as_stored().describe() +
+                              ": its handler went on after a statement had failed: " + refusal);
+  }
+}
+
+/// What was done is committed.
+void Consumer::Worker::finish(const Together& together) {
+  if (together.done > 0) reader_.confirm();
+  tick_ += with_state_of(together.tick);
+  parked_bytes_ += together.parked_bytes;
+  for (const Note& note : together.notes) {
+    log(note.level, note.name, *note.message, note.problem);
+  }
+  // Nothing is swallowed: not even what the handler itself got over.
+  for (const std::string& caught : together.caught) {
+    log(LogLevel::warning, "consumer.statement_failed", caught);
+    store_.conventions().metrics->count("stela_handler_failed_statements_total", 1,
+                                        {{"handler", options_.name}});
+  }
+  if (together.done == 0) return;
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(together.done));
+  alone_ -= std::min(alone_, together.done);
+  suspects_ -= std::min(suspects_, together.done);
+  is_charged_ = false;
+}
+
+/// Keeps the state of the broker and the reader.
+ConsumerTick Consumer::Worker::with_state_of(ConsumerTick tick) const {
+  tick.broker = tick_.broker;
+  tick.reader = tick_.reader;
+  return tick;
+}
+
+// --- after a gap, where other partitions may have what is missing
+
+/// After a resize, what comes before a message may be in another JetStream stream: it waits until
+/// the readers of those have passed the ends that they had when it was met. A reader that stands
+/// before a later event itself has nothing that comes before this one. With a filter, what comes
+/// before may also be what the filter leaves out: nobody can tell, so it waits, too.
+bool Consumer::Worker::may_pass_gap(database::Connection& connection, const Delivery& delivery) {
+  if (delivery.place.sequence <= passed_through_) return true;
+  const auto& others = reader_.others(connection);
+  if (others.empty()) return true;
+  if (!awaited_ || awaited_->sequence != delivery.place.sequence) {
+    awaited_ = Awaited{.sequence = delivery.place.sequence};
+    return false;
+  }
+  bool have_reached = true;
+  bool may_pass = true;
+  for (const auto& [stream, end] : *awaited_->ends) {
+    const auto other = others.find(stream);
+    if (other == others.end() || other->second.position >= end) continue;
+    have_reached = false;
+    may_pass = may_pass && other->second.waits_at > delivery.event->sequence.value();
+  }
+  if (have_reached) passed_through_ = awaited_->own_end;
+  return may_pass;
+}
+
+void Consumer::Worker::ask_for_ends() {
+  std::map<std::string, OtherReader> others;
+  store_.database().read(
+      [&](database::Connection& connection) { others = reader_.others(connection); });
+  awaited_->since = now();
+  awaited_->own_end = source_->look().last;
+  std::map<std::string, std::uint64_t> ends;
+  std::string streams;
+  for (const auto& [stream, other] : others) {
+    const auto end = source_->end_of(stream);
+    if (!end || *end <= other.position) continue;
+    ends.emplace(stream, *end);
+    streams += " '" + stream + "' up to " + std::to_string(*end);
+  }
+  awaited_->ends = std::move(ends);
+  if (streams.empty()) return;
+  awaited_->why =
+      "earlier messages of its stream may be in streams that this consumer hasn't read yet; it "
+      "waits for their readers:" +
+      streams;
+  reader_.note_standstill(queue_.front().event->sequence.value(), awaited_->why);
+}
+
+// --- what failed
+
+/// The first message of the queue.
+void Consumer::Worker::take_failure(const HandlerFailed& failed) {
+  if (failed.is_permanent) return park_first(1, failed.what);
+  if (failed.is_unknown) return leave_to_newer(failed);
+  const Standing& standing = reader_.standing();
+  const Delivery& delivery = queue_.front();
+  const bool has_failed = standing.failing == delivery.place.sequence;
+  const int attempts = (has_failed ? standing.attempts : 0) + (is_charged_ ? 0 : 1);
+  if (attempts >= options_.max_attempts) return park_first(attempts, failed.what);
+  reader_.note_failure(delivery.place.sequence, attempts, reader_.now() + backoff_after(attempts),
+                       failed.what, {});
+  is_charged_ = false;
+  ++tick_.failed;
+  log(LogLevel::warning, "consumer.handler_failed", delivery, failed.what);
+}
+
+void Consumer::Worker::park_first(int attempts, const std::string& error) {
+  const Delivery& delivery = queue_.front();
+  Together together;
+  store_.database().write([&](database::Connection& connection) {
+    together = {};
+    reader_.begin(connection);
+    const bool waits = options_.on_failure == OnFailure::park_stream;
+    park(connection, delivery, together, {.error = error, .attempts = attempts, .waits = waits});
+    meet(connection, delivery, together);
+    reader_.advance(connection, delivery.place);
+  });
+  together.done = 1;
+  finish(together);
+}
+
+/// It isn't tried again, and those before it took effect with it.
+void Consumer::Worker::take_committed(Together& together, const HandlerFailed& failed) {
+  const std::size_t guilty = std::min(together.done, queue_.size() - 1);
+  const Delivery& delivery = queue_[guilty];
+  store_.database().write([&](database::Connection& connection) {
+    Together last;
+    meet(connection, delivery, last);
+    park(connection, delivery, last, {.error = failed.what, .attempts = 1});
+    reader_.advance(connection, delivery.place);
+    together.tick += last.tick;
+    for (Note& note : last.notes) together.notes.push_back(std::move(note));
+  });
+  together.done = guilty + 1;
+  finish(together);
+}
+
+/// This process doesn't take the stream again before another one has had the time to.
+void Consumer::Worker::leave_to_newer(const HandlerFailed& failed) {
+  const Standing& standing = reader_.standing();
+  const Delivery& delivery = queue_.front();
+  const std::uint64_t sequence = delivery.place.sequence;
+  const Timestamp at = reader_.now();
+  const bool was_left = standing.failing == sequence && standing.unknown_since;
+  const Timestamp since = was_left ? *standing.unknown_since : at;
+  if (at >= since + options_.unknown_version_wait) return park_first(1, failed.what);
+  reader_.note_failure(sequence, 0, at, failed.what + waits_for_newer, since);
+  is_charged_ = false;
+  if (!was_left) {
+    log(LogLevel::warning, "consumer.left_to_newer", delivery, failed.what + waits_for_newer);
+  }
+  left_to_newer_ = sequence;
+  reader_.release();
+  queue_.clear();
+  next_look_ = {};
+}
+
+// --- what may have killed a process
+
+/// The process before this one ended while it had messages, perhaps of this one.
+bool Consumer::Worker::is_suspect() const {
+  const Delivery& delivery = queue_.front();
+  return suspects_ > 0 && !is_charged_ && delivery.event &&
+         handler_of(delivery.event->kind.type) != nullptr;
+}
+
+/// The attempt is counted before it is made. False if the message has had its attempts.
+bool Consumer::Worker::charge_first() {
+  const Standing& standing = reader_.standing();
+  const std::uint64_t sequence = queue_.front().place.sequence;
+  const bool has_failed = standing.failing == sequence;
+  const int attempts = (has_failed ? standing.attempts : 0) + 1;
+  if (attempts > options_.max_attempts) {
+    park_first(options_.max_attempts, standing.error);
+    return false;
+  }
+  reader_.note_failure(sequence, attempts, Timestamp{}, died_of_it,
+                       has_failed ? standing.unknown_since : std::nullopt);
+  is_charged_ = true;
+  return true;
+}
+
+void Consumer::Worker::take_back_charge() noexcept try {
+  if (!std::exchange(is_charged_, false)) return;
+  const Standing& standing = reader_.standing();
+  reader_.note_failure(standing.failing, standing.attempts - 1, Timestamp{}, standing.error,
+                       standing.unknown_since);
+} catch (...) {
+  // One attempt too many is counted; the message has others.
+}
+
+// --- parked messages that are tried again
+
+/// One that needs a newer process is left to that: this one looks again after a growing pause.
+void Consumer::Worker::retry_parked() {
+  if (now() < next_retry_) return;
+  bool was_left = false;
+  std::int64_t after = 0;
+  while (const auto parked = reader_.next_to_retry(after)) {
+    after = parked->number;
+    // Whoever dies of it isn't to try it again and again: the operator's wish is granted once.
+    if (reader_.take(*parked, died_of_it) && !retry(*parked)) was_left = true;
+  }
+  retries_left_to_newer_ = was_left ? retries_left_to_newer_ + 1 : 0;
+  next_retry_ = now() + (was_left ? backoff_after(retries_left_to_newer_) : retry_interval);
+}
+
+/// False if it is left to a process that knows the version of its event.
+bool Consumer::Worker::retry(const ToRetry& parked) {
+  Together together;
+  bool removed = false;
+  std::string error;
+  try {
+    const ReceivedEvent event = read_envelope(KeptHeaders{parked.headers}, parked.payload);
+    transact([&](Transaction& transaction) {
+      together = {};
+      removed = reader_.remove(database::open_transaction(transaction).connection(), parked);
+      if (!removed) return;
+      attempt(transaction, [&](Transaction& inner) { call_handler(inner, event, together); });
+    });
+    if (removed) ++together.tick.revived;
+    finish(together);
+    return true;
+  } catch (const HandlerFailed& e) {
+    if (e.is_unknown) {
+      reader_.leave(parked, e.what + waits_for_newer);
+      return false;
+    }
+    error = e.what;
+  } catch (const CorruptEvent& e) {
+    error = e.what();
+  }
+  reader_.keep(parked, error);
+  log(LogLevel::error, "consumer.parked",
+      "parked message " + std::to_string(parked.number) + " failed again, at attempt " +
+          std::to_string(parked.attempts + 1) + ": " + error);
+  return true;
+}
+
+}  // namespace stela::nats

@@ -1,0 +1,530 @@
+#include "reader_store.hpp"
+
+#include "database/host.hpp"
+#include "inbox_sql.hpp"
+#include "inbox_sql/consumers.hpp"
+#include "inbox_sql/gaps.hpp"
+#include "inbox_sql/parked.hpp"
+#include "inbox_sql/positions.hpp"
+#include "inbox_sql/readers.hpp"
+
+#include <stela/framework/error.hpp>
+#include <stela/nats/inbox.hpp>
+
+#include <algorithm>
+
+namespace stela::nats {
+
+namespace sql = inbox::sql;
+using database::Sync;
+
+namespace {
+
+std::string_view bytes_of(const Uuid& id) noexcept {
+  return {reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size()};
+}
+
+std::int64_t number(std::uint64_t place) noexcept {
+  return static_cast<std::int64_t>(place);
+}
+
+template <class T>
+std::optional<std::string> text_or_none(const T& text) {
+  if (!text) return {};
+  return std::string{*text};
+}
+
+}  // namespace
+
+void migrate_inbox(Store& store) {
+  store.database().migrate("inbox", sql::migrations, sql::migrations_on_postgres);
+}
+
+ReaderStore::ReaderStore(Store& store, const ConsumerOptions& options)
+    : store_{store.anchor()}, options_{options}, worker_{host::make_worker_name()} {
+  migrate_inbox(store);
+  store_.database().write([&](database::Connection& connection) {
+    connection.run(sql::insert_consumer{.name = options.name, .created_at = now()});
+    auto found = connection.rows(sql::find_consumer{.name = options.name});
+    found.step();
+    consumer_ = found.consumer();
+    found.run();
+    connection.run(sql::insert_reader{
+        .consumer = consumer_, .broker_stream = options.stream, .filter = options.filter_subject});
+  });
+  look();
+  if (standing_.filter == options.filter_subject) return;
+  bool is_set = false;
+  write([&](database::Connection& connection) {
+    is_set = connection.run(sql::set_filter{.consumer = consumer_,
+                                            .broker_stream = options.stream,
+                                            .filter = options.filter_subject}) == 1;
+  });
+  if (is_set) return;
+  throw UsageError{
+      "the consumer '" + options.name + "' reads the stream '" + options.stream +
+      "' with the filter_subject '" + standing_.filter + "', not '" + options.filter_subject +
+      "': what the filter left out would be missing; give this one another name, or 'stela inbox "
+      "forget' the stream to begin anew"};
+}
+
+// --- the lease
+
+void ReaderStore::look() {
+  Standing found;
+  store_.database().read([&](database::Connection& connection) {
+    auto row =
+        connection.rows(sql::find_reader{.consumer = consumer_, .broker_stream = options_.stream});
+    if (!row.step()) {
+      throw UsageError{"the inbox has lost the consumer '" + options_.name + "'; start it again"};
+    }
+    found = {.filter = std::string{row.filter()},
+             .stream_made_at = row.stream_made_at(),
+             .position = static_cast<std::uint64_t>(row.position()),
+             .position_time = row.position_time(),
+             .began_after = static_cast<std::uint64_t>(row.began_after()),
+             .known_through = static_cast<std::uint64_t>(row.known_through()),
+             .epoch = row.epoch(),
+             .owner = text_or_none(row.owner()).value_or(""),
+             .lease = {row.lease_until(), follow::length_of(row.lease_ttl()), row.presence()},
+             .failing = static_cast<std::uint64_t>(row.failing()),
+             .attempts = static_cast<int>(row.attempts()),
+             .next_attempt_at = row.next_attempt_at(),
+             .error = std::string{row.error()},
+             .unknown_since = row.unknown_since(),
+             .is_paused = row.paused()};
+    if (const auto held = row.held_from()) found.held_from = static_cast<std::uint64_t>(*held);
+  });
+  is_held_ = is_held_ && found.epoch == standing_.epoch && found.owner == worker_;
+  standing_ = std::move(found);
+  const Timestamp at = now();
+  const bool is_due = at >= renewed_at_ + options_.lease_ttl / 3 || at < renewed_at_;
+  if (!is_held_ || !is_due) return;
+  const Timestamp until = at + options_.lease_ttl;
+  store_.database().write_along(
+      [&](database::Connection& connection) {
+        is_held_ = connection.run(sql::renew_reader{.consumer = consumer_,
+                                                    .broker_stream = options_.stream,
+                                                    .epoch = standing_.epoch,
+                                                    .until = until}) == 1;
+      },
+      Sync::none);
+  if (is_held_) renewed_at_ = at;
+}
+
+bool ReaderStore::is_free() const {
+  return standing_.owner.empty() || standing_.owner == worker_ ||
+         follow::is_over(standing_.lease, now()) ||
+         follow::is_orphaned(standing_.lease, store_.database());
+}
+
+bool ReaderStore::is_overdue() const {
+  return !standing_.owner.empty() && standing_.owner != worker_ &&
+         follow::is_over(standing_.lease, now());
+}
+
+bool ReaderStore::acquire() {
+  std::optional<std::int64_t> presence;
+  try {
+    if (!presence_) presence_ = store_.database().appear();
+    presence_->renew();
+    presence = presence_->number();
+  } catch (const Error&) {
+    // Without a presence the lease still holds, and ends by itself.
+  }
+  const Timestamp at = now();
+  const Timestamp until = at + options_.lease_ttl;
+  bool acquired = false;
+  store_.database().write_along(
+      [&](database::Connection& connection) {
+        acquired = connection.run(sql::acquire_reader{
+                       .consumer = consumer_,
+                       .broker_stream = options_.stream,
+                       .found_epoch = standing_.epoch,
+                       .found_until = standing_.lease.until,
+                       .owner = worker_,
+                       .until = until,
+                       .ttl = std::chrono::microseconds{options_.lease_ttl}.count(),
+                       .presence = presence}) == 1;
+      },
+      Sync::if_shared);
+  if (!acquired) return false;
+  is_unclean_ = !standing_.owner.empty();
+  ++standing_.epoch;
+  standing_.owner = worker_;
+  is_held_ = true;
+  renewed_at_ = at;
+  // The one before may have moved on until it lost the lease.
+  look();
+  sources_.clear();
+  store_.database().read([&](database::Connection& connection) {
+    auto rows =
+        connection.rows(sql::list_sources{.consumer = consumer_, .broker_stream = options_.stream});
+    while (rows.step()) sources_.emplace(rows.source(), rows.sequence());
+  });
+  return is_held_;
+}
+
+void ReaderStore::release() noexcept try {
+  if (!is_held_) return;
+  is_held_ = false;
+  store_.database().write_along(
+      [&](database::Connection& connection) {
+        connection.run(sql::release_reader{
+            .consumer = consumer_, .broker_stream = options_.stream, .epoch = standing_.epoch});
+      },
+      Sync::none);
+} catch (const Error&) {
+  // It runs out.
+}
+
+void ReaderStore::write(database::Database::Work work) {
+  store_.database().write(work, Sync::if_shared);
+}
+
+void ReaderStore::hold(database::Connection& connection) const {
+  if (connection.run(sql::renew_reader{.consumer = consumer_,
+                                       .broker_stream = options_.stream,
+                                       .epoch = standing_.epoch,
+                                       .until = lease_until()}) != 1) {
+    throw LeaseLost{};
+  }
+}
+
+bool ReaderStore::has_older() const {
+  bool found = false;
+  store_.database().read([&](database::Connection& connection) {
+    auto any = connection.rows(sql::has_handled_any{.consumer = consumer_});
+    any.step();
+    found = any.found();
+  });
+  return found;
+}
+
+void ReaderStore::begin(std::int64_t stream_made_at, std::uint64_t position,
+                        std::uint64_t known_through) {
+  write([&](database::Connection& connection) {
+    if (connection.run(sql::begin_reader{.consumer = consumer_,
+                                         .broker_stream = options_.stream,
+                                         .epoch = standing_.epoch,
+                                         .stream_made_at = stream_made_at,
+                                         .position = number(position),
+                                         .known_through = number(known_through)}) != 1) {
+      throw LeaseLost{};
+    }
+    connection.run(sql::delete_sources{.consumer = consumer_, .broker_stream = options_.stream});
+  });
+  sources_.clear();
+  standing_.position_time = 0;
+  standing_.stream_made_at = stream_made_at;
+  standing_.position = standing_.began_after = position;
+  standing_.known_through = known_through;
+  standing_.held_from.reset();
+  standing_.failing = 0;
+  standing_.attempts = 0;
+}
+
+void ReaderStore::note_failure(std::uint64_t sequence, int attempts, Timestamp next_attempt_at,
+                               const std::string& error, std::optional<Timestamp> unknown_since) {
+  write([&](database::Connection& connection) {
+    if (connection.run(sql::note_reader_failure{.consumer = consumer_,
+                                                .broker_stream = options_.stream,
+                                                .epoch = standing_.epoch,
+                                                .failing = number(sequence),
+                                                .attempts = attempts,
+                                                .next_attempt_at = next_attempt_at,
+                                                .error = error,
+                                                .unknown_since = unknown_since}) != 1) {
+      throw LeaseLost{};
+    }
+  });
+  standing_.failing = sequence;
+  standing_.attempts = attempts;
+  standing_.next_attempt_at = next_attempt_at;
+  standing_.error = error;
+  standing_.unknown_since = unknown_since;
+}
+
+// --- messages
+
+bool ReaderStore::begin(database::Connection& connection) {
+  auto has = connection.rows(sql::has_parked_streams{.consumer = consumer_});
+  has.step();
+  has_parked_ = has.found();
+  met_.clear();
+  parked_.clear();
+  others_.reset();
+  new_sources_.clear();
+  return has_parked_;
+}
+
+std::optional<ReaderStore::Met>& ReaderStore::met(database::Connection& connection,
+                                                  const ReceivedEvent& event) {
+  const auto [at, is_new] = met_.try_emplace({event.store_id, event.stream.name()});
+  if (!is_new) return at->second;
+  auto found = connection.rows(sql::find_position{
+      .consumer = consumer_, .source = event.store_id, .stream = event.stream.name()});
+  if (found.step()) {
+    at->second = Met{.version = found.version(),
+                     .event_id = text_or_none(found.event_id()),
+                     .recorded_at = found.recorded_at()};
+  }
+  return at->second;
+}
+
+bool ReaderStore::is_parked(database::Connection& connection, const ReceivedEvent& event) {
+  if (!has_parked_) return false;
+  const auto [at, is_new] = parked_.try_emplace({event.store_id, event.stream.name()});
+  if (is_new) {
+    auto found = connection.rows(sql::is_stream_parked{
+        .consumer = consumer_, .source = event.store_id, .stream = event.stream.name()});
+    found.step();
+    at->second = found.found();
+  }
+  return at->second;
+}
+
+bool ReaderStore::is_missed(database::Connection& connection, const ReceivedEvent& event) const {
+  return connection
+      .rows(sql::find_gap{.consumer = consumer_,
+                          .source = event.store_id,
+                          .stream = event.stream.name(),
+                          .version = event.version.value()})
+      .step();
+}
+
+/// Of an event whose version was met before. Only the last id of a stream is known; but what a
+/// relay publishes for the first time has a higher sequence than all before it.
+bool ReaderStore::is_another_history(const Delivery& delivery, const Met& last) const {
+  const ReceivedEvent& event = *delivery.event;
+  if (event.version.value() == last.version) {
+    return last.event_id && *last.event_id != bytes_of(event.id);
+  }
+  const bool may_be_copy = !event.is_fenced || event.redelivery > 0 ||
+                           delivery.place.sequence <= standing_.known_through;
+  if (may_be_copy) return false;
+  if (last.recorded_at && event.recorded_at > *last.recorded_at) return true;
+  const auto highest = sources_.find(event.store_id);
+  return highest != sources_.end() && event.sequence.value() <= highest->second;
+}
+
+void ReaderStore::note_source(const ReceivedEvent& event) {
+  if (!event.is_fenced || event.redelivery > 0) return;
+  std::int64_t& highest = new_sources_[event.store_id];
+  highest = std::max(highest, event.sequence.value());
+}
+
+Arrival ReaderStore::look(database::Connection& connection, const Delivery& delivery) {
+  const ReceivedEvent& event = *delivery.event;
+  note_source(event);
+  const std::int64_t version = event.version.value();
+  if (delivery.place.sequence <= standing_.known_through) {
+    const sql::has_handled handled{.consumer = consumer_, .event_id = bytes_of(event.id)};
+    if (connection.rows(handled).step()) return Arrival::copy;
+  }
+  const std::optional<Met>& last = met(connection, event);
+  if (last && version <= last->version) {
+    if (is_missed(connection, event)) {
+      return is_parked(connection, event) ? Arrival::behind_parked : Arrival::late;
+    }
+    return is_another_history(delivery, *last) ? Arrival::another_history : Arrival::copy;
+  }
+  if (is_parked(connection, event)) return Arrival::behind_parked;
+  const bool misses = event.published_before.value() > (last ? last->version : 0);
+  return misses ? Arrival::behind_gap : Arrival::next;
+}
+
+bool ReaderStore::meet(database::Connection& connection, const ReceivedEvent& event, bool is_whole,
+                       bool has_beginning) {
+  std::optional<Met>& last = met(connection, event);
+  const std::int64_t version = event.version.value();
+  if (last && version <= last->version) {
+    split_gaps(connection, event);
+    return false;
+  }
+  const std::int64_t after = last ? last->version : 0;
+  const bool misses = is_whole && (last || has_beginning) && event.published_before.value() > after;
+  if (misses) {
+    connection.run(sql::insert_gap{.consumer = consumer_,
+                                   .source = event.store_id,
+                                   .stream = event.stream.name(),
+                                   .after = after,
+                                   .before = version,
+                                   .missing = event.published_before.value(),
+                                   .seen_at = now()});
+  }
+  last = Met{version, std::string{bytes_of(event.id)}, event.recorded_at, true};
+  return misses;
+}
+
+void ReaderStore::split_gaps(database::Connection& connection, const ReceivedEvent& event) {
+  const std::string& stream = event.stream.name();
+  const std::int64_t version = event.version.value();
+  connection.run(sql::split_gap_before{.consumer = consumer_,
+                                       .source = event.store_id,
+                                       .stream = stream,
+                                       .version = version,
+                                       .previous = event.published_before.value()});
+  connection.run(sql::split_gap_after{
+      .consumer = consumer_, .source = event.store_id, .stream = stream, .version = version});
+  connection.run(
+      sql::delete_full_gaps{.consumer = consumer_, .source = event.store_id, .stream = stream});
+}
+
+bool ReaderStore::park(database::Connection& connection, const Delivery& delivery, bool waits,
+                       int attempts, const std::string& error) {
+  const std::string headers = KeptHeaders::to_json(MessageHeaders{delivery.message.get()});
+  sql::park_message parked{.consumer = consumer_,
+                           .broker_stream = options_.stream,
+                           .broker_sequence = number(delivery.place.sequence),
+                           .broker_time = delivery.place.time,
+                           .source = {},
+                           .stream = {},
+                           .version = {},
+                           .subject = delivery.subject(),
+                           .headers = headers,
+                           .payload = delivery.payload(),
+                           .parked_at = now(),
+                           .attempts = attempts,
+                           .error = error};
+  if (waits) {
+    const ReceivedEvent& event = *delivery.event;
+    parked.source = event.store_id;
+    parked.stream = event.stream.name();
+    parked.version = event.version.value();
+    has_parked_ = true;
+    parked_[{event.store_id, event.stream.name()}] = true;
+  }
+  return connection.run(parked) > 0;
+}
+
+const std::map<std::string, OtherReader>& ReaderStore::others(database::Connection& connection) {
+  if (others_) return *others_;
+  others_.emplace();
+  auto rows = connection.rows(
+      sql::list_other_readers{.consumer = consumer_, .broker_stream = options_.stream});
+  while (rows.step()) {
+    others_->emplace(rows.broker_stream(),
+                     OtherReader{static_cast<std::uint64_t>(rows.position()), rows.waits_at()});
+  }
+  return *others_;
+}
+
+void ReaderStore::note_standstill(std::int64_t waits_at, const std::string& why) {
+  write([&](database::Connection& connection) {
+    if (connection.run(sql::note_reader_waits{.consumer = consumer_,
+                                              .broker_stream = options_.stream,
+                                              .epoch = standing_.epoch,
+                                              .waits_at = waits_at,
+                                              .error = why}) != 1) {
+      throw LeaseLost{};
+    }
+  });
+}
+
+void ReaderStore::advance(database::Connection& connection, const BrokerPlace& to) {
+  for (const auto& [key, met] : met_) {
+    if (!met || !met->is_new) continue;
+    connection.run(sql::upsert_position{.consumer = consumer_,
+                                        .source = key.first,
+                                        .stream = key.second,
+                                        .version = met->version,
+                                        .event_id = *met->event_id,
+                                        .recorded_at = *met->recorded_at});
+  }
+  for (const auto& [source, sequence] : new_sources_) {
+    const auto known = sources_.find(source);
+    if (known != sources_.end() && known->second >= sequence) continue;
+    connection.run(sql::upsert_source{.consumer = consumer_,
+                                      .broker_stream = options_.stream,
+                                      .source = source,
+                                      .sequence = sequence});
+  }
+  if (connection.run(sql::advance_reader{.consumer = consumer_,
+                                         .broker_stream = options_.stream,
+                                         .epoch = standing_.epoch,
+                                         .from_position = number(standing_.position),
+                                         .to_position = number(to.sequence),
+                                         .position_time = to.time,
+                                         .stream_made_at = standing_.stream_made_at,
+                                         .until = lease_until()}) != 1) {
+    throw LeaseLost{};
+  }
+  advanced_to_ = to.sequence;
+  advanced_to_time_ = to.time;
+}
+
+void ReaderStore::confirm() {
+  standing_.position = advanced_to_;
+  standing_.position_time = advanced_to_time_;
+  for (const auto& [source, sequence] : new_sources_) {
+    std::int64_t& highest = sources_[source];
+    highest = std::max(highest, sequence);
+  }
+  standing_.failing = 0;
+  standing_.attempts = 0;
+  standing_.unknown_since.reset();
+  standing_.next_attempt_at = {};
+}
+
+// --- parked messages
+
+std::int64_t ReaderStore::count_parked_bytes() const {
+  std::int64_t bytes = 0;
+  store_.database().read([&](database::Connection& connection) {
+    auto sum = connection.rows(sql::count_parked_bytes{.consumer = consumer_});
+    sum.step();
+    bytes = sum.bytes();
+  });
+  return bytes;
+}
+
+std::optional<ToRetry> ReaderStore::next_to_retry(std::int64_t after) const {
+  std::optional<ToRetry> parked;
+  store_.database().read([&](database::Connection& connection) {
+    auto next = connection.rows(sql::next_to_retry{
+        .consumer = consumer_, .broker_stream = options_.stream, .after = after});
+    if (!next.step()) return;
+    parked = ToRetry{.number = next.parked(),
+                     .broker_sequence = static_cast<std::uint64_t>(next.broker_sequence()),
+                     .source = text_or_none(next.source()),
+                     .stream = text_or_none(next.stream()),
+                     .headers = KeptHeaders::from_json(next.headers()),
+                     .payload = std::string{next.payload()},
+                     .attempts = static_cast<int>(next.attempts())};
+  });
+  return parked;
+}
+
+bool ReaderStore::take(const ToRetry& parked, const std::string& error) {
+  bool taken = false;
+  write([&](database::Connection& connection) {
+    hold(connection);
+    taken = connection.run(sql::take_parked{.parked = parked.number, .error = error}) > 0;
+  });
+  return taken;
+}
+
+bool ReaderStore::remove(database::Connection& connection, const ToRetry& parked) {
+  hold(connection);
+  return connection.run(sql::delete_parked{.parked = parked.number}) > 0;
+}
+
+void ReaderStore::keep(const ToRetry& parked, const std::string& error) {
+  write([&](database::Connection& connection) {
+    hold(connection);
+    connection.run(sql::explain_parked{.parked = parked.number, .error = error});
+    if (!parked.stream) return;
+    connection.run(sql::retry_parked_stream{
+        .consumer = consumer_, .source = *parked.source, .stream = *parked.stream, .retry = false});
+  });
+}
+
+void ReaderStore::leave(const ToRetry& parked, const std::string& error) {
+  write([&](database::Connection& connection) {
+    hold(connection);
+    connection.run(sql::leave_parked{.parked = parked.number, .error = error});
+  });
+}
+
+}  // namespace stela::nats

@@ -1,0 +1,454 @@
+#include "stream_source.hpp"
+
+#include "connect.hpp"
+#include "replies.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+namespace stela::nats {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+/// What comes close behind the first message belongs to the same batch.
+constexpr milliseconds gather_for{1};
+/// What a message takes besides its headers and its payload.
+constexpr std::int64_t envelope_bytes{64 * 1024};
+/// A server's payloads are smaller.
+constexpr std::int64_t most_bytes{256 * 1024 * 1024};
+constexpr std::string_view no_room = "Message Size Exceeds MaxBytes";
+constexpr std::string_view batch_completed = "Batch Completed";
+constexpr std::string_view consumer_deleted = "Consumer Deleted";
+/// How much later than promised the broker may say that there is nothing.
+constexpr milliseconds pull_slack{200};
+/// A consumer at the broker that nobody asks for so long is forgotten.
+constexpr std::chrono::minutes reader_forgotten_after{5};
+/// A broker that is silent for so long is asked whether it has the consumer.
+constexpr std::chrono::seconds longest_silence{2};
+constexpr int stream_not_found = 10059;
+
+jsOptions within(milliseconds timeout) {
+  jsOptions asking;
+  jsOptions_Init(&asking);
+  asking.Wait = timeout.count();
+  return asking;
+}
+
+}  // namespace
+
+StreamSource::StreamSource(const ConsumerOptions& options) : options_{options} {
+  connection_ =
+      connect({.url = options.url,
+               .credentials = options.credentials,
+               .tls = options.tls,
+               .timeout = options.connect_timeout,
+               .listen = [this](natsOptions* raw) { return Denials::listen(denials_, raw); }});
+  context_ = use_jetstream(connection_.get(), api_);
+  request_bytes_ = std::max(options.prefetch_bytes,
+                            natsConnection_GetMaxPayload(connection_.get()) + envelope_bytes);
+  look();
+}
+
+StreamEnds StreamSource::look() try {
+  const StreamInfoHandle stream = find_stream();
+  return {stream->Created, stream->State.FirstSeq, stream->State.LastSeq};
+} catch (const BrokerFailed&) {
+  fail_if_denied();
+  throw;
+}
+
+StreamSource::~StreamSource() {
+  incoming_.reset();
+  // A forked child leaves its parent's alone.
+  if (maker_.is_this()) remove_consumer();
+}
+
+// --- the stream
+
+std::string StreamSource::doing_read() const {
+  return "reading the JetStream stream '" + options_.stream + "'";
+}
+
+StreamInfoHandle StreamSource::find_stream(jsOptions* asking) {
+  jsStreamInfo* raw = nullptr;
+  jsErrCode code{};
+  const natsStatus status =
+      js_GetStreamInfo(&raw, context_.get(), options_.stream.c_str(), asking, &code);
+  if (status != NATS_OK) fail_to_find_stream(status, code);
+  StreamInfoHandle info = take_stream_info(raw, doing_read());
+  if (info->Config->Retention == js_LimitsPolicy) return info;
+  throw UsageError{"the JetStream stream '" + options_.stream + "' has " +
+                   (info->Config->Retention == js_InterestPolicy ? "interest" : "workqueue") +
+                   " retention: a message would be removed before its effect is committed; make a "
+                   "stream with limits retention that sources this one, and consume that"};
+}
+
+void StreamSource::fail_to_find_stream(natsStatus status, jsErrCode code) const {
+  const std::string problem = doing_read() + " failed: " + in_words(status, code);
+  const bool is_missing = status == NATS_NO_RESPONDERS ||
+                          kind_of({.code = static_cast<int>(code)}) == Answer::Kind::misconfigured;
+  if (is_missing) throw Misconfigured{problem};
+  if (status == NATS_TIMEOUT) throw BrokerSilent{problem};
+  throw BrokerFailed{problem};
+}
+
+void StreamSource::fail_if_denied() const {
+  const std::string reason = denials_->reason();
+  if (reason.empty()) return;
+  throw Misconfigured{"the NATS server denies what the consumer '" + options_.name +
+                      "' of the stream '" + options_.stream + "' needs: " + reason};
+}
+
+/// The account may be let to ask for its own stream alone. BrokerFailed once it is known that this
+/// is denied.
+void StreamSource::spare(const std::string& subject, const std::string& stream) {
+  denials_->spare(api_ + subject);
+  if (!denials_->has_denied(api_ + subject)) return;
+  throw BrokerFailed{"reading the JetStream stream '" + stream +
+                     "' failed: the NATS server denies " + api_ + subject};
+}
+
+std::optional<std::uint64_t> StreamSource::end_of(const std::string& stream) {
+  const std::string looking = "STREAM.INFO." + stream;
+  spare(looking, stream);
+  jsStreamInfo* raw = nullptr;
+  jsErrCode code{};
+  jsOptions asking = within(options_.connect_timeout);
+  const natsStatus status = js_GetStreamInfo(&raw, context_.get(), stream.c_str(), &asking, &code);
+  const StreamInfoHandle info{raw};
+  if (static_cast<int>(code) == stream_not_found) return {};
+  if (status == NATS_OK) {
+    if (info->State.Msgs == 0) return {};
+    return info->State.LastSeq;
+  }
+  spare(looking, stream);
+  throw BrokerFailed{"reading the JetStream stream '" + stream +
+                     "' failed: " + in_words(status, code)};
+}
+
+std::optional<std::int64_t> StreamSource::time_of(std::uint64_t sequence) try {
+  natsMsg* raw = nullptr;
+  jsErrCode code{};
+  jsOptions asking = within(options_.connect_timeout);
+  const natsStatus status =
+      js_GetMsg(&raw, context_.get(), options_.stream.c_str(), sequence, &asking, &code);
+  const MessageHandle message{raw};
+  if (status == NATS_OK) return natsMsg_GetTime(raw);
+  if (code == JSNoMessageFoundErr) return {};
+  throw BrokerFailed{doing_read() + " failed: " + in_words(status, code)};
+} catch (const BrokerFailed&) {
+  fail_if_denied();
+  throw;
+}
+
+std::optional<std::uint64_t> StreamSource::find_older_position() {
+  const std::string subject = api_ + "CONSUMER.INFO." + options_.stream + '.' + options_.name;
+  denials_->spare(subject);
+  jsConsumerInfo* raw = nullptr;
+  jsErrCode code{};
+  jsOptions asking = within(options_.connect_timeout);
+  const natsStatus status = js_GetConsumerInfo(&raw, context_.get(), options_.stream.c_str(),
+                                               options_.name.c_str(), &asking, &code);
+  const ConsumerInfoHandle info{raw};
+  if (status == NATS_OK) {
+    return info->NumAckPending == 0 ? info->Delivered.Stream : info->AckFloor.Stream;
+  }
+  // Whoever may not ask has had none.
+  if (code == JSConsumerNotFoundErr || denials_->has_denied(subject)) return {};
+  throw BrokerFailed{"looking for the consumer '" + options_.name + "' of the stream '" +
+                     options_.stream + "' failed: " + in_words(status, code)};
+}
+
+void StreamSource::remove_older() {
+  denials_->spare(api_ + "CONSUMER.DELETE." + options_.stream + '.' + options_.name);
+  jsOptions asking = within(options_.connect_timeout);
+  js_DeleteConsumer(context_.get(), options_.stream.c_str(), options_.name.c_str(), &asking,
+                    nullptr);
+}
+
+void StreamSource::stand_at(std::uint64_t position) {
+  // After a rest the broker may have forgotten the consumer.
+  const bool is_fresh = std::chrono::steady_clock::now() < asked_ + reader_forgotten_after / 2;
+  if (is_fresh && !consumer_.empty() && position_ == position) return;
+  remove_consumer();
+  make_consumer(position);
+}
+
+void StreamSource::remove_consumer() noexcept {
+  if (consumer_.empty()) return;
+  denials_->spare(api_ + "CONSUMER.DELETE." + options_.stream + '.' + consumer_);
+  jsOptions asking = within(std::min(options_.connect_timeout, milliseconds{500}));
+  js_DeleteConsumer(context_.get(), options_.stream.c_str(), consumer_.c_str(), &asking, nullptr);
+  consumer_.clear();
+}
+
+void StreamSource::make_consumer(std::uint64_t position) {
+  std::string name = options_.name + '-' + make_inbox().substr(std::string_view{"_INBOX."}.size());
+  std::replace(name.begin(), name.end(), '.', '_');
+  jsConsumerConfig config;
+  jsConsumerConfig_Init(&config);
+  config.Name = name.c_str();
+  config.DeliverPolicy = js_DeliverByStartSequence;
+  config.OptStartSeq = position + 1;
+  config.AckPolicy = js_AckNone;
+  config.MemoryStorage = true;
+  config.Replicas = 1;
+  config.InactiveThreshold = nanoseconds{reader_forgotten_after}.count();
+  if (!options_.filter_subject.empty()) config.FilterSubject = options_.filter_subject.c_str();
+  jsErrCode code{};
+  const natsStatus made =
+      js_AddConsumer(nullptr, context_.get(), options_.stream.c_str(), &config, nullptr, &code);
+  const std::string doing = "making a consumer of the stream '" + options_.stream +
+                            "' (JetStream error " + std::to_string(static_cast<int>(code)) + ')';
+  constexpr int invalid_request = 10025;
+  constexpr int filter_is_no_subset = 10093;
+  if (made != NATS_OK && !options_.filter_subject.empty() &&
+      (code == filter_is_no_subset || code == invalid_request)) {
+    throw Misconfigured{doing + " failed: no subject of the stream matches the filter_subject '" +
+                        options_.filter_subject + "'; correct it"};
+  }
+  check(made, doing);
+  consumer_ = name;
+  position_ = position;
+  next_number_ = 1;
+  inbox_ = make_inbox() + '.';
+  incoming_ = std::make_unique<Incoming>(connection_, inbox_ + '*');
+  owed_ = 0;
+  is_forgotten_ = false;
+  asked_ = heard_ = std::chrono::steady_clock::now();
+}
+
+// --- requests
+
+/// As much as the line carried in some seconds, and at least one message.
+std::int64_t StreamSource::bytes_to_ask() const noexcept {
+  return std::max(std::min(window_.size(), request_bytes_), room_);
+}
+
+void StreamSource::ask(int limit, milliseconds wait) {
+  // What needs more room than the line has comes alone.
+  owed_ = room_ > 0 ? 1 : limit;
+  const std::string subject = api_ + "CONSUMER.MSG.NEXT." + options_.stream + '.' + consumer_;
+  const std::string request = "{\"batch\":" + std::to_string(owed_) +
+                              ",\"max_bytes\":" + std::to_string(bytes_to_ask()) +
+                              ",\"expires\":" + std::to_string(nanoseconds{wait}.count()) + '}';
+  const std::string reply = inbox_ + std::to_string(++request_);
+  check(natsConnection_PublishRequestString(connection_.get(), subject.c_str(), reply.c_str(),
+                                            request.c_str()),
+        "asking for messages");
+  is_unanswered_ = true;
+  is_full_of_bytes_ = false;
+  asked_ = std::chrono::steady_clock::now();
+  early_until_ = asked_ + wait / 2;
+  owed_until_ = asked_ + wait + pull_slack;
+}
+
+/// The broker sends nothing more for the last request, or says nothing at all.
+bool StreamSource::is_request_over() {
+  if (owed_ <= 0) return true;
+  const Steady now = std::chrono::steady_clock::now();
+  if (now < owed_until_) return false;
+  if (now > owed_until_ + longest_on_line) return true;
+  // Its end wasn't told. What was sent for it comes before the answer to a ping, on a slow line
+  // long before.
+  for (const int part : {8, 4, 2}) {
+    const milliseconds wait = std::max(options_.connect_timeout / part, milliseconds{1});
+    const natsStatus status = natsConnection_FlushTimeout(connection_.get(), wait.count());
+    if (is_anything_here()) return false;
+    if (status != NATS_TIMEOUT) return true;
+  }
+  return false;
+}
+
+MessageHandle StreamSource::next(milliseconds wait) {
+  return incoming_->next(wait, "waiting for messages of the stream '" + options_.stream + "'");
+}
+
+/// It is sent to the request itself; a message of the stream has a subject of its own, and may have
+/// any header.
+bool StreamSource::is_status(natsMsg* message) const {
+  return std::string_view{natsMsg_GetSubject(message)}.starts_with(inbox_);
+}
+
+/// What the broker says of a request: it sends nothing more for it.
+void StreamSource::take_status(natsMsg* message) {
+  const std::string_view status = MessageHeaders{message}.get("Status");
+  if (status == "100") return;
+  if (natsMsg_GetSubject(message) != inbox_ + std::to_string(request_)) return;
+  // Servers from 2.10 on say at once that nobody takes the request: the consumer is gone.
+  if (natsMsg_IsNoResponders(message)) {
+    owed_ = 0;
+    is_forgotten_ = !is_remade_;
+    if (is_forgotten_) return;
+    refusal_ = "asking the stream '" + options_.stream + "' for messages failed: no responders";
+    return;
+  }
+  heard_ = std::chrono::steady_clock::now();
+  owed_ = still_owed(message);
+  const std::string_view reason = MessageHeaders{message}.get("Description");
+  if (reason == consumer_deleted && !is_remade_) {
+    is_forgotten_ = true;
+    return;
+  }
+  if (reason == no_room) return take_lack_of_room();
+  const bool is_well = status == "404" || status == "408" || reason == batch_completed;
+  // Even a status that means well would be a loop without a pause if it came at once each time, and
+  // no message.
+  const bool is_early = is_unanswered_ && owed_ == 0 && heard_ < early_until_;
+  if (is_well && !is_early) {
+    is_remade_ = false;
+    return;
+  }
+  refusal_ = "asking the stream '" + options_.stream + "' for messages failed: ";
+  refusal_.append(status).append(" ").append(reason);
+}
+
+/// How many messages come behind the status that ends their request. Newer servers send a message
+/// once all copies of the consumer know that they do, and the status at once; it says how many they
+/// won't send.
+int StreamSource::still_owed(natsMsg* status) const {
+  const MessageHeaders headers{status};
+  int unsent = headers.get("Description") == batch_completed ? 0 : owed_;
+  const std::string_view told = headers.get("Nats-Pending-Messages");
+  std::from_chars(told.data(), told.data() + told.size(), unsent);
+  return std::clamp(owed_ - unsent, 0, std::max(owed_, 0));
+}
+
+void StreamSource::take_lack_of_room() {
+  is_full_of_bytes_ = true;
+  if (!is_unanswered_ || owed_ > 0) return;
+  // Twice as much if it was stored when the server's max_payload was more.
+  room_ = std::max(2 * room_, natsConnection_GetMaxPayload(connection_.get()) + envelope_bytes);
+  if (room_ > 2 * most_bytes)
+    refusal_ = "the next message of the stream '" + options_.stream + "' is too large";
+}
+
+void StreamSource::fail_if_refused() {
+  if (!refusal_.empty()) throw BrokerFailed{std::exchange(refusal_, {})};
+}
+
+/// Servers before 2.10 say nothing at all if they don't have the consumer any more.
+void StreamSource::look_again_if_due() {
+  const Steady now = std::chrono::steady_clock::now();
+  if (now < heard_ + longest_silence + options_.idle_wait) return;
+  jsConsumerInfo* raw = nullptr;
+  jsErrCode code{};
+  jsOptions asking = within(options_.connect_timeout);
+  const natsStatus status = js_GetConsumerInfo(&raw, context_.get(), options_.stream.c_str(),
+                                               consumer_.c_str(), &asking, &code);
+  const ConsumerInfoHandle info{raw};
+  is_forgotten_ = code == JSConsumerNotFoundErr && !is_remade_;
+  if (status != NATS_OK && !is_forgotten_) {
+    throw BrokerFailed{"looking for the reader of the stream '" + options_.stream +
+                       "' failed: " + in_words(status, code)};
+  }
+  heard_ = std::chrono::steady_clock::now();
+}
+
+std::vector<Delivery> StreamSource::fetch(int limit, milliseconds wait) {
+  fail_if_refused();
+  const Steady begun = std::chrono::steady_clock::now();
+  std::vector<Delivery> deliveries;
+  const auto request = [&] {
+    if (!is_anything_here() && is_request_over()) {
+      look_again_if_due();
+      if (is_forgotten_) {
+        make_consumer(position_);
+        is_remade_ = true;
+      }
+      ask(limit, options_.idle_wait);
+    }
+    deliveries = gather(limit, begun + wait);
+    return deliveries.empty() && owed_ <= 0 && refusal_.empty();
+  };
+  // What was here may be no more than the end of the last request: newer servers tell it. And the
+  // next message may be larger than what was asked for.
+  if (request() && request() && room_ > 0) request();
+  // What came before the refusal is handled first.
+  if (deliveries.empty()) fail_if_refused();
+  const bool is_full = static_cast<int>(deliveries.size()) == limit || is_full_of_bytes_;
+  if (is_full && !deliveries.empty() && owed_ <= 0 && refusal_.empty()) {
+    ask(limit, options_.idle_wait);
+  }
+  return deliveries;
+}
+
+std::vector<Delivery> StreamSource::gather(int limit, Steady until) {
+  std::vector<Delivery> deliveries;
+  while (static_cast<int>(deliveries.size()) < limit && (is_anything_here() || owed_ > 0)) {
+    const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
+    if (deliveries.empty() && left.count() <= 0) break;
+    MessageHandle message = next(deliveries.empty() ? left : gather_for);
+    if (message == nullptr) break;
+    if (is_status(message.get())) {
+      take_status(message.get());
+      continue;
+    }
+    measure(message.get());
+    deliveries.push_back(take(std::move(message)));
+  }
+  return deliveries;
+}
+
+Delivery StreamSource::take(MessageHandle message) {
+  --owed_;
+  room_ = 0;
+  is_unanswered_ = is_remade_ = false;
+  BrokerPlace place = place_of(message.get());
+  place.stream = options_.stream;
+  if (place.number != next_number_) {
+    throw BrokerFailed{"message " + std::to_string(next_number_) +
+                       " of those that were asked for got lost on its way"};
+  }
+  if (options_.filter_subject.empty()) check_hole(place.sequence);
+  ++next_number_;
+  position_ = place.sequence;
+  return deliver(std::move(message), place);
+}
+
+/// The broker left something out: it isn't there any more, or this copy of the stream lacks it.
+void StreamSource::check_hole(std::uint64_t sequence) {
+  const std::uint64_t expected = position_ + 1;
+  if (sequence == expected) return;
+  if (sequence < expected) {
+    throw BrokerFailed{doing_read() + " failed: message " + std::to_string(sequence) +
+                       " came again"};
+  }
+  jsOptions asking = within(options_.connect_timeout);
+  asking.Stream.Info.DeletedDetails = true;
+  const StreamInfoHandle info = find_stream(&asking);
+  const jsStreamState& state = info->State;
+  const std::unordered_set<std::uint64_t> deleted{state.Deleted, state.Deleted + state.DeletedLen};
+  for (std::uint64_t missing = std::max(expected, state.FirstSeq); missing < sequence; ++missing) {
+    if (deleted.contains(missing)) continue;
+    throw BrokerFailed{doing_read() + " failed: the server left out message " +
+                       std::to_string(missing) + ", which the stream has"};
+  }
+}
+
+/// What came while another was handled, or was published meanwhile, took less time than since it
+/// was asked for; and more than until nothing was here yet, without the time in which the broker
+/// sends.
+void StreamSource::measure(natsMsg* message) {
+  constexpr nanoseconds says_nothing = longest_on_line / 8;
+  heard_ = std::chrono::steady_clock::now();
+  const nanoseconds most = heard_ - asked_;
+  const nanoseconds least = empty_ - asked_ - options_.idle_wait;
+  window_.on_stored(natsMsg_GetDataLength(message),
+                    most < says_nothing ? most : std::max(least, says_nothing), longest_on_line);
+}
+
+bool StreamSource::is_anything_here() {
+  const bool is_empty = incoming_->is_empty();
+  if (is_empty) empty_ = std::chrono::steady_clock::now();
+  return !is_empty;
+}
+
+}  // namespace stela::nats

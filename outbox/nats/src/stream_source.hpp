@@ -1,0 +1,145 @@
+// A JetStream stream as a consumer reads it: in order, from a position of its own.
+#pragma once
+
+#include "byte_window.hpp"
+#include "connection.hpp"
+#include "database/owner.hpp"
+#include "delivery.hpp"
+#include "denials.hpp"
+#include "handles.hpp"
+#include "incoming.hpp"
+#include "subject_layout.hpp"
+
+#include <stela/nats/consumer.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stela::nats {
+
+/// A stream as its leader has it.
+struct StreamEnds {
+  /// By the broker's clock, in nanoseconds: tells it from another stream of its name.
+  std::int64_t made_at = 0;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+
+/// Reads by a consumer of its own at the broker: in memory, without acknowledgements, forgotten
+/// when nobody asks it any more. No cursor of the server's is trusted: `begin_after` says where
+/// reading begins, and what comes is checked to be without holes. A connection that breaks isn't
+/// mended: whoever catches BrokerFailed makes a new source.
+///
+/// Asks for messages itself: natsSubscription_Fetch of nats.c 3.4 writes past the end of its list
+/// when more than half of a batch was there already. One request is open at a time, so what the
+/// broker sends unhandled is bounded by its bytes. Threads: one at a time.
+class StreamSource {
+ public:
+  /// BrokerFailed if the broker can't be reached, Misconfigured if it has no such stream or denies
+  /// what is needed, UsageError if the stream drops messages that somebody has read.
+  explicit StreamSource(const ConsumerOptions& options);
+  /// The broker forgets its consumer at once if it can be told.
+  ~StreamSource();
+  StreamSource(const StreamSource&) = delete;
+  StreamSource& operator=(const StreamSource&) = delete;
+
+  /// As it is now.
+  StreamEnds look();
+  /// When the broker stored the message at this place, in nanoseconds; unset if it isn't there.
+  std::optional<std::int64_t> time_of(std::uint64_t sequence);
+  /// Where the durable consumer of an older Stela was: nothing up to there was left to be handled.
+  /// Unset if there is none.
+  std::optional<std::uint64_t> find_older_position();
+  /// Removes that one, if it may.
+  void remove_older();
+  /// The last message of another stream; unset if there is no such stream, or it is empty.
+  /// BrokerFailed if the broker doesn't say.
+  std::optional<std::uint64_t> end_of(const std::string& stream);
+
+  /// Reads on behind this place.
+  void stand_at(std::uint64_t position);
+  /// The place of the last message that `fetch` has returned, or where it began.
+  std::uint64_t position() const noexcept { return position_; }
+
+  /// Waits for the first message at most; then what else is there. Empty if nothing came. Behind a
+  /// full batch it asks for the next one at once, to come while this one is handled.
+  std::vector<Delivery> fetch(int limit, std::chrono::milliseconds wait);
+
+  /// Misconfigured if the server has denied what is needed, which has ended the connection.
+  void fail_if_denied() const;
+
+ private:
+  using Steady = std::chrono::steady_clock::time_point;
+  /// What is asked for at once comes in much less. Whoever doesn't read for longer is thrown out by
+  /// servers, and nobody sees their pings.
+  static constexpr std::chrono::milliseconds longest_on_line{8'000};
+
+  void make_consumer(std::uint64_t position);
+  void remove_consumer() noexcept;
+  StreamInfoHandle find_stream(jsOptions* asking = nullptr);
+  [[noreturn]] void fail_to_find_stream(natsStatus status, jsErrCode code) const;
+  void spare(const std::string& subject, const std::string& stream);
+  std::string doing_read() const;
+
+  // Requests for messages, and what comes of them.
+  std::int64_t bytes_to_ask() const noexcept;
+  void ask(int limit, std::chrono::milliseconds wait);
+  bool is_request_over();
+  std::vector<Delivery> gather(int limit, Steady until);
+  Delivery take(MessageHandle message);
+  void check_hole(std::uint64_t sequence);
+  void measure(natsMsg* message);
+  bool is_anything_here();
+  MessageHandle next(std::chrono::milliseconds wait);
+  bool is_status(natsMsg* message) const;
+  void take_status(natsMsg* message);
+  int still_owed(natsMsg* status) const;
+  void take_lack_of_room();
+  void fail_if_refused();
+  void look_again_if_due();
+
+  const database::OwningProcess maker_;
+  const ConsumerOptions& options_;
+  const std::string api_{api_prefix(options_.api)};
+  const std::shared_ptr<Denials> denials_{std::make_shared<Denials>()};
+  Connection connection_;
+  ContextHandle context_;
+  /// The consumer at the broker; empty until it is made.
+  std::string consumer_;
+  std::uint64_t position_ = 0;
+  /// The broker has forgotten it; and it was made anew since something was heard.
+  bool is_forgotten_ = false;
+  bool is_remade_ = false;
+  /// The number that the broker's consumer gives the next message.
+  std::uint64_t next_number_ = 1;
+  /// What is asked for; null until then.
+  std::unique_ptr<Incoming> incoming_;
+  /// Where messages are sent; requests are numbered behind it, and statuses are sent to those.
+  std::string inbox_;
+  /// The last request: how many messages the broker still owes to it, whether none has come, when
+  /// its end would be early, and when it is over.
+  std::int64_t request_ = 0;
+  int owed_ = 0;
+  bool is_unanswered_ = false;
+  Steady asked_{};
+  Steady early_until_{};
+  Steady owed_until_{};
+  /// When nothing was here last, and when the broker was last heard of.
+  Steady empty_{};
+  Steady heard_{};
+  /// The last request ended because the next message had no room in it.
+  bool is_full_of_bytes_ = false;
+  /// The most that is asked for at once, what the line carries, and what the next message needs; 0
+  /// as long as nobody knows better.
+  std::int64_t request_bytes_ = 0;
+  ByteWindow window_;
+  std::int64_t room_ = 0;
+  /// Why the last request was refused.
+  std::string refusal_;
+};
+
+}  // namespace stela::nats
