@@ -203,6 +203,17 @@ TEST_F(ToolInbox, KnowsNoConsumerOfAnotherName) {
   }
 }
 
+/// Its process has ended, or hangs, and no other one has taken over.
+TEST_F(ToolInbox, RaisesAnAlarmForAReaderWhoseLeaseIsOver) {
+  RawSqlite{db_}.run("UPDATE inbox_readers SET owner = 'one', lease_until = 1 WHERE consumer = 1");
+
+  EXPECT_EQ(inbox({"check"}).code, 2);
+  EXPECT_EQ(inbox({"check", "--max-overdue", "1"}).code, 0);
+  EXPECT_THAT(inbox({"status"}).out, HasSubstr("reader is gone or hangs"));
+  EXPECT_THAT(run({"doctor", "--db", db_}).out,
+              HasSubstr("consumer 'billing' isn't read: the lease of 'one' is over"));
+}
+
 TEST_F(ToolInbox, RaisesAnAlarmForGapsIfAsked) {
   RawSqlite{db_}.run(
       "INSERT INTO inbox_gaps (consumer, source, stream, after, before, missing, seen_at) "

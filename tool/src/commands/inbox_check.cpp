@@ -16,11 +16,13 @@ namespace {
 
 // What holds unless it is said otherwise.
 constexpr double warning_parked = 0;
+constexpr double critical_overdue = 0;
 
 /// Of all consumers together.
 struct InboxSums {
   double parked = 0;
   double parked_streams = 0;
+  double overdue = 0;
   double failing = 0;
   double gaps = 0;
 };
@@ -32,6 +34,9 @@ InboxSums inbox_sums(nats::InboxOperations& inbox, const std::string& consumer) 
     sums.parked += static_cast<double>(one.parked_messages);
     sums.parked_streams += static_cast<double>(one.parked_streams);
     sums.gaps += static_cast<double>(one.gaps);
+    sums.overdue += static_cast<double>(
+        std::count_if(one.readers.begin(), one.readers.end(),
+                      [](const nats::ReaderStatus& reader) { return reader.is_overdue; }));
     sums.failing += static_cast<double>(
         std::count_if(one.readers.begin(), one.readers.end(), [](const nats::ReaderStatus& reader) {
           return reader.is_overdue || !reader.error.empty();
@@ -49,6 +54,9 @@ std::vector<Measure> inbox_measures(const InboxSums& sums, const Arguments& argu
           {.name = "parked_streams",
            .value = sums.parked_streams,
            .critical = limits.count("--max-streams", {})},
+          {.name = "overdue",
+           .value = sums.overdue,
+           .critical = limits.count("--max-overdue", critical_overdue)},
           {.name = "failing",
            .value = sums.failing,
            .warning = limits.count("--warn-failing", {}),
@@ -103,6 +111,8 @@ Command inbox_check_command() {
            {"--warn-parked", "N", "warning above this many parked messages (default 0)"},
            {"--max-parked", "N", "critical above this many parked messages (default: no limit)"},
            {"--max-streams", "N", "critical above this many streams that wait (default: no limit)"},
+           {"--max-overdue", "N",
+            "critical above this many readers that are gone or hang (default 0)"},
            {"--warn-failing", "N",
             "warning above this many consumers that fail or stand still (default: no limit)"},
            {"--max-failing", "N",
