@@ -362,6 +362,27 @@ TEST_F(ConsumingAfterAResize, EndsIfTwoStreamsWaitForEachOther) {
                                           "parcel-1@5 order.shipped", "parcel-1@6 order.shipped"));
 }
 
+/// Between a gap and the question how far others must be, the broker may fall silent.
+TEST_F(ConsumingAfterAResize, AsksOnceMoreHowFarOthersMustBe) {
+  make_consumer(before)->poll();
+  after.connect_timeout = 200ms;
+  nats::Consumer consumer{ledger.store, after};
+  consumer.on<OrderShipped>([&](Transaction& transaction, const auto& shipped) {
+    Ledger::note(transaction, shipped);
+    if (shipped.version().value() == 7) server.pause();
+  });
+  total += consumer.poll();
+  send_parcels(3);
+  broker.erase(after.stream, broker.last_sequence(after.stream) - 1);
+
+  EXPECT_THROW(consumer.poll(), BrokerFailed);
+  server.resume();
+  total += consumer.poll();
+
+  EXPECT_EQ(total.gaps, 1);
+  EXPECT_EQ(ledger.lines().back(), "parcel-1@9 order.shipped");
+}
+
 TEST_F(ConsumingAfterAResize, WaitsForNoStreamThatIsGone) {
   const auto old = make_consumer(before);
   broker.delete_stream("SHOP");

@@ -260,7 +260,9 @@ bool Consumer::Worker::may_pass_gap(database::Connection& connection, const Deli
   if (delivery.place.sequence <= passed_through_) return true;
   const auto& others = reader_.others(connection);
   if (others.empty()) return true;
-  if (!awaited_ || awaited_->sequence != delivery.place.sequence) {
+  const bool was_asked =
+      awaited_ && awaited_->sequence == delivery.place.sequence && awaited_->ends;
+  if (!was_asked) {
     awaited_ = Awaited{.sequence = delivery.place.sequence};
     return false;
   }

@@ -195,6 +195,7 @@ void Consumer::Worker::begin_reading() {
   has_beginning_ = ends.first <= 1 && reader_.standing().began_after == 0;
   source_->stand_at(reader_.standing().position);
   passed_through_ = 0;
+  awaited_.reset();
   is_reading_ = true;
 }
 
