@@ -179,8 +179,8 @@ class Check {
                     now_in_sql(settings_) + " OR partition BETWEEN " +
                     std::to_string(PartitionId::at(0, count).number) + " AND " +
                     std::to_string(PartitionId::at(count - 1, count).number) + ")");
-    check_integrity(settings_.effects());
     if (settings_.is_on_postgres()) return;
+    check_integrity(settings_.effects());
     expect_none("foreign keys", "SELECT * FROM pragma_foreign_key_check");
     check_integrity(settings_.database());
   }
@@ -191,22 +191,23 @@ class Check {
   }
 
   void check_effects() {
-    test::RawSqlite effects{settings_.effects()};
-    findings_.effects = effects.integer("SELECT count(*) FROM effects");
+    findings_.effects = effect_number(settings_, "SELECT count(*) FROM effects");
     const auto expect_none = [&](const std::string& what, const std::string& sql) {
-      for (const std::string& row : effects.rows(sql + " LIMIT 5")) violate(what, row);
+      for (const std::string& row : effect_rows(settings_, sql + " LIMIT 5")) violate(what, row);
     };
     expect_none("an effect happened twice",
                 "SELECT id, count(*) FROM effects GROUP BY id HAVING count(*) > 1");
     expect_none("effects of a stream aren't in order",
                 "SELECT stream, before, version FROM (SELECT stream, version, lag(version) OVER "
-                "(PARTITION BY stream ORDER BY entry) AS before FROM effects) "
+                "(PARTITION BY stream ORDER BY entry) AS before FROM effects) AS each "
                 "WHERE version <= before");
     if (deleted_.empty()) {
       expect_none("a consumer saw a gap", "SELECT stream, after, missing FROM inbox_gaps");
     }
     expect_none("a parked message", "SELECT broker_stream, error FROM inbox_parked");
-    for (const std::string& id : effects.rows("SELECT id FROM effects")) handled_.insert(id);
+    for (const std::string& id : effect_rows(settings_, "SELECT id FROM effects")) {
+      handled_.insert(id);
+    }
     for (std::size_t i = 0; i < events_.size(); ++i) {
       if (!events_[i].publishes || deleted_.contains(static_cast<std::int64_t>(i) + 1)) continue;
       if (!handled_.contains(events_[i].id)) violate("an effect is missing", events_[i].id);
@@ -267,7 +268,7 @@ class Check {
   }
 
   std::vector<NotedGap> gaps() const {
-    auto store = sqlite::open(settings_.effects());
+    auto store = open_effects(settings_);
     std::vector<NotedGap> gaps;
     for (const nats::Gap& gap : nats::InboxOperations{store}.gaps({.limit = 10'000})) {
       gaps.push_back({gap.stream, gap.after.value(), gap.missing.value()});

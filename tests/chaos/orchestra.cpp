@@ -1,7 +1,6 @@
 #include "chaos/orchestra.hpp"
 
 #include "chaos/shop.hpp"
-#include "support/raw_sqlite.hpp"
 
 #include <signal.h>
 
@@ -25,10 +24,6 @@ constexpr auto longer_with_defaults = 90s;
 constexpr auto mutant_drain_limit = 15s;
 /// About what a phase takes: the faults end so much sooner.
 constexpr auto phase_time = 10s;
-
-std::int64_t number_in(const std::string& database, const std::string& sql) {
-  return test::RawSqlite{database}.integer(sql);
-}
 
 /// What a mutant is most likely to stumble over: short runs must find it.
 std::string_view favourite_of(mutants::Mutant mutant) {
@@ -178,7 +173,7 @@ std::int64_t Orchestra::waiting() const {
   const std::int64_t published = shop_number(
       settings_, "SELECT count(*) FROM events JOIN event_kinds USING (kind) WHERE publishes");
   return shop_number(settings_, "SELECT count(*) FROM outbox_messages") + published -
-         number_in(settings_.effects(), "SELECT count(*) FROM effects") - deleted_unhandled() +
+         effect_number(settings_, "SELECT count(*) FROM effects") - deleted_unhandled() +
          (settings_.has_deadlines() ? unreminded() : 0);
 }
 
@@ -192,12 +187,13 @@ std::int64_t Orchestra::unreminded() const {
 
 /// Messages that were deleted before they had their effect.
 std::int64_t Orchestra::deleted_unhandled() const {
+  if (world_.deletions.empty()) return 0;
   std::string ids;
   for (const Deletion& each : world_.deletions) {
     ids += (ids.empty() ? "'" : ",'") + each.event_id + '\'';
   }
   return static_cast<std::int64_t>(world_.deletions.size()) -
-         number_in(settings_.effects(), "SELECT count(*) FROM effects WHERE id IN (" + ids + ")");
+         effect_number(settings_, "SELECT count(*) FROM effects WHERE id IN (" + ids + ")");
 }
 
 }  // namespace stela::chaos

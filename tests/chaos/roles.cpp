@@ -6,16 +6,12 @@
 #include "chaos/shop.hpp"
 #include "support/process.hpp"
 
-#include <stela/eventstore/sqlite_handle.hpp>
 #include <stela/nats/consumer.hpp>
 #include <stela/nats/publisher.hpp>
 #include <stela/outbox/relay.hpp>
 #include <stela/projections.hpp>
 
-#include <sqlite3.h>
-
 #include <chrono>
-#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -27,19 +23,10 @@ using namespace std::chrono_literals;
 namespace {
 
 void note_effect(Transaction& transaction, const Recorded<TicketIssued>& ticket) {
-  sqlite3_stmt* statement = nullptr;
-  sqlite3_prepare_v2(sqlite::handle(transaction),
-                     "INSERT INTO effects (id, stream, version, sequence) VALUES (?1, ?2, ?3, ?4)",
-                     -1, &statement, nullptr);
-  const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> owned{statement, sqlite3_finalize};
-  const std::string id = ticket.id().to_string();
-  sqlite3_bind_text(statement, 1, id.c_str(), -1, SQLITE_TRANSIENT);
-  sqlite3_bind_text(statement, 2, ticket.stream().name().c_str(), -1, SQLITE_TRANSIENT);
-  sqlite3_bind_int64(statement, 3, ticket.version().value());
-  sqlite3_bind_int64(statement, 4, ticket.sequence().value());
-  if (sqlite3_step(statement) != SQLITE_DONE) {
-    throw std::runtime_error{sqlite3_errmsg(sqlite::handle(transaction))};
-  }
+  Sql{transaction}.execute(
+      "INSERT INTO effects (id, stream, version, sequence) VALUES (?1, ?2, ?3, ?4)",
+      ticket.id().to_string(), ticket.stream().name(), ticket.version().value(),
+      ticket.sequence().value());
 }
 
 struct Reminder {
@@ -158,9 +145,7 @@ void remind(const Settings& settings, const Part& part) {
 
 void consume(const Settings& settings, const Part& part) {
   const JumpingClock clock{settings.clock_of(part.number)};
-  auto store = sqlite::open(
-      settings.effects(),
-      {.durability = sqlite::Durability::relaxed, .log = &log_to_stderr(), .clock = &clock});
+  auto store = open_effects(settings, {.number = part.number, .clock = &clock});
   std::vector<std::thread> threads;
   for (const std::string& stream : settings.streams()) {
     threads.emplace_back([&, stream] {

@@ -14,7 +14,8 @@
 
 namespace stela::chaos {
 
-/// Of the producers' database; the consumers' is on SQLite in any case.
+/// Of the database: on SQLite the consumers have a file of their own, on PostgreSQL all share one
+/// store.
 enum class Engine : std::uint8_t { sqlite, postgres };
 
 struct Settings {
@@ -81,6 +82,7 @@ struct Settings {
     if (!is_on_postgres()) return std::chrono::minutes{0};
     return std::chrono::minutes{number % machines == 0 ? 17 : -23};
   }
+  /// On SQLite.
   std::string effects() const { return folder + "/effects.db"; }
   /// The JetStream streams that there are at any time.
   std::vector<std::string> streams() const;

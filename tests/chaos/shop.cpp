@@ -61,7 +61,7 @@ std::vector<std::string> rows_on_postgres(const Settings& settings, const std::s
         postgres::ConnectionOptions{.conninfo = url_of(settings, 0)});
   });
   postgres::Connection& connection = *connected;
-  connection.execute("SET search_path = stela; SET statement_timeout = 0");
+  connection.execute("SET search_path = stela, stela_app; SET statement_timeout = 0");
   const postgres::Result found = connection.query_text(sql, {});
   std::vector<std::string> rows;
   for (int row = 0; row < found.rows(); ++row) {
@@ -103,6 +103,22 @@ std::vector<std::string> shop_rows(const Settings& settings, const std::string& 
 
 std::int64_t shop_number(const Settings& settings, const std::string& sql) {
   return std::stoll(shop_rows(settings, sql).at(0));
+}
+
+Store open_effects(const Settings& settings, const ShopOptions& options) {
+  if (settings.is_on_postgres()) return open_shop(settings, options);
+  return sqlite::open(
+      settings.effects(),
+      {.durability = sqlite::Durability::relaxed, .log = &log_to_stderr(), .clock = options.clock});
+}
+
+std::vector<std::string> effect_rows(const Settings& settings, const std::string& sql) {
+  if (settings.is_on_postgres()) return rows_on_postgres(settings, sql);
+  return test::RawSqlite{settings.effects()}.rows(sql);
+}
+
+std::int64_t effect_number(const Settings& settings, const std::string& sql) {
+  return std::stoll(effect_rows(settings, sql).at(0));
 }
 
 std::string now_in_sql(const Settings& settings) {

@@ -1,4 +1,4 @@
-// The producers' database, whichever engine it is on.
+// The producers' database and the consumers', whichever engine they are on.
 #pragma once
 
 #include "chaos/settings.hpp"
@@ -24,9 +24,15 @@ struct ShopOptions {
 
 Store open_shop(const Settings& settings, const ShopOptions& options = {});
 
+/// Where consumers have their inbox and note what they have done.
+Store open_effects(const Settings& settings, const ShopOptions& options = {});
+
 /// Each row of the shop's tables as one text, as another program sees them: values joined by '|'.
 std::vector<std::string> shop_rows(const Settings& settings, const std::string& sql);
 std::int64_t shop_number(const Settings& settings, const std::string& sql);
+/// The same of the consumers' tables.
+std::vector<std::string> effect_rows(const Settings& settings, const std::string& sql);
+std::int64_t effect_number(const Settings& settings, const std::string& sql);
 /// The time in microseconds, in the engine's SQL.
 std::string now_in_sql(const Settings& settings);
 

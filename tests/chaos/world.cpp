@@ -3,7 +3,6 @@
 #include "chaos/jumping_clock.hpp"
 #include "chaos/roles.hpp"
 #include "support/process.hpp"
-#include "support/raw_sqlite.hpp"
 
 #include <stela/nats/inbox.hpp>
 
@@ -84,12 +83,15 @@ void World::make_databases() {
   OutboxOptions options = outbox_options(settings);
   options.partition_count = settings.partitions;
   const Outbox outbox{shop, options};
-  auto effects = sqlite::open(settings.effects(), {.durability = sqlite::Durability::relaxed});
+  auto effects = open_effects(settings);
   const nats::InboxOperations inbox{effects};
   // No UNIQUE: an effect that happens twice must be seen.
-  test::RawSqlite{settings.effects()}.run(
-      "CREATE TABLE effects (entry INTEGER PRIMARY KEY, id TEXT, stream TEXT, version INTEGER, "
-      "sequence INTEGER)");
+  const std::string entry = settings.is_on_postgres() ? "entry BIGINT GENERATED ALWAYS AS IDENTITY"
+                                                      : "entry INTEGER PRIMARY KEY";
+  effects.transact([&](Transaction& transaction) {
+    Sql{transaction}.execute("CREATE TABLE effects (" + entry +
+                             ", id TEXT, stream TEXT, version BIGINT, sequence BIGINT)");
+  });
 }
 
 void World::pass(milliseconds time) {

@@ -1,7 +1,6 @@
 // A broker that loses what it had acknowledged.
 #include "chaos/phases.hpp"
 #include "chaos/phases/scene.hpp"
-#include "support/raw_sqlite.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -57,8 +56,8 @@ void require_effects(World& world, Scene& scene) {
   }
   const auto wanted = static_cast<std::int64_t>(scene.ids().size());
   const auto count = [&](const char* what) {
-    return test::RawSqlite{world.settings.effects()}.integer(
-        std::string{"SELECT count("}.append(what).append(") FROM effects"));
+    return effect_number(world.settings,
+                         std::string{"SELECT count("}.append(what).append(") FROM effects"));
   };
   scene.expect("effects are missing after a loss", [&] { return count("DISTINCT id") == wanted; });
   world.members.stop("consume", world.problems);
