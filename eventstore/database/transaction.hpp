@@ -37,8 +37,15 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction {
   /// For work that decides by what it reads: nobody else writes from now on, until the transaction
   /// ends. On SQLite that is so anyway.
   virtual void lock() = 0;
+  /// While what a handler threw is being handled: a FailureWatch sees what the database failed with
+  /// on the connection that the handler was lent.
+  virtual void note_failure() noexcept = 0;
+  /// For the end of a handler's work: UsageError if it ended the transaction, CommittedByCaller if
+  /// it committed it.
+  virtual void check_open() = 0;
   /// For the end of a handler's work: ConstraintViolated if a foreign key is broken that is checked
-  /// at the commit, which would fail for everything else in it.
+  /// at the commit, which would fail for everything else in it. UsageError if the handler went on
+  /// after a failure that lets the transaction write nothing any more.
   virtual void check_deferred_keys() const = 0;
   /// What `check_deferred_keys` says of a participant that broke one. The transaction may still
   /// mend it.

@@ -234,15 +234,41 @@ TEST_F(PostgresConsumer, ParksWhatFailsTooOftenAndRevivesItForAnOperator) {
   EXPECT_THAT(inbox.parked(), IsEmpty());
 }
 
-/// Ends the transaction with the message of order 2.
+/// Others wait for a handler that writes, and for no other.
+TEST_F(PostgresConsumer, LetsOthersAppendUntilAHandlerWrites) {
+  shop.place("1");
+  shop.place("2");
+  shop.publish();
+  auto beside = postgres::open(server.url(), {.busy_timeout = 100ms});
+  nats::Consumer consumer{ledger.store, consuming_from(broker)};
+  std::vector<std::string> refused;
+  consumer.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
+    const std::string key{placed.stream().key()};
+    const bool writes = key == "2";
+    if (writes) Ledger::note(transaction, placed);
+    try {
+      test::append(beside, "note-" + key, {NewEvent{"noted", 1, false, "{}"}});
+    } catch (const StoreBusy&) {
+      refused.push_back(key);
+    }
+  });
+
+  EXPECT_TRUE(reaches(consumer, 1));
+
+  EXPECT_THAT(refused, ElementsAre("2"));
+}
+
+/// Does that with the message of order 2, on the connection that it is lent.
 struct MisusingPostgresConsumer : PostgresConsumer {
-  void consume(const char* end) {
+  void consume(const char* misuse) {
     for (const char* const key : {"1", "2", "3"}) shop.place(key);
     shop.publish();
     nats::Consumer consumer{ledger.store, consuming_from(broker)};
     consumer.on<OrderPlaced>([=](Transaction& transaction, const auto& placed) {
       Ledger::note(transaction, placed);
-      if (placed.stream().key() == "2") PQclear(PQexec(postgres::handle(transaction), end));
+      if (placed.stream().key() == "2") {
+        PQclear(PQexec(postgres::handle(transaction), misuse));
+      }
     });
     EXPECT_TRUE(eventually([&] {
       total += consumer.poll();
@@ -270,6 +296,34 @@ TEST_F(MisusingPostgresConsumer, IsTriedAgainIfItRollsBack) {
   ASSERT_THAT(parked, SizeIs(1));
   EXPECT_EQ(parked.front().attempts, 3);
   EXPECT_THAT(parked.front().error, HasSubstr("ended the transaction"));
+}
+
+TEST_F(MisusingPostgresConsumer, IsTriedAgainIfItGoesOnAfterAFailure) {
+  consume("INSERT INTO nowhere VALUES (1)");
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+  const auto parked = inbox.parked();
+  ASSERT_THAT(parked, SizeIs(1));
+  EXPECT_EQ(parked.front().attempts, 3);
+  EXPECT_THAT(parked.front().error, HasSubstr("a statement failed on the connection"));
+}
+
+TEST_F(PostgresConsumer, IsNotChargedIfTheConnectionThatItsHandlerIsLentEnds) {
+  shop.place("1");
+  shop.publish();
+  nats::Consumer consumer{ledger.store, consuming_from(broker)};
+  bool ends = true;
+  consumer.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
+    Ledger::note(transaction, placed);
+    if (!std::exchange(ends, false)) return;
+    PQclear(PQexec(postgres::handle(transaction), "SELECT pg_terminate_backend(pg_backend_pid())"));
+    throw std::runtime_error{"no answer"};
+  });
+
+  EXPECT_THROW(consumer.poll(), StoreBusy);
+  EXPECT_TRUE(reaches(consumer, 1));
+
+  EXPECT_EQ(total.failed, 0);
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed"));
 }
 
 TEST_F(PostgresConsumer, NotesAGapWhenAMessageIsMissing) {

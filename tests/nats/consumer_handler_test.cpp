@@ -62,12 +62,12 @@ class MisusingHandler : public ::testing::Test {
 
 struct FailingHandler : MisusingHandler {};
 
-TEST_F(FailingHandler, IsUndoneAloneAndCallsNoOtherAgain) {
-  int others = 0;
+TEST_F(FailingHandler, IsUndoneAloneAndThoseBeforeItAreCalledOnceMore) {
+  std::vector<std::string> others;
   consumer.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
     Ledger::note(transaction, placed);
     if (placed.stream().key() == "2") throw std::runtime_error{"no"};
-    ++others;
+    others.emplace_back(placed.stream().key());
   });
 
   EXPECT_TRUE(test::eventually([&] {
@@ -76,7 +76,7 @@ TEST_F(FailingHandler, IsUndoneAloneAndCallsNoOtherAgain) {
   }));
 
   EXPECT_EQ(total.failed, 1);
-  EXPECT_EQ(others, 2);
+  EXPECT_THAT(others, ElementsAre("1", "1", "3"));
   EXPECT_EQ(error(), "no");
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
@@ -105,7 +105,7 @@ TEST_F(FailingHandler, ThatGoesOnAfterAFailedStatementIsLoggedAndCounted) {
 }
 
 /// Others get to write in between.
-TEST_F(FailingHandler, ThatIsSlowSharesATransactionForASecondAtMost) {
+TEST_F(FailingHandler, ThatIsSlowSharesATransactionForATenthOfASecondAtMost) {
   testing::ManualClock clock;
   Ledger slow{dir.file("slow.db"), {.clock = &clock}};
   for (int i = 4; i <= 10; ++i) shop.place(std::to_string(i));
@@ -117,7 +117,7 @@ TEST_F(FailingHandler, ThatIsSlowSharesATransactionForASecondAtMost) {
     test::RawSqlite other{sqlite::path(slow.store)};
     committed.push_back(other.integer("SELECT count(*) FROM ledger"));
     Ledger::note(transaction, placed);
-    clock.advance(400ms);
+    clock.advance(40ms);
   });
 
   EXPECT_TRUE(test::eventually([&] {
@@ -144,16 +144,6 @@ TEST_F(MisusingHandler, IsParkedIfItCommits) {
   });
 
   EXPECT_THAT(error(), HasSubstr("ended the transaction"));
-  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
-}
-
-TEST_F(MisusingHandler, IsParkedIfItReleasesASavepointOfStelas) {
-  consume([](sqlite3* database) {
-    sqlite3_exec(database, "INSERT INTO ledger VALUES (7, 'a'); RELEASE stela_savepoint", nullptr,
-                 nullptr, nullptr);
-  });
-
-  EXPECT_THAT(error(), HasSubstr("released a savepoint of Stela's"));
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 

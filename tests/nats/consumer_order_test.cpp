@@ -365,15 +365,15 @@ TEST_F(ConsumingAfterAResize, EndsIfTwoStreamsWaitForEachOther) {
 /// Between a gap and the question how far others must be, the broker may fall silent.
 TEST_F(ConsumingAfterAResize, AsksOnceMoreHowFarOthersMustBe) {
   make_consumer(before)->poll();
+  make_consumer(after)->poll();
+  send_parcels(3);
+  broker.erase(after.stream, broker.last_sequence(after.stream) - 1);
   after.connect_timeout = 200ms;
   nats::Consumer consumer{ledger.store, after};
   consumer.on<OrderShipped>([&](Transaction& transaction, const auto& shipped) {
     Ledger::note(transaction, shipped);
     if (shipped.version().value() == 7) server.pause();
   });
-  total += consumer.poll();
-  send_parcels(3);
-  broker.erase(after.stream, broker.last_sequence(after.stream) - 1);
 
   EXPECT_THROW(consumer.poll(), BrokerFailed);
   server.resume();

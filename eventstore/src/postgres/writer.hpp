@@ -165,7 +165,13 @@ class Writer {
   void run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo = Undo::by_savepoint);
   std::int64_t run_sql(WriteWork& work, std::string_view sql, std::span<const SqlValue> values,
                        Rows* rows);
-  /// Throws the violation that a participant is blamed for, if it still stands.
+  /// Lets a FailureWatch see that the connection was lost while it was lent.
+  void note_failure() noexcept;
+  /// For the end of a handler's work: UsageError if whoever was lent the connection ended the
+  /// transaction, CommittedByCaller if he committed it.
+  void check_open();
+  /// Throws the violation that a participant is blamed for, if it still stands. UsageError if
+  /// whoever was lent the connection went on after a failure of his.
   void check_deferred_keys();
   void blame(ConstraintViolated violation) { blamed_ = std::move(violation); }
   /// For the caller's own use, until the transaction ends.

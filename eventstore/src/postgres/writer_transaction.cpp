@@ -328,8 +328,26 @@ std::int64_t Writer::run_sql(WriteWork& work, std::string_view sql,
   }
 }
 
+void Writer::note_failure() noexcept {
+  if (lent_.empty() || PQstatus(connection().handle()) == CONNECTION_OK) return;
+  try {
+    throw ConnectionLost{"the connection was lost while it was lent to a handler"};
+  } catch (const ConnectionLost&) {
+    database::FailureWatch::note(connection().database());
+  }
+}
+
+void Writer::check_open() {
+  if (is_ended_by_caller()) fail_ended();
+}
+
 void Writer::check_deferred_keys() {
   if (!ran_sql_) return;
+  if (!lent_.empty() && PQtransactionStatus(connection().handle()) == PQTRANS_INERROR) {
+    throw UsageError{
+        "a statement failed on the connection that the work was lent, and it went on: nothing can "
+        "be written in the transaction any more"};
+  }
   try {
     check_deferred(connection());
   } catch (const ConstraintViolated&) {

@@ -160,6 +160,10 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   /// it throws may go on. UsageError if the caller ended the transaction, or undid what Stela
   /// wrote.
   void run_inside(WriteWork& work, FunctionRef<void()> part);
+  /// UsageError if the caller's work ended the transaction, or undid what Stela wrote.
+  void check_transaction();
+  /// Keeps the failure that is being handled, if it is the store's and has ended the transaction.
+  void note_failure() noexcept;
   /// For the end of a handler's work: ConstraintViolated if a foreign key is broken that is checked
   /// at the commit, which would fail for everything else in it.
   void check_deferred_keys() const;
@@ -214,8 +218,6 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void go_back_to(const Mark& mark) noexcept;
   void open_savepoint();
   void undo_inside(const Mark& before) noexcept;
-  /// The failure that is being handled, if it is the store's and has ended the transaction.
-  void note_failure() noexcept;
   TransactionOutcome::State outcome_of_failure() const noexcept;
   /// The transaction of the group has ended: with its error, if there is one.
   void end(std::span<CommitQueue::Ticket* const> group, State state,
@@ -224,7 +226,6 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void run_member(WriteWork& work, bool in_group);
   void carry_out(WriteWork& work);
   bool is_transaction_over() const noexcept;
-  void check_transaction();
   /// At the end of a transaction: ends what the caller's work left running.
   void end_distrust() noexcept;
   void drop_hooks() noexcept;

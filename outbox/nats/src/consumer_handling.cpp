@@ -16,8 +16,11 @@ using std::chrono::milliseconds;
 
 namespace {
 
+/// Ends a transaction in which a handler failed.
+struct RollBack {};
+
 /// A transaction handles no more messages after so long: others wait to write.
-constexpr milliseconds longest_batch = 1s;
+constexpr milliseconds longest_batch = 100ms;
 /// How often is looked whether other readers have come on.
 constexpr milliseconds wait_for_others = 20ms;
 /// A wait for them that is as long is logged.
@@ -56,10 +59,18 @@ constexpr const char* another_history =
 
 void Consumer::Worker::handle_queue() {
   if (is_suspect() && !charge_first()) return;
-  const std::size_t count = alone_ > 0 || suspects_ > 0 ? 1 : queue_.size();
+  std::size_t count = alone_ > 0 || suspects_ > 0 ? 1 : queue_.size();
   Together together;
+  std::optional<HandlerFailed> failure;
   try {
-    handle_together(count, together);
+    do {
+      handle_together(count, together);
+      if (!together.failure) break;
+      // What comes before the message that failed is good: it is done by itself.
+      failure = std::move(together.failure);
+      count = together.done;
+      together = {};
+    } while (count > 0);
   } catch (const HandlerFailed& failed) {
     // A handler ended the transaction, or was found at its end.
     if (failed.is_committed) return take_committed(together, failed);
@@ -75,7 +86,7 @@ void Consumer::Worker::handle_queue() {
     throw;
   }
   finish(together);
-  if (together.failure) return take_failure(*together.failure);
+  if (failure && together.done == count) return take_failure(*failure);
   if (!together.waits) return;
   if (!awaited_->ends) {
     ask_for_ends();
@@ -88,7 +99,7 @@ void Consumer::Worker::handle_queue() {
   rest(wait_for_others);
 }
 
-void Consumer::Worker::handle_together(std::size_t count, Together& together) {
+void Consumer::Worker::handle_together(std::size_t count, Together& together) try {
   const Steady limit = now() + longest_batch;
   transact([&](Transaction& transaction) {
     together = {};
@@ -104,15 +115,10 @@ void Consumer::Worker::handle_together(std::size_t count, Together& together) {
       ++together.done;
       if (now() >= limit) break;
     }
-    if (together.done == 0) return;
-    try {
-      reader_.advance(open.connection(), queue_[together.done - 1].place);
-    } catch (const Error&) {
-      // The handler that failed left the connection in a state in which nothing can be written.
-      if (together.failure) throw *together.failure;
-      throw;
-    }
+    if (together.failure) throw RollBack{};
+    if (together.done > 0) reader_.advance(open.connection(), queue_[together.done - 1].place);
   });
+} catch (const RollBack&) {
 }
 
 /// A handler that misused the connection that it was lent has failed.
@@ -155,7 +161,7 @@ bool Consumer::Worker::handle_one(Transaction& transaction, Together& together) 
       break;
   }
   try {
-    attempt(transaction, [&](Transaction& inner) { call_handler(inner, event, together); });
+    call_handler(transaction, event, together);
   } catch (const HandlerFailed& failed) {
     together.failure = failed;
     return false;
@@ -186,18 +192,7 @@ void Consumer::Worker::park(database::Connection& connection, const Delivery& de
   together.notes.push_back({LogLevel::error, "consumer.parked", &delivery, parking.error});
 }
 
-/// What a handler that fails did is undone. What our own database fails with is nobody's fault;
-/// what another store does, the handler's.
-void Consumer::Worker::attempt(Transaction& transaction, FunctionRef<void(Transaction&)> work) {
-  const database::FailureWatch watch{database::open_transaction(transaction).connection()};
-  try {
-    transaction.transact(work);
-  } catch (const HandlerFailed&) {
-    watch.rethrow_failure();
-    throw;
-  }
-}
-
+/// What our own database fails with is nobody's fault; what another store does, the handler's.
 void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEvent& event,
                                     Together& together) {
   Handler* const handler = handler_of(event.kind.type);
@@ -205,16 +200,21 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
     ++together.tick.ignored;
     return;
   }
-  database::FailureWatch watch{database::open_transaction(transaction).connection()};
+  database::OpenTransaction& open = database::open_transaction(transaction);
+  database::FailureWatch watch{open.connection()};
   const database::Occupation occupation{who_};
   try {
     const StoredEvent stored = event.as_stored();
     const ContextScope scope = ContextScope::handling(stored);
     handler->handle(transaction, stored, event.codec);
-    database::open_transaction(transaction).check_deferred_keys();
+    open.check_deferred_keys();
   } catch (...) {
+    open.note_failure();
+    watch.rethrow_failure();
+    open.check_open();
     rethrow_as_handler_failure();
   }
+  open.check_open();
   ++together.tick.handled;
   if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
     together.caught.push_back(event.as_stored().describe() +
@@ -431,7 +431,7 @@ bool Consumer::Worker::retry(const ToRetry& parked) {
       together = {};
       removed = reader_.remove(database::open_transaction(transaction).connection(), parked);
       if (!removed) return;
-      attempt(transaction, [&](Transaction& inner) { call_handler(inner, event, together); });
+      call_handler(transaction, event, together);
     });
     if (removed) ++together.tick.revived;
     finish(together);

@@ -59,8 +59,9 @@ class Consumer::Worker {
     std::vector<Note> notes = {};
     /// Statements that failed in handlers that went on.
     std::vector<std::string> caught = {};
-    /// Why the next message isn't done: its handler failed, or it waits for others.
+    /// What the handler of the next message failed with: then nothing is done.
     std::optional<HandlerFailed> failure = {};
+    /// The next message waits for others.
     bool waits = false;
   };
   struct Parking {
@@ -106,7 +107,6 @@ class Consumer::Worker {
   void meet(database::Connection& connection, const Delivery& delivery, Together& together);
   void park(database::Connection& connection, const Delivery& delivery, Together& together,
             const Parking& parking);
-  static void attempt(Transaction& transaction, FunctionRef<void(Transaction&)> work);
   void call_handler(Transaction& transaction, const ReceivedEvent& event, Together& together);
   void finish(const Together& together);
   ConsumerTick with_state_of(ConsumerTick tick) const;
