@@ -9,7 +9,6 @@
 #include "chaos/orchestra.hpp"
 #include "chaos/roles.hpp"
 #include "nats/jetstream.hpp"
-#include "support/process.hpp"
 #include "support/temp_dir.hpp"
 #include "support/termination.hpp"
 
@@ -202,16 +201,8 @@ int run(int argc, char** argv) {
   if (role.empty()) return orchestrate(settings, folder);
   settings.folder = folder;
   const test::Termination termination;
-  for (;;) {
-    try {
-      play_role(role, settings, options, termination.token());
-      return 0;
-    } catch (const Error& e) {
-      // Where a commit is in doubt, whoever opens the database anew can go on.
-      if (!may_pass(e) && e.code() != ErrorCode::commit_in_doubt) throw;
-    }
-    if (test::is_stopped_within(std::chrono::milliseconds{20}, termination.token())) return 0;
-  }
+  persist(termination.token(), [&] { play_role(role, settings, options, termination.token()); });
+  return 0;
 }
 
 }  // namespace

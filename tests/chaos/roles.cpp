@@ -79,6 +79,17 @@ bool may_pass(const Error& error) {
   return error.is_retryable() || error.code() == ErrorCode::store_full;
 }
 
+void persist(const std::stop_token& stop, const std::function<void()>& work) {
+  do {
+    try {
+      return work();
+    } catch (const Error& e) {
+      // Where a commit is in doubt, whoever opens the database anew can go on.
+      if (!may_pass(e) && e.code() != ErrorCode::commit_in_doubt) throw;
+    }
+  } while (!test::is_stopped_within(20ms, stop));
+}
+
 OutboxOptions outbox_options(const Settings& settings) {
   return {.fence = settings.fence};
 }
@@ -149,9 +160,11 @@ void consume(const Settings& settings, const Part& part) {
   std::vector<std::thread> threads;
   for (const std::string& stream : settings.streams()) {
     threads.emplace_back([&, stream] {
-      nats::Consumer consumer{store, consumer_options(settings, part, stream)};
-      consumer.on<TicketIssued>(note_effect);
-      consumer.run(part.stop);
+      persist(part.stop, [&] {
+        nats::Consumer consumer{store, consumer_options(settings, part, stream)};
+        consumer.on<TicketIssued>(note_effect);
+        consumer.run(part.stop);
+      });
     });
   }
   for (std::thread& thread : threads) thread.join();

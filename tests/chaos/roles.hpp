@@ -11,6 +11,7 @@
 #include <stela/outbox.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <string>
 
@@ -73,6 +74,8 @@ struct Part {
 
 /// Whether the same work may succeed later: somebody holds the lock, or the disk is full.
 bool may_pass(const Error& error);
+/// Does the work, again while what it fails with may pass, until it is told to stop.
+void persist(const std::stop_token& stop, const std::function<void()>& work);
 
 OutboxOptions outbox_options(const Settings& settings);
 nats::PublisherOptions publisher_options(const Settings& settings, const std::string& url);
