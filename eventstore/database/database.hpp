@@ -86,6 +86,8 @@ class STELA_EVENTSTORE_EXPORT Database {
   /// Whether programs on other machines use it too: then it may end without them, and they continue
   /// when it is back.
   virtual bool is_shared() const noexcept { return false; }
+  /// Whether the server ended the session that the work was in: the work may be the cause.
+  virtual bool has_lost_session(const Error&) const noexcept { return false; }
   /// Whether it is trouble that passes, for whoever reads anew what is written: a lock that is held
   /// for long, a full disk, a server that is away. What one committed that ended is seen then.
   bool recovers_from(const Error& error) const noexcept {

@@ -326,6 +326,33 @@ TEST_F(PostgresConsumer, IsNotChargedIfTheConnectionThatItsHandlerIsLentEnds) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed"));
 }
 
+TEST_F(PostgresConsumer, ParksAMessageThatEndsItsSessionAgainAndAgain) {
+  for (const char* const key : {"1", "2", "3"}) shop.place(key);
+  shop.publish();
+  nats::Consumer consumer{ledger.store, consuming_from(broker)};
+  int calls = 0;
+  consumer.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
+    Ledger::note(transaction, placed);
+    if (placed.stream().key() != "2") return;
+    ++calls;
+    Sql{transaction}.query("SELECT pg_terminate_backend(pg_backend_pid())");
+  });
+
+  EXPECT_TRUE(eventually([&] {
+    try {
+      total += consumer.poll();
+    } catch (const StoreBusy&) {
+    }
+    return ledger.lines().size() == 2;
+  }));
+
+  EXPECT_EQ(calls, 1 + 3) << "not charged the first time, when others were in the transaction";
+  const auto parked = inbox.parked();
+  ASSERT_THAT(parked, SizeIs(1));
+  EXPECT_THAT(parked.front().error, HasSubstr("the server ended the session"));
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+}
+
 TEST_F(PostgresConsumer, NotesAGapWhenAMessageIsMissing) {
   shop.place("1");
   shop.publish();

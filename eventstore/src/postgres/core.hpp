@@ -81,6 +81,7 @@ class Core final : public Store::Core, private Reading {
   void write(Work work, database::Sync sync) override;
   void write_along(Work work, database::Sync sync) override;
   void write_apart(Work work, database::Sync sync) override;
+  bool has_lost_session(const Error& error) const noexcept override;
   void attach(TransactionParticipant& participant, Work prepare) override;
   void attach(database::DataParticipant& participant, Work prepare) override;
   void detach(database::DataParticipant& participant) override { writer_.detach(participant); }

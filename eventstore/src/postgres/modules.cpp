@@ -102,6 +102,10 @@ void Core::write_apart(Work work, database::Sync sync) {
       sync);
 }
 
+bool Core::has_lost_session(const Error& error) const noexcept {
+  return dynamic_cast<const ConnectionLost*>(&error) != nullptr;
+}
+
 void Core::refuse_durably(FunctionRef<void()> write) {
   try {
     write();

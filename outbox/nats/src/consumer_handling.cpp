@@ -30,6 +30,8 @@ constexpr milliseconds worth_a_word = 1s;
 constexpr milliseconds retry_interval = 250ms;
 
 constexpr const char* died_of_it = "the process ended while it was handling this message";
+const std::string lost_session =
+    "the server ended the session while it was handling this message: ";
 constexpr const char* waits_for_newer = "; it waits for a process that knows it";
 constexpr const char* another_history =
     "another history: the inbox has another event as this version of the stream. Was the store "
@@ -80,10 +82,9 @@ void Consumer::Worker::handle_queue() {
       return;
     }
     return take_failure(failed);
-  } catch (const Error&) {
-    // Trouble with the store isn't the message's fault.
-    take_back_charge();
-    throw;
+  } catch (const Error& e) {
+    if (!take_store_failure(e, together)) throw;
+    return;
   }
   finish(together);
   if (failure && together.done == count) return take_failure(*failure);
@@ -203,6 +204,7 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
   database::OpenTransaction& open = database::open_transaction(transaction);
   database::FailureWatch watch{open.connection()};
   const database::Occupation occupation{who_};
+  together.has_called_handler = true;
   try {
     const StoredEvent stored = event.as_stored();
     const ContextScope scope = ContextScope::handling(stored);
@@ -348,6 +350,25 @@ void Consumer::Worker::take_committed(Together& together, const HandlerFailed& f
   });
   together.done = guilty + 1;
   finish(together);
+}
+
+/// Trouble with the store isn't the message's fault, unless the server ends the session for it once
+/// more when it is alone.
+bool Consumer::Worker::take_store_failure(const Error& error, const Together& together) {
+  if (!together.has_called_handler || !store_.database().has_lost_session(error)) {
+    take_back_charge();
+    return false;
+  }
+  suspects_ = queue_.size();
+  if (!std::exchange(is_charged_, false)) return false;
+  const Standing standing = reader_.standing();
+  const std::string what = lost_session + error.what();
+  reader_.note_failure(standing.failing, standing.attempts,
+                       reader_.now() + backoff_after(standing.attempts), what,
+                       standing.unknown_since);
+  ++tick_.failed;
+  log(LogLevel::warning, "consumer.handler_failed", queue_.front(), what);
+  return true;
 }
 
 /// This process doesn't take the stream again before another one has had the time to.

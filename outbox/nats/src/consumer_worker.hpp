@@ -63,6 +63,7 @@ class Consumer::Worker {
     std::optional<HandlerFailed> failure = {};
     /// The next message waits for others.
     bool waits = false;
+    bool has_called_handler = false;
   };
   struct Parking {
     /// Empty: it stands behind another.
@@ -114,6 +115,8 @@ class Consumer::Worker {
   void ask_for_ends();
   void take_failure(const HandlerFailed& failed);
   void take_committed(Together& together, const HandlerFailed& failed);
+  /// False if it is nobody's fault.
+  bool take_store_failure(const Error& error, const Together& together);
   void park_first(int attempts, const std::string& error);
   void leave_to_newer(const HandlerFailed& failed);
   bool is_suspect() const;
