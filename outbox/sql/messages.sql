@@ -48,11 +48,6 @@ JOIN events AS e ON e.sequence = j.value::bigint;
 -- gives: stream int
 SELECT stream FROM streams WHERE name = :name;
 
--- name: delete_claimed
--- takes: partition int, first int, last int, claim text
-DELETE FROM outbox_messages
-WHERE partition = :partition AND sequence BETWEEN :first AND :last AND claim = :claim;
-
 -- name: has_publishable
 -- gives: is_there bool
 SELECT EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
@@ -67,18 +62,17 @@ WHERE stream = (SELECT stream FROM events WHERE sequence = :sequence)
 
 -- name: message_stream
 -- takes: partition int, sequence int
--- gives: stream int, claim text
-SELECT stream, claim FROM outbox_messages WHERE partition = :partition AND sequence = :sequence;
+-- gives: stream int
+SELECT stream FROM outbox_messages WHERE partition = :partition AND sequence = :sequence;
 
 -- name: redelivery_stream
 -- takes: redelivery int
--- gives: stream int, kind text, claim text, was_lost bool
-SELECT stream, kind, claim, was_lost FROM outbox_redeliveries WHERE redelivery = :redelivery;
+-- gives: stream int, kind text, was_lost bool
+SELECT stream, kind, was_lost FROM outbox_redeliveries WHERE redelivery = :redelivery;
 
 -- name: note_message
--- takes: partition int, sequence int, attempts int, next_attempt_at time, error text
-UPDATE outbox_messages
-SET attempts = :attempts, next_attempt_at = :next_attempt_at, last_error = :error
+-- takes: partition int, sequence int, attempts int, error text
+UPDATE outbox_messages SET attempts = :attempts, last_error = :error
 WHERE partition = :partition AND sequence = :sequence;
 
 -- name: note_redelivery

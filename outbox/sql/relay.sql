@@ -1,5 +1,4 @@
--- How the relay holds a partition, and what it notes of it. A lease is an owner and an epoch; without
--- leasing there are claims on messages instead.
+-- How the relay holds a partition, and what it notes of it. A lease is an owner and an epoch.
 
 -- name: standing
 -- takes: partition int
@@ -78,49 +77,3 @@ WHERE partition = :partition AND owner = :owner AND epoch = :epoch AND stopped =
 -- takes: partition int, reason text, detail text
 UPDATE outbox_partitions SET stopped = :reason, stopped_detail = :detail
 WHERE partition = :partition AND stopped IS NULL;
-
--- name: begin_claims
--- Nobody owns the partition; the number only tells one who claims from the other.
--- takes: partition int
--- gives: epoch int, attempts int, next_attempt_at time
-UPDATE outbox_partitions SET epoch = epoch + 1 WHERE partition = :partition AND stopped IS NULL
-RETURNING epoch, attempts, next_attempt_at;
-
--- name: renew_claims
--- takes: claim text, until time
-UPDATE outbox_messages SET claimed_until = :until WHERE claim = :claim;
-
--- name: renew_claimed_redeliveries
--- takes: claim text, until time
-UPDATE outbox_redeliveries SET claimed_until = :until WHERE claim = :claim;
-
--- name: release_claims
--- takes: claim text
-UPDATE outbox_messages SET claim = NULL, claimed_until = 0 WHERE claim = :claim;
-
--- name: release_claimed_redeliveries
--- takes: claim text
-UPDATE outbox_redeliveries SET claim = NULL, claimed_until = 0 WHERE claim = :claim;
-
--- name: count_claimed
--- takes: partition int, removed int, published int
-UPDATE outbox_partitions
-SET removed = removed + :removed, published = published + :published
-WHERE partition = :partition;
-
--- name: note_shared_partition
--- takes: partition int, attempts int, next_attempt_at time, error text?
-UPDATE outbox_partitions
-SET attempts = :attempts, next_attempt_at = :next_attempt_at, last_error = :error
-WHERE partition = :partition;
-
--- name: note_claimed_message
--- takes: partition int, sequence int, attempts int, next_attempt_at time, error text, claim text
-UPDATE outbox_messages
-SET attempts = :attempts, next_attempt_at = :next_attempt_at, last_error = :error
-WHERE partition = :partition AND sequence = :sequence AND claim = :claim;
-
--- name: note_claimed_redelivery
--- takes: redelivery int, attempts int, error text, claim text
-UPDATE outbox_redeliveries SET attempts = :attempts, last_error = :error
-WHERE redelivery = :redelivery AND claim = :claim;

@@ -1,9 +1,9 @@
 -- In which state the message of an event is, and the messages in a state.
 
 -- row: waiting
--- A message that is to be sent again isn't claimed or put off here.
+-- A message that is to be sent again isn't put off here.
 -- gives: sequence int, stream int, partition int, attempts int, next_attempt_at time,
---        last_error text, claimed_until time, redelivery int
+--        last_error text, redelivery int
 
 -- row: set_aside
 -- gives: sequence int, stream int, partition int, since time, attempts int, reason text, error text
@@ -24,14 +24,14 @@ WHERE e.sequence = :sequence;
 -- takes: sequence int
 -- gives: waiting
 SELECT m.sequence, m.stream, m.partition, m.attempts, m.next_attempt_at, m.last_error,
-       m.claimed_until, 0 AS redelivery
+       0 AS redelivery
 FROM outbox_partitions AS p
 CROSS JOIN outbox_messages AS m ON m.partition = p.partition AND m.sequence = :sequence;
 
 -- name: list_waiting
 -- takes: partition int, after int, type text?, error text?, most int
 -- gives: waiting
-SELECT sequence, stream, partition, attempts, next_attempt_at, last_error, claimed_until,
+SELECT sequence, stream, partition, attempts, next_attempt_at, last_error,
        0 AS redelivery
 FROM outbox_messages WHERE partition = :partition AND sequence > :after
   AND (:error IS NULL OR instr(lower(last_error), lower(:error)) > 0)
@@ -43,7 +43,7 @@ ORDER BY sequence LIMIT :most;
 -- name: list_retrying
 -- takes: partition int, after int, type text?, error text?, most int
 -- gives: waiting
-SELECT sequence, stream, partition, attempts, next_attempt_at, last_error, claimed_until,
+SELECT sequence, stream, partition, attempts, next_attempt_at, last_error,
        0 AS redelivery
 FROM outbox_messages INDEXED BY outbox_messages_retrying
 WHERE partition = :partition AND sequence > :after AND attempts > 0
@@ -57,7 +57,7 @@ ORDER BY sequence LIMIT :most;
 -- takes: partition int, after int, type text?, error text?, most int
 -- gives: waiting
 SELECT sequence, stream, partition, attempts, 0 AS next_attempt_at, last_error,
-       0 AS claimed_until, redelivery
+       redelivery
 FROM outbox_redeliveries WHERE partition = :partition AND sequence > :after
   AND (:error IS NULL OR instr(lower(last_error), lower(:error)) > 0)
   AND (:type IS NULL

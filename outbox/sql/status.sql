@@ -2,12 +2,12 @@
 
 -- name: status_of_partitions
 -- One row a partition. Counts are kept but for the pending messages: these are counted up to `most`.
--- takes: now time, most int
+-- takes: most int
 -- gives: partition int, owner text?, epoch int, lease_until time, published_through int,
 --        broker_sequence int, flight_count int, published int, redeliveries int, parked int,
 --        discarded int, attempts int, next_attempt_at time, last_error text, stopped text,
 --        stopped_detail text, pending int, oldest int?, oldest_recorded_at time?, retrying int,
---        claimed int, lost_at time?, lost int, is_loss_supposed bool, moved_at time,
+--        lost_at time?, lost int, is_loss_supposed bool, moved_at time,
 --        redelivery_requested_at time?
 SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.broker_sequence,
        p.flight_count, p.published, p.redeliveries, p.parked, p.discarded, p.attempts,
@@ -19,9 +19,6 @@ SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.brok
          AS oldest_recorded_at,
        (SELECT count(*) FROM outbox_messages AS m INDEXED BY outbox_messages_retrying
         WHERE m.partition = p.partition AND m.attempts > 0) AS retrying,
-       (SELECT count(*) FROM outbox_messages AS m INDEXED BY outbox_messages_claimed
-        WHERE m.claim IS NOT NULL AND m.partition = p.partition AND m.claimed_until > :now)
-         AS claimed,
        p.lost_at, p.lost, p.lost_at IS NOT NULL AND p.adopted = 2 AS is_loss_supposed, p.moved_at,
        (SELECT r.requested_at FROM outbox_redeliveries AS r
         WHERE r.partition = p.partition ORDER BY r.redelivery LIMIT 1)
@@ -45,9 +42,6 @@ SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.brok
          AS oldest_recorded_at,
        (SELECT count(*) FROM outbox_messages AS m INDEXED BY outbox_messages_retrying
         WHERE m.partition = p.partition AND m.attempts > 0) AS retrying,
-       (SELECT count(*) FROM outbox_messages AS m INDEXED BY outbox_messages_claimed
-        WHERE m.claim IS NOT NULL AND m.partition = p.partition AND m.claimed_until > :now)
-         AS claimed,
        p.lost_at, p.lost, p.lost_at IS NOT NULL AND p.adopted = 2 AS is_loss_supposed, p.moved_at,
        (SELECT r.requested_at FROM outbox_redeliveries AS r
         WHERE r.partition = p.partition ORDER BY r.redelivery LIMIT 1)

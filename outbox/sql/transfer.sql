@@ -96,8 +96,7 @@ SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
 SELECT 0 AS a, t.partition AS b, t.sequence AS c,
        json_object('partition', t.partition, 'sequence', t.sequence, 'stream', s.name,
                    'attempts', t.attempts, 'next_attempt_at', t.next_attempt_at,
-                   'claimed_until', t.claimed_until,
-                   'claim', t.claim, 'last_error', t.last_error) AS line
+                   'last_error', t.last_error) AS line
 FROM outbox_messages AS t LEFT JOIN streams AS s ON s.stream = t.stream
 WHERE (t.partition, t.sequence) > (:b, :c) AND :a = :a
 ORDER BY t.partition, t.sequence LIMIT :limit;
@@ -111,17 +110,17 @@ ORDER BY t.partition, t.sequence LIMIT :limit;
 -- name: load_messages
 -- takes: rows text
 INSERT INTO outbox_messages (partition, sequence, stream, attempts, next_attempt_at,
-                             claimed_until, claim, last_error)
+                             last_error)
 SELECT value ->> 'partition', value ->> 'sequence',
        (SELECT s.stream FROM streams AS s WHERE s.name = value ->> 'stream'),
        value ->> 'attempts', value ->> 'next_attempt_at',
-       value ->> 'claimed_until', value ->> 'claim', value ->> 'last_error'
+       value ->> 'last_error'
 FROM json_each(:rows);
 -- engine: postgres
 INSERT INTO outbox_messages
 SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
      jsonb_populate_record(NULL::outbox_messages,
-  j.line || jsonb_build_object('stream',
+  j.line || jsonb_build_object('claimed_until', 0, 'claim', NULL, 'stream',
   (SELECT s.stream FROM streams AS s WHERE s.name = j.line ->> 'stream'))) AS r;
 
 -- name: save_parked
@@ -194,8 +193,7 @@ SELECT 0 AS a, 0 AS b, t.redelivery AS c,
        json_object('redelivery', t.redelivery, 'partition', t.partition,
                    'generation', t.generation, 'sequence', t.sequence, 'stream', s.name,
                    'kind', t.kind, 'requested_at', t.requested_at, 'attempts', t.attempts,
-                   'last_error', t.last_error, 'claimed_until', t.claimed_until, 'claim', t.claim,
-                   'was_lost', t.was_lost) AS line
+                   'last_error', t.last_error, 'was_lost', t.was_lost) AS line
 FROM outbox_redeliveries AS t LEFT JOIN streams AS s ON s.stream = t.stream
 WHERE t.redelivery > :c AND :a = :a AND :b = :b
 ORDER BY t.redelivery LIMIT :limit;
@@ -209,20 +207,18 @@ ORDER BY t.redelivery LIMIT :limit;
 -- name: load_redeliveries
 -- takes: rows text
 INSERT INTO outbox_redeliveries (redelivery, partition, generation, sequence, stream, kind,
-                                 requested_at, attempts, last_error, claimed_until, claim,
-                                 was_lost)
+                                 requested_at, attempts, last_error, was_lost)
 SELECT value ->> 'redelivery', value ->> 'partition', value ->> 'generation',
        value ->> 'sequence',
        (SELECT s.stream FROM streams AS s WHERE s.name = value ->> 'stream'),
        value ->> 'kind', value ->> 'requested_at', value ->> 'attempts',
-       value ->> 'last_error', value ->> 'claimed_until', value ->> 'claim',
-       value ->> 'was_lost'
+       value ->> 'last_error', value ->> 'was_lost'
 FROM json_each(:rows);
 -- engine: postgres
 INSERT INTO outbox_redeliveries OVERRIDING SYSTEM VALUE
 SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
      jsonb_populate_record(NULL::outbox_redeliveries,
-  j.line || jsonb_build_object('stream',
+  j.line || jsonb_build_object('claimed_until', 0, 'claim', NULL, 'stream',
   (SELECT s.stream FROM streams AS s WHERE s.name = j.line ->> 'stream'))) AS r;
 
 -- name: save_batches

@@ -30,5 +30,6 @@ DELETE FROM outbox_workers WHERE worker = :worker AND heartbeat_until = :found_u
 DELETE FROM outbox_workers WHERE worker = :worker AND presence = :presence;
 
 -- name: workers
--- gives: worker text, heartbeat_until time, heartbeat_ttl int?, is_cut_off bool
-SELECT worker, heartbeat_until, heartbeat_ttl, is_cut_off FROM outbox_workers ORDER BY worker;
+-- gives: worker text, host text, pid int, presence int?, heartbeat_until time, heartbeat_ttl int?,
+--        is_cut_off bool
+SELECT worker, host, pid, presence, heartbeat_until, heartbeat_ttl, is_cut_off FROM outbox_workers ORDER BY worker;

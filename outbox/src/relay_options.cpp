@@ -45,7 +45,7 @@ std::string_view to_string(OnPoison on_poison) noexcept {
   return "unknown";
 }
 
-void check(const RelayOptions& options, Fence fence, bool leasing) {
+void check(const RelayOptions& options) {
   check_ranges(relay_settings(), options);
   if (options.lease_renew * 2 >= options.lease_ttl) {
     throw UsageError{"lease_renew (" + in_ms(options.lease_renew) +
@@ -58,18 +58,8 @@ void check(const RelayOptions& options, Fence fence, bool leasing) {
     throw UsageError{"retry_backoff (" + in_ms(options.retry_backoff) +
                      ") is more than retry_backoff_max (" + in_ms(options.retry_backoff_max) + ")"};
   }
-  if (leasing) {
-    require_less("publish_timeout", options.publish_timeout, "lease_ttl", options.lease_ttl,
-                 "an owner must hear of its messages while it still is the owner");
-    return;
-  }
-  require_less(
-      "publish_timeout", options.publish_timeout, "claim_ttl", options.claim_ttl,
-      "a claim must outlast the publishing of its message, or another worker sends it too");
-  if (fence != Fence::none) {
-    throw UsageError{"a fence of '" + std::string{to_string(fence)} +
-                     "' needs leasing: without it several workers publish the same partition"};
-  }
+  require_less("publish_timeout", options.publish_timeout, "lease_ttl", options.lease_ttl,
+               "an owner must hear of its messages while it still is the owner");
 }
 
 }  // namespace stela

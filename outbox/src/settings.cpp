@@ -9,7 +9,8 @@ constexpr Setting<O> for_outboxes[] = {
                                  {.range = {1, 1024}, .unset = "1"}),
     setting<&O::fence>("fence", "for `outbox enable`",
                        {.choices = "stream|subject|none", .unset = "stream"}),
-    setting<&O::leasing>("leasing", "whether workers share partitions by leases",
+    setting<&O::leasing>("leasing",
+                         "false: one worker has all partitions, and a second one is refused",
                          {.unset = "true"}),
 };
 
@@ -29,7 +30,6 @@ constexpr Setting<R> for_relays[] = {
                                      {.range = {1, std::int64_t{1} << 40}}),
     setting<&R::idle_backoff>("idle_backoff", "how long to wait when there was nothing to do",
                               a_time),
-    setting<&R::claim_ttl>("claim_ttl", "without leasing: how long a claim lasts", a_time),
     setting<&R::publish_timeout>("publish_timeout", "how long to wait for the broker", a_time),
     setting<&R::retry_backoff>("retry_backoff", "the first wait after trouble", a_time),
     setting<&R::retry_backoff_max>("retry_backoff_max", "the longest wait after trouble", a_time),

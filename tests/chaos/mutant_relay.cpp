@@ -2,7 +2,7 @@
 
 #include "database/database.hpp"
 #include "driver/mailbox.hpp"
-#include "tables/lease_store.hpp"
+#include "tables/relay_store.hpp"
 
 #include <stela/framework/uuid.hpp>
 
@@ -29,7 +29,7 @@ class Nobody final : public relay::Observer {
 void run_mutant(Outbox& outbox, Publisher& publisher, RelayOptions options, mutants::Mutant mutant,
                 std::stop_token stop) {
   options.worker = "mutant:" + make_uuid().to_string();
-  outbox::LeaseStore store{outbox.store()};
+  outbox::RelayStore store{outbox.store(), true};
   AnyRandom random;
   Nobody observer;
   relay::Mailbox mailbox{outbox.store()};

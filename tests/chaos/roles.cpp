@@ -66,7 +66,6 @@ RelayOptions relay_options(const Settings& settings) {
           .batch_size = settings.batch_size,
           .window = settings.batch_size * 4,
           .idle_backoff = 200ms,
-          .claim_ttl = 2'000ms,
           .publish_timeout = 700ms,
           .retry_backoff = 50ms,
           .retry_backoff_max = 500ms,

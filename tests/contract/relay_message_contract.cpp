@@ -68,34 +68,16 @@ TEST_P(RelayStoreContract, RemembersTrouble) {
   append({1});
   acquire();
   const relay::PendingMessage first{.sequence = GlobalSequence{1}};
-  EXPECT_TRUE(store->note(leases[all], {.message = first,
-                                        .message_attempts = 2,
-                                        .message_backoff = 30s,
-                                        .attempts = 4,
-                                        .backoff = 60s,
-                                        .error = "full"}));
+  EXPECT_TRUE(store->note(
+      leases[all],
+      {.message = first, .message_attempts = 2, .attempts = 4, .backoff = 60s, .error = "full"}));
   subject->clock.advance(20s);
 
   const auto batch = store->next(all, {}, {1});
   EXPECT_EQ(batch->messages[0].attempts, 2);
-  EXPECT_EQ(batch->messages[0].backoff_left, 10s);
   const auto next = acquire(all, "b");
   EXPECT_EQ(next.attempts, 4);
   EXPECT_EQ(next.backoff_left, 40s);
-}
-
-TEST_P(RelayStoreContract, ReadsAMessageAgainWithItsEvent) {
-  append({1, 2});
-  auto message = store->next(all, {}, {2})->messages.at(1);
-  const EventId id = store->next(all, {}, {2})->messages.at(1).event->id;
-  message.event = nullptr;
-
-  const auto again = store->read_again(message);
-
-  ASSERT_EQ(again->messages.size(), 1U);
-  EXPECT_EQ(again->messages[0].sequence.value(), 2);
-  ASSERT_NE(again->messages[0].event, nullptr);
-  EXPECT_EQ(again->messages[0].event->id, id);
 }
 
 TEST_P(RelayStoreContract, KnowsTheIdsOfEvents) {

@@ -3,7 +3,7 @@
 
 #include "contract/relay_store.hpp"
 #include "support/histories.hpp"
-#include "tables/lease_store.hpp"
+#include "tables/relay_store.hpp"
 #include "tables/stored_operations.hpp"
 
 #include <stela/outbox/outbox.hpp>
@@ -30,7 +30,7 @@ struct RelayTables : RelaySubject {
                  {NewEvent{"thing.happened", 1, true, "{}"}});
   }
   std::unique_ptr<relay::OutboxPort> port() override {
-    return std::make_unique<outbox::LeaseStore>(store);
+    return std::make_unique<outbox::RelayStore>(store, true);
   }
   relay::Operations& operations() override { return port_of_operators; }
   /// Streams are numbered from 1, as they appear.

@@ -142,7 +142,7 @@ TEST_F(PostgresOutbox, PublishesWithoutLeases) {
 TEST_F(PostgresOutbox, KnowsUpToWhereNothingWaits) {
   const test::NatsServer broker;
   for (const bool leasing : {true, false}) {
-    const std::string schema = leasing ? "leases" : "claims";
+    const std::string schema = leasing ? "shared" : "alone";
     Store store = postgres::open(server.url(), {.schema = schema});
     Outbox outbox{store, {.fence = Fence::none, .leasing = leasing}};
     nats::Publisher publisher{{.url = broker.url(),

@@ -34,9 +34,6 @@ class ForwardingStore : public relay::OutboxPort {
                                             const relay::BatchLimit& limit) override {
     return store_.next(partition, cursor, limit);
   }
-  std::unique_ptr<relay::PendingBatch> read_again(const relay::PendingMessage& message) override {
-    return store_.read_again(message);
-  }
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override {
     return store_.ids_of(sequences);
   }

@@ -26,7 +26,7 @@ class OldOutbox : public ::testing::Test {
         broker{copy.broker(), opened.outbox->fence()},
         operations{opened.store, {.who = "ben"}} {}
 
-  /// A relay comes when all leases and claims have run out, and does what it can.
+  /// A relay comes when all leases have run out, and does what it can.
   void relay() {
     Relay relay{*opened.outbox, broker, {.worker = "new", .retry_jitter = 0}};
     for (int round = 0; round < 10; ++round) {
@@ -171,17 +171,6 @@ class OldClaims : public OldOutbox {
  protected:
   OldClaims() : OldOutbox{"0.1.0/claimed"} {}
 };
-
-TEST_F(OldClaims, AreRespectedUntilTheyRunOut) {
-  EXPECT_GT(operations.status().in_flight, 0);
-  Relay relay{*opened.outbox, broker, {.worker = "new"}};
-
-  relay.tick();
-
-  EXPECT_GT(operations.status().in_flight, 0);
-  EXPECT_GT(broker.database().integer("SELECT count(*) FROM stored"), 0);
-  EXPECT_THAT(problems(), IsEmpty());
-}
 
 TEST_F(OldClaims, ArePublishedByWhoComesNext) {
   relay();

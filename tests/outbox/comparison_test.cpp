@@ -2,7 +2,7 @@
 #include "outbox/shop.hpp"
 #include "support/print_enums.hpp"
 #include "support/soundness.hpp"
-#include "tables/lease_store.hpp"
+#include "tables/relay_store.hpp"
 
 #include <stela/framework/error.hpp>
 #include <stela/outbox/verify.hpp>
@@ -337,7 +337,7 @@ TEST_F(Loss, IsNotSentAgainWhileItsPartitionIsStoppedForIt) {
 }
 
 TEST_F(Loss, StaysNotedWhereAPartitionResumesThatMayHaveHoles) {
-  outbox::LeaseStore port{shop.store};
+  outbox::RelayStore port{shop.store, true};
   for (const bool is_whole : {false, true}) {
     const auto lent = port.acquire_lost(all, "w", std::chrono::seconds{15});
     ASSERT_TRUE(lent);

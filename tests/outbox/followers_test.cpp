@@ -1,6 +1,6 @@
 // What a relay sends again because nothing is parked before it any more: in bounded steps.
 #include "outbox/shop.hpp"
-#include "tables/lease_store.hpp"
+#include "tables/relay_store.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(Followers, OfAMessageThatArrivedAllTheSameAreSentInBoundedSteps) {
   for (int i = 0; i < 5; ++i) shop.relay();
   ASSERT_EQ(shop.totals(), "1203 parked");
   shop.lose_relay();
-  outbox::LeaseStore store{shop.store};
+  outbox::RelayStore store{shop.store, true};
   const auto standing = store.acquire(all, "w1", std::chrono::seconds{15});
   ASSERT_TRUE(standing);
   const auto publish = [&](std::int64_t sequence, std::int64_t redelivery) {

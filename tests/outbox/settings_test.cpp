@@ -133,15 +133,12 @@ TEST(Partitioner, ThatThrowsRollsBackItsAppendAlone) {
 
 // --- options
 
-std::string refusal(const RelayOptions& options, Fence fence = Fence::stream, bool leasing = true) {
-  return message_of<UsageError>([&] { check(options, fence, leasing); });
+std::string refusal(const RelayOptions& options) {
+  return message_of<UsageError>([&] { check(options); });
 }
 
 TEST(RelayOptions, AreSoundByDefault) {
-  for (const Fence fence : {Fence::stream, Fence::subject, Fence::none}) {
-    EXPECT_NO_THROW(check({}, fence, true));
-  }
-  EXPECT_NO_THROW(check({}, Fence::none, false));
+  EXPECT_NO_THROW(check({}));
 }
 
 TEST(RelayOptions, AreTheSeedsUnlessTheReferenceSaysWhy) {
@@ -150,7 +147,6 @@ TEST(RelayOptions, AreTheSeedsUnlessTheReferenceSaysWhy) {
   EXPECT_EQ(options.lease_renew, 6s);
   EXPECT_EQ(options.heartbeat_ttl, 20s);
   EXPECT_EQ(options.idle_backoff, 1s);
-  EXPECT_EQ(options.claim_ttl, 15s);
   EXPECT_EQ(options.retry_jitter, 0.25);
   EXPECT_EQ(options.max_attempts, 5);
   EXPECT_EQ(options.retention, 168h);
@@ -186,9 +182,6 @@ TEST(RelayOptions, AreRefusedIfTheyContradictEachOther) {
               HasSubstr("retry_backoff (61000 ms) is more than retry_backoff_max (60000 ms)"));
   EXPECT_THAT(refusal({.publish_timeout = 15s}),
               HasSubstr("an owner must hear of its messages while it still is the owner"));
-  EXPECT_THAT(refusal({.claim_ttl = 4s}, Fence::none, false),
-              HasSubstr("a claim must outlast the publishing of its message"));
-  EXPECT_THAT(refusal({}, Fence::stream, false), HasSubstr("needs leasing"));
 }
 
 // --- first enabling

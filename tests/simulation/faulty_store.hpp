@@ -74,9 +74,6 @@ class FaultyStore final : public relay::OutboxPort {
                                             const relay::BatchLimit& limit) override {
     return disturbed([&] { return store_->next(partition, cursor, limit); });
   }
-  std::unique_ptr<relay::PendingBatch> read_again(const relay::PendingMessage& message) override {
-    return disturbed([&] { return store_->read_again(message); });
-  }
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override {
     return disturbed([&] { return store_->ids_of(sequences); });
   }

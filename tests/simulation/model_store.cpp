@@ -73,7 +73,7 @@ void ModelStore::append(int stream, bool publishes, std::int64_t payload_bytes, 
   if (publishes && mutant_ == Mutant::enqueue_after_commit) {
     late_.push_back(sequence);
   } else if (publishes && !replaying_) {
-    partitions_[partition].waiting[sequence] = {stream, 0, 0};
+    partitions_[partition].waiting[sequence] = {stream, 0};
   }
   if (late_.empty()) check();
 }
@@ -81,7 +81,7 @@ void ModelStore::append(int stream, bool publishes, std::int64_t payload_bytes, 
 void ModelStore::enqueue_late(bool process_lives) {
   for (const std::int64_t sequence : std::exchange(late_, {})) {
     const Truth::Event& event = truth_.event(sequence);
-    if (process_lives) partitions_[event.partition].waiting[sequence] = {event.stream, 0, 0};
+    if (process_lives) partitions_[event.partition].waiting[sequence] = {event.stream, 0};
   }
   check();
 }

@@ -81,7 +81,6 @@ class ModelStore final : public relay::Operations {
   struct Message {
     std::int64_t stream = 0;
     int attempts = 0;
-    std::int64_t next_attempt_at = 0;
   };
   struct Redelivery {
     PartitionId partition = {};

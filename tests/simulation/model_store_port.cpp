@@ -210,18 +210,9 @@ class ModelStore::Port final : public relay::OutboxPort {
           {.sequence = GlobalSequence{it->first},
            .stream = it->second.stream,
            .attempts = it->second.attempts,
-           .backoff_left = std::chrono::microseconds{std::max<std::int64_t>(
-               it->second.next_attempt_at - store_.now(), 0)},
            .is_behind_parked = store_.is_behind_parked(it->second.stream, it->first),
            .event = &store_.event(it->first)});
     }
-    return batch;
-  }
-
-  std::unique_ptr<relay::PendingBatch> read_again(const relay::PendingMessage& message) override {
-    auto batch = std::make_unique<PointingBatch>();
-    batch->messages.push_back(message);
-    batch->messages.back().event = &store_.event(message.sequence.value());
     return batch;
   }
 
@@ -267,8 +258,6 @@ class ModelStore::Port final : public relay::OutboxPort {
     const auto waiting = partition.waiting.find(trouble.message->sequence.value());
     if (trouble.message->redelivery == 0 && waiting != partition.waiting.end()) {
       waiting->second.attempts = trouble.message_attempts;
-      waiting->second.next_attempt_at =
-          trouble.message_backoff.count() > 0 ? store_.now() + trouble.message_backoff.count() : 0;
     }
     return true;
   }

@@ -7,8 +7,7 @@
 #include "driver/mailbox.hpp"
 #include "driver/repetition.hpp"
 #include "relay/worker.hpp"
-#include "tables/claims_store.hpp"
-#include "tables/lease_store.hpp"
+#include "tables/relay_store.hpp"
 #include "tables/upkeep.hpp"
 
 #include <unistd.h>
@@ -37,19 +36,6 @@ RelayOptions with_name(RelayOptions options) {
   return options;
 }
 
-/// What the core works with: without leasing its one lease stands for all claims.
-RelayOptions for_core(RelayOptions options, bool leasing) {
-  if (leasing) return options;
-  options.lease_ttl = options.claim_ttl;
-  options.lease_renew = std::min(options.lease_renew, options.claim_ttl * 2 / 5);
-  return options;
-}
-
-std::unique_ptr<relay::OutboxPort> make_store(Outbox& outbox) {
-  if (outbox.leasing()) return std::make_unique<outbox::LeaseStore>(outbox.store());
-  return std::make_unique<outbox::ClaimsStore>(outbox.store());
-}
-
 LogLevel level_of(relay::Incident::Kind kind) noexcept {
   switch (kind) {
     case relay::Incident::Kind::broker_back:
@@ -72,13 +58,13 @@ class Relay::Driver final : public relay::Observer {
       : options_{with_name(options)},
         event_store_{outbox.store()},
         publisher_{publisher},
-        store_{make_store(outbox)},
+        store_{outbox.store(), outbox.leasing()},
         mailbox_{event_store_},
-        worker_{for_core(options_, outbox.leasing()),
+        worker_{options_,
                 outbox.fence(),
-                {*store_, publisher, event_store_.database().clock(), system_random(), *this,
+                {store_, publisher, event_store_.database().clock(), system_random(), *this,
                  mailbox_}} {
-    check(options_, outbox.fence(), outbox.leasing());
+    check(options_);
     if (!publisher.can(outbox.fence())) {
       throw UsageError{"this database's outbox has the fence '" +
                        std::string{to_string(outbox.fence())} +
@@ -266,7 +252,7 @@ class Relay::Driver final : public relay::Observer {
   const RelayOptions options_;
   Store& event_store_;
   Publisher& publisher_;
-  const std::unique_ptr<relay::OutboxPort> store_;
+  outbox::RelayStore store_;
   Mailbox mailbox_;
   outbox::Repetition troubles_;
   relay::Worker worker_;

@@ -46,6 +46,8 @@ void FencedLane::forget() {
 
 std::size_t FencedLane::window() const noexcept {
   if (core_.fence == Fence::subject) return 1;
+  // One message tells whether the trouble is over; a read-back would.
+  if (!is_fenced() && is_in_trouble()) return 1;
   const auto window = static_cast<std::size_t>(core_.options.window);
   return suspects_ > 0 ? std::min(suspects_window_, window) : window;
 }
@@ -53,27 +55,31 @@ std::size_t FencedLane::window() const noexcept {
 BatchLimit FencedLane::wanted(int budget) const {
   const std::size_t open = flight_.size() - acknowledged_;
   const Steady now = core_.now();
-  if (open >= window() || core_.is_full()) return {};
+  if (open >= window() || core_.is_full() || is_blocked()) return {};
   if (now >= look_again_ || now >= core_.step_end) return {};
   const auto room = static_cast<int>(window() - open);
   // A fetch costs a transaction: not for the few places that the last answers made free.
   if (open > 0 && room < std::min(core_.options.batch_size, core_.options.window / 2)) return {};
   const std::int64_t most_bytes = std::min(byte_window_.size() - bytes_, core_.room_for(bytes_));
   if (open > 0 && most_bytes < bytes_ / 2) return {};
-  return {.messages = std::min({room, core_.options.batch_size, budget}), .bytes = most_bytes};
+  return {.messages = std::min({room, core_.options.batch_size, budget, wanted_}),
+          .bytes = most_bytes};
 }
 
 void FencedLane::send(int& budget) {
   bool sent = false;
+  // What was stored may have ended it.
+  if (!is_fenced() && is_in_trouble()) mark_if_due();
   while (is_owned() && state_ == State::ready && !is_backing_off()) {
     const BatchLimit limit = wanted(budget);
     if (limit.messages <= 0) break;
     std::unique_ptr<PendingBatch> batch;
     if (!guarded_read([&] { batch = core_.store.next(partition(), cursor_, limit); })) break;
+    cut(*batch);
     if (batch->messages.empty()) break;
     if (gave_up_killer(batch->messages.front())) continue;
 
-    Advance note = progress();
+    Advance note = progress(acknowledged_);
     const auto messages = sort_out(*batch, note);
     if (!advance(note, !messages.empty())) break;
     if (!messages.empty() && !charge_suspect(*messages.front())) break;
@@ -99,6 +105,32 @@ bool FencedLane::publish(const PendingBatch& batch,
     move_behind(message);
   }
   return true;
+}
+
+void FencedLane::cut(PendingBatch& batch) {
+  blocked_by_.reset();
+  if (is_fenced()) return;
+  std::unordered_set<std::int64_t> in_flight;
+  for (const InFlight& sent : flight_) {
+    if (!sent.answered) in_flight.insert(sent.message.stream);
+  }
+  const auto end = std::find_if(
+      batch.messages.begin(), batch.messages.end(),
+      [&](const PendingMessage& message) { return !in_flight.insert(message.stream).second; });
+  const auto count = static_cast<int>(end - batch.messages.begin());
+  if (end == batch.messages.end()) {
+    wanted_ = std::min(2 * std::min(wanted_, core_.options.batch_size), core_.options.batch_size);
+    return;
+  }
+  blocked_by_ = end->stream;
+  wanted_ = std::max(2 * count, 2);
+  batch.messages.erase(end, batch.messages.end());
+}
+
+bool FencedLane::is_blocked() const noexcept {
+  return blocked_by_ && std::any_of(flight_.begin(), flight_.end(), [&](const InFlight& sent) {
+           return !sent.answered && sent.message.stream == *blocked_by_;
+         });
 }
 
 /// What is sent again comes first in a batch, and what waits behind it.
@@ -198,6 +230,8 @@ void FencedLane::publish(const PendingMessage& message) {
   add_bytes(sent.bytes);
 
   write_message_id(sent.event_id, message, next_id_);
+  std::optional<Predecessor> predecessor;
+  if (is_fenced()) predecessor = Predecessor{tail_position_, tail_id_};
   const OutgoingMessage outgoing{.request = sent.request,
                                  .partition = partition(),
                                  .event = *message.event,
@@ -205,7 +239,7 @@ void FencedLane::publish(const PendingMessage& message) {
                                  .message_id = next_id_,
                                  .redelivery = message.redelivery,
                                  .previous = tail_,
-                                 .predecessor = Predecessor{tail_position_, tail_id_}};
+                                 .predecessor = predecessor};
   try {
     core_.publisher.publish(outgoing);
   } catch (const Error&) {
@@ -241,7 +275,9 @@ void FencedLane::on_answer(const Answer& answer) {
   if (message == nullptr || message->answered) return;
   message->answered = true;
   add_bytes(-message->bytes);
-  if (answer.kind == Answer::Kind::stored) {
+  const bool is_stored = answer.kind == Answer::Kind::stored ||
+                         (!is_fenced() && answer.kind == Answer::Kind::stored_before);
+  if (is_stored) {
     on_stored(*message, answer);
   } else {
     on_failure(*message, answer.kind, answer.detail);
@@ -250,6 +286,7 @@ void FencedLane::on_answer(const Answer& answer) {
 }
 
 void FencedLane::on_stored(InFlight& message, const Answer& answer) {
+  if (!is_fenced()) message.position = answer.broker_sequence;
   if (core_.fence == Fence::subject && answer.broker_sequence > message.position) {
     // Other subjects' messages stand between; the next one follows this one all the same.
     message.position = tail_position_ = answer.broker_sequence;
@@ -261,7 +298,8 @@ void FencedLane::on_stored(InFlight& message, const Answer& answer) {
   byte_window_.on_stored(message.bytes, core_.now() - message.sent, core_.options.publish_timeout);
   while (acknowledged_ < flight_.size() && flight_[acknowledged_].stored) ++acknowledged_;
   // An answer that overtook another: what became of that one is unknown.
-  const bool overtook = acknowledged_ == 0 || flight_[acknowledged_ - 1].request < message.request;
+  const bool overtook =
+      is_fenced() && (acknowledged_ == 0 || flight_[acknowledged_ - 1].request < message.request);
   if (state_ == State::ready && overtook) state_ = State::settling;
 }
 
@@ -275,19 +313,31 @@ void FencedLane::on_failure(const InFlight& message, Answer::Kind kind, const st
 void FencedLane::settle() {
   const bool all = std::all_of(flight_.begin(), flight_.end(),
                                [](const InFlight& sent) { return sent.answered; });
-  if (!all) return;
+  if (!all || !mark_stored()) return;
   doubt();
   ask();
 }
 
-Advance FencedLane::progress() const {
+bool FencedLane::mark_stored() {
+  if (is_fenced()) return true;
+  const auto is_stored = [](const InFlight& sent) { return sent.stored; };
+  if (std::none_of(flight_.begin(), flight_.end(), is_stored)) return true;
+  // What can't be marked now is sent again, under the same ids.
+  advance(progress(flight_.size()), false);
+  return is_owned();
+}
+
+Advance FencedLane::progress(std::size_t count) const {
   Advance advance;
-  const std::size_t done = acknowledged_;
-  for (std::size_t i = 0; i < done; ++i) {
+  bool extends = false;
+  for (std::size_t i = 0; i < count; ++i) {
     const InFlight& sent = flight_[i];
+    if (!sent.stored) {
+      extends = false;
+      continue;
+    }
     auto& runs = advance.published;
-    const bool extends =
-        !runs.empty() && runs.back().redelivery == 0 && sent.message.redelivery == 0;
+    extends = extends && sent.message.redelivery == 0;
     if (!extends) {
       runs.push_back({.first = sent.message.sequence,
                       .redelivery = sent.message.redelivery,
@@ -296,13 +346,14 @@ Advance FencedLane::progress() const {
     runs.back().last = sent.message.sequence;
     runs.back().last_broker = sent.position;
     ++runs.back().count;
+    extends = sent.message.redelivery == 0;
   }
-  if (done > 0) {
-    advance.broker_sequence = flight_[done - 1].position;
-    write_message_id(flight_[done - 1].event_id, flight_[done - 1].message, advance.broker_id);
+  if (count > 0 && is_fenced()) {
+    advance.broker_sequence = flight_[count - 1].position;
+    write_message_id(flight_[count - 1].event_id, flight_[count - 1].message, advance.broker_id);
   }
-  advance.flight_count = static_cast<std::int64_t>(flight_.size() - done);
-  if (done < flight_.size()) advance.flight_through = flight_.back().message.sequence;
+  advance.flight_count = static_cast<std::int64_t>(flight_.size() - count);
+  if (count < flight_.size()) advance.flight_through = flight_.back().message.sequence;
   return advance;
 }
 
@@ -337,7 +388,7 @@ void FencedLane::mark_if_due() {
   if (acknowledged_ == 0) return;
   const bool more_to_come = acknowledged_ < flight_.size();
   if (more_to_come && acknowledged_ < static_cast<std::size_t>(core_.options.batch_size)) return;
-  if (advance(progress(), false)) recover();
+  if (advance(progress(acknowledged_), false)) recover();
 }
 
 // --- time
@@ -347,13 +398,24 @@ void FencedLane::on_time() {
   const Steady now = core_.now();
   const Steady limit = now - core_.options.publish_timeout;
   if (state_ == State::reading && asked_ <= limit) miss("no answer to a read-back");
-  for (const InFlight& sent : flight_) {
+  for (InFlight& sent : flight_) {
     if (sent.answered) continue;
-    if (sent.sent <= limit) miss("no answer to a message");
+    if (sent.sent <= limit) miss(sent);
     break;
   }
   if (state_ == State::ready && flight_.empty() && now >= look_again_) doubt();
   if (state_ == State::doubtful && is_owned()) ask();
+}
+
+void FencedLane::miss(InFlight& message) {
+  const std::string what = "no answer to a message";
+  if (is_fenced()) return miss(what);
+  on_silence(what);
+  byte_window_.on_missed();
+  message.answered = true;
+  add_bytes(-message.bytes);
+  on_failure(message, Answer::Kind::unknown, what);
+  settle();
 }
 
 void FencedLane::miss(const std::string& what) {

@@ -6,6 +6,7 @@
 #include "relay/lane.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@ namespace stela::relay {
 /// Publishes a chain of messages, and stops at the first answer that isn't the acknowledgement of
 /// the next one. Then it waits for what else is in flight, reads back what stands at the broker,
 /// marks that, and goes on behind it.
+/// With Fence::none there is nothing to compare with: it marks what was acknowledged, and sends the
+/// rest again under the same ids. So of each stream one message is in flight at a time.
 class FencedLane final : public Lane {
  public:
   using Lane::Lane;
@@ -65,12 +68,17 @@ class FencedLane final : public Lane {
   void forget() override;
   void send(int& budget) override;
 
+  bool is_fenced() const noexcept { return core_.fence != Fence::none; }
+
   // Publishing.
   std::size_t window() const noexcept;
   relay::BatchLimit wanted(int budget) const;
   /// True if all of them went; the rest waits for the next step.
   bool publish(const PendingBatch& batch, const std::vector<const PendingMessage*>& messages);
   void move_behind(const PendingMessage& message);
+  /// Without a fence: cuts the batch before a message whose stream has one in flight.
+  void cut(PendingBatch& batch);
+  bool is_blocked() const noexcept;
   std::vector<const PendingMessage*> sort_out(const PendingBatch& batch, Advance& advance);
   bool gave_up_killer(const PendingMessage& message);
   bool charge_suspect(const PendingMessage& message);
@@ -86,7 +94,12 @@ class FencedLane final : public Lane {
   /// An answer didn't come: nobody knows where the partition stands. Other lanes go on.
   void miss(const std::string& what);
   InFlight* find(std::uint64_t request) noexcept;
-  Advance progress() const;
+  /// An answer to it didn't come in time. Without a fence its fate is all that isn't known.
+  void miss(InFlight& message);
+  /// What was stored of the first `count` messages in flight.
+  Advance progress(std::size_t count) const;
+  /// Without a fence: notes everything that was stored, before what is in flight is forgotten.
+  bool mark_stored();
   bool advance(const Advance& advance, bool durable);
 
   // Doubt, and the way out of it.
@@ -129,6 +142,10 @@ class FencedLane final : public Lane {
 
   State state_ = State::doubtful;
   Fifo<InFlight> flight_;
+  /// Without a fence: the stream of the message that a batch was cut at, and how many messages the
+  /// next one is to have.
+  std::optional<std::int64_t> blocked_by_;
+  int wanted_ = std::numeric_limits<int>::max();
   /// How many of them, from the first on, are stored.
   std::size_t acknowledged_ = 0;
   Cursor cursor_;

@@ -63,7 +63,9 @@ bool FencedLane::may_ask() const noexcept {
 }
 
 void FencedLane::ask() {
-  if (core_.session == 0 || is_backing_off() || !may_ask()) return;
+  if (core_.session == 0 || is_backing_off()) return;
+  if (!is_fenced()) return resume({});
+  if (!may_ask()) return;
   state_ = State::reading;
   ++core_.reading;
   asked_request_ = core_.name_request(partition());
@@ -83,7 +85,7 @@ void FencedLane::on_session() {
 }
 
 void FencedLane::on_session_lost() {
-  if (!is_owned()) return;
+  if (!is_owned() || !mark_stored()) return;
   doubt();
   if (is_looking()) end_look(Look::lost);
 }
@@ -357,9 +359,10 @@ void FencedLane::resume(const Answer& answer) {
     tail_position_ = 0;
     tail_id_.clear();
   }
-  look_again_ = core_.now() + look_interval;
+  look_again_ = is_fenced() ? core_.now() + look_interval : never;
   if (failure_) return act_on(*std::exchange(failure_, std::nullopt));
-  if (!misfit().empty()) recover();
+  // Without a read-back the next message tells.
+  if (is_fenced() && !misfit().empty()) recover();
 }
 
 void FencedLane::act_on(const Failure& failure) {

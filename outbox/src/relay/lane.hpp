@@ -12,8 +12,7 @@
 
 namespace stela::relay {
 
-/// What all lanes have in common: the lease, trouble, stopping. How messages are published, a
-/// FencedLane or an OpenLane says.
+/// The lease, trouble, stopping. How messages are published, FencedLane says.
 /// Threads: one at a time.
 class Lane {
  public:

@@ -67,8 +67,6 @@ struct Overview {
   std::vector<std::string> workers;
   /// Those of them that can't reach the broker.
   std::vector<std::string> cut_off;
-  /// Every worker works on every partition.
-  bool is_shared = false;
 };
 
 /// How a worker sees its broker.
@@ -86,8 +84,6 @@ struct PendingMessage {
   /// 0 unless an operator had it sent again.
   std::int64_t redelivery = 0;
   int attempts = 0;
-  /// It isn't to be tried again before this has passed (mode `none`).
-  std::chrono::microseconds backoff_left{0};
   /// Its stream has parked messages: this one has to join them.
   bool is_behind_parked = false;
   /// Sent again though it was published before: its message id must be a new one.
@@ -162,8 +158,6 @@ struct Trouble {
   /// Charged to this message; unset if it is nobody's fault.
   std::optional<PendingMessage> message = {};
   int message_attempts = 0;
-  /// How long that message waits, with its stream (mode `none`).
-  std::chrono::microseconds message_backoff{0};
   /// How often in a row the partition is backed off now, and for how long.
   int attempts = 0;
   std::chrono::microseconds backoff{0};
@@ -203,8 +197,6 @@ class OutboxPort {
   /// order. Nothing of a generation whose predecessors aren't drained.
   virtual std::unique_ptr<PendingBatch> next(PartitionId partition, const Cursor& cursor,
                                              const BatchLimit& limit) = 0;
-  /// The message once more, as a batch of its own, with its event: its holder let go of that one.
-  virtual std::unique_ptr<PendingBatch> read_again(const PendingMessage& message) = 0;
 
   /// The ids of these events; nil for those that don't exist.
   virtual std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) = 0;

@@ -3,7 +3,6 @@
 #include "relay/backoff.hpp"
 #include "relay/fenced_lane.hpp"
 #include "relay/membership.hpp"
-#include "relay/open_lane.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -244,7 +243,6 @@ void Worker::watch_membership(const Overview& overview) {
   // that nobody will ever take over says nothing: its owner may have failed to give it back.
   std::vector<std::string> members;
   for (const std::string& worker : overview.workers) {
-    if (overview.is_shared) break;
     const bool lapsed = std::any_of(
         overview.partitions.begin(), overview.partitions.end(), [&](const Overview::Partition& p) {
           return p.is_expired && p.is_needed && !p.is_stopped && p.owner == worker;
@@ -258,8 +256,7 @@ void Worker::watch_membership(const Overview& overview) {
     members_ = std::move(members);
     members_since_ = core_.now();
   }
-  active_workers_ =
-      overview.is_shared ? std::max<std::size_t>(overview.workers.size(), 1) : members_.size();
+  active_workers_ = members_.size();
   needed_ = static_cast<std::size_t>(
       std::count_if(overview.partitions.begin(), overview.partitions.end(),
                     [](const Overview::Partition& p) { return p.is_needed && !p.is_stopped; }));
@@ -341,13 +338,7 @@ Lane* Worker::find_lane(PartitionId partition) noexcept {
 
 Lane& Worker::lane(PartitionId partition) {
   if (Lane* const found = find_lane(partition)) return *found;
-  std::unique_ptr<Lane> lane;
-  if (core_.fence == Fence::none) {
-    lane = std::make_unique<OpenLane>(core_, partition);
-  } else {
-    lane = std::make_unique<FencedLane>(core_, partition);
-  }
-  return **lanes_.insert(place_of(partition), std::move(lane));
+  return **lanes_.insert(place_of(partition), std::make_unique<FencedLane>(core_, partition));
 }
 
 Worker::Lanes::iterator Worker::place_of(PartitionId partition) noexcept {

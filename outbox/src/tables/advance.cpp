@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,10 +25,8 @@ namespace {
 /// One advance, step by step. What it removes and publishes is counted in the partition's row.
 class Application {
  public:
-  /// `claim` is empty for the owner of the partition.
-  Application(Connection& connection, PartitionId partition, std::string_view claim,
-              Timestamp now) noexcept
-      : connection_{connection}, partition_{partition.number}, claim_{claim}, now_{now} {}
+  Application(Connection& connection, PartitionId partition, Timestamp now) noexcept
+      : connection_{connection}, partition_{partition.number}, now_{now} {}
 
   void apply(const relay::Advance& advance) {
     for (const PublishedRun& run : advance.published) publish(run);
@@ -40,7 +37,6 @@ class Application {
   void publish(const PublishedRun& run) {
     if (run.redelivery > 0) {
       const auto taken = take_redelivery(run.redelivery);
-      if (!taken && !claim_.empty()) return;
       if (taken && taken->is_retry) {
         ++published_;
         send_followers(taken->stream);
@@ -48,8 +44,6 @@ class Application {
     } else {
       const std::int64_t removed = remove_messages(run.first, run.last);
       published_ += removed;
-      // Somebody else has claimed it meanwhile, and publishes it too.
-      if (removed == 0 && !claim_.empty()) return;
       // It was parked, and arrived at the broker all the same.
       if (removed == 0) published_ += take_parked(run.first) + remove_lost(run.first);
       through_ = std::max(through_, run.last.value());
@@ -116,13 +110,8 @@ class Application {
   };
 
   std::int64_t remove_messages(GlobalSequence first, GlobalSequence last) {
-    const std::int64_t removed =
-        claim_.empty() ? connection_.run(sql::delete_messages{
-                             .partition = partition_, .first = first.value(), .last = last.value()})
-                       : connection_.run(sql::delete_claimed{.partition = partition_,
-                                                             .first = first.value(),
-                                                             .last = last.value(),
-                                                             .claim = claim_});
+    const std::int64_t removed = connection_.run(sql::delete_messages{
+        .partition = partition_, .first = first.value(), .last = last.value()});
     removed_ += removed;
     return removed;
   }
@@ -176,14 +165,12 @@ class Application {
         sql::delete_found_loss{.partition = partition_, .sequence = sequence.value()});
   }
 
-  bool is_ours(std::string_view claim) const { return claim_.empty() || claim == claim_; }
-
-  /// Nothing if it isn't there any more, or not ours.
+  /// Nothing if it isn't there any more.
   std::optional<Taken> take_redelivery(std::int64_t redelivery) {
     std::optional<Taken> taken;
     {
       auto row = connection_.rows(sql::redelivery_stream{.redelivery = redelivery});
-      if (!row.step() || !is_ours(row.claim())) return taken;
+      if (!row.step()) return taken;
       taken = {row.stream(), row.was_lost(), row.kind() == "retry"};
     }
     connection_.run(sql::delete_redelivery{.redelivery = redelivery});
@@ -197,7 +184,7 @@ class Application {
     {
       auto row = connection_.rows(
           sql::message_stream{.partition = partition_, .sequence = message.sequence.value()});
-      if (row.step() && is_ours(row.claim())) taken = {.stream = row.stream()};
+      if (row.step()) taken = {.stream = row.stream()};
     }
     remove_messages(message.sequence, message.sequence);
     return taken;
@@ -224,7 +211,6 @@ class Application {
 
   Connection& connection_;
   std::int64_t partition_;
-  std::string_view claim_;
   Timestamp now_;
   std::int64_t removed_ = 0;
   std::int64_t published_ = 0;
@@ -247,7 +233,7 @@ void drop_mistaken_losses(Connection& connection, std::int64_t partition, std::u
 
 bool apply(Connection& connection, const relay::Lease& lease, const relay::Advance& advance,
            Timestamp now) {
-  Application application{connection, lease.partition, {}, now};
+  Application application{connection, lease.partition, now};
   application.apply(advance);
   if (advance.most_lost) {
     drop_mistaken_losses(connection, lease.partition.number, *advance.most_lost, now);
@@ -271,15 +257,6 @@ bool apply(Connection& connection, const relay::Lease& lease, const relay::Advan
                                      .published = application.published(),
                                      .now = now,
                                      .lost = static_cast<std::int64_t>(advance.lost)}) == 1;
-}
-
-void apply_claimed(Connection& connection, PartitionId partition, std::string_view claim,
-                   const relay::Advance& advance, Timestamp now) {
-  Application application{connection, partition, claim, now};
-  application.apply(advance);
-  connection.run(sql::count_claimed{.partition = partition.number,
-                                    .removed = application.removed(),
-                                    .published = application.published()});
 }
 
 }  // namespace stela::outbox

@@ -6,17 +6,10 @@
 
 #include <stela/framework/clock.hpp>
 
-#include <string_view>
-
 namespace stela::outbox {
 
 /// False if the lease has passed; then the transaction must be rolled back.
 bool apply(database::Connection& connection, const relay::Lease& lease,
            const relay::Advance& advance, Timestamp now);
-
-/// The same for one who holds no partition, but has claimed messages: what isn't under `claim` any
-/// more is left alone.
-void apply_claimed(database::Connection& connection, PartitionId partition, std::string_view claim,
-                   const relay::Advance& advance, Timestamp now);
 
 }  // namespace stela::outbox

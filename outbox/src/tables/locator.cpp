@@ -181,7 +181,7 @@ OutboxMessage Locator::read_waiting(const sql::waiting_row& row) {
   if (row.next_attempt_at() > now_) {
     message.state = MessageState::retrying;
     message.next_attempt_at = row.next_attempt_at();
-  } else if (row.sequence() <= through || row.claimed_until() > now_) {
+  } else if (row.sequence() <= through) {
     message.state = MessageState::in_flight;
   } else {
     message.state = message.attempts > 0 ? MessageState::retrying : MessageState::pending;

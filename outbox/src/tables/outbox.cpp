@@ -103,16 +103,6 @@ Settings make_outbox(Connection& connection, database::Database& database,
     return *settings;
   }
   const Settings settings{options.fence.value_or(Fence::stream), options.leasing.value_or(true)};
-  if (settings.fence != Fence::none && !settings.leasing) {
-    throw UsageError{
-        "a fence needs leasing: without it several workers publish one partition; "
-        "make the outbox with fence none, or leave leasing on"};
-  }
-  if (!settings.leasing && options.partition_count.value_or(1) != 1) {
-    throw UsageError{
-        "partitions are shared by leases: without leasing there is one, so leave partition_count "
-        "out, or leave leasing on"};
-  }
   const bool has_history = has_publishable(connection);
   if (has_history && !options.enable) {
     throw UsageError{

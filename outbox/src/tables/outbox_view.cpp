@@ -45,7 +45,7 @@ PartitionStatus read_partition(const sql::status_of_partitions::Row& row, Timest
                             .is_current = current.has(id),
                             .pending = std::min(row.pending(), most_counted_pending),
                             .is_pending_lower_bound = row.pending() > most_counted_pending,
-                            .in_flight = is_sending ? row.flight_count() : row.claimed(),
+                            .in_flight = is_sending ? row.flight_count() : 0,
                             .retrying = row.retrying(),
                             .redeliveries = row.redeliveries(),
                             .parked = row.parked(),
@@ -147,8 +147,7 @@ OutboxStatus OutboxView::status() {
     status.leasing = settings.leasing();
     auto partitioner = connection.rows(sql::partitioner_name{});
     if (partitioner.step()) status.partitioner = partitioner.detail();
-    auto partitions = connection.rows(
-        sql::status_of_partitions{.now = status.at, .most = most_counted_pending + 1});
+    auto partitions = connection.rows(sql::status_of_partitions{.most = most_counted_pending + 1});
     while (partitions.step()) {
       status.partitions.push_back(read_partition(partitions, status.at, current));
     }

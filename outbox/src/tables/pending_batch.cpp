@@ -2,7 +2,6 @@
 
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/pending.hpp"
-#include "tables/backoff.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -17,30 +16,18 @@ using relay::PendingMessage;
 
 namespace {
 
-/// Something of the stream that comes before `sequence` is parked.
-bool is_parked(Connection& connection, std::int64_t stream, std::int64_t sequence) {
-  auto row = connection.rows(sql::is_parked_stream{.stream = stream, .before = sequence});
-  row.step();
-  return row.is_parked();
-}
-
 /// From a row that has the columns of a message that waits.
 template <class Row>
-PendingMessage read_message(const Row& row, Timestamp now) {
+PendingMessage read_message(const Row& row) {
   return {.sequence = GlobalSequence{row.sequence()},
           .stream = row.stream(),
-          .attempts = static_cast<int>(row.attempts()),
-          .backoff_left = time_left(row.next_attempt_at(), now)};
+          .attempts = static_cast<int>(row.attempts())};
 }
 
 }  // namespace
 
-PendingMessage to_message(const sql::pending_row& row, Timestamp now) {
-  return read_message(row, now);
-}
-
 void StoredBatch::read(Connection& connection, PartitionId partition, const relay::Cursor& cursor,
-                       std::int64_t end, const relay::BatchLimit& limit, Timestamp now) {
+                       std::int64_t end, const relay::BatchLimit& limit) {
   {
     auto parked = connection.rows(sql::has_parked{});
     parked.step();
@@ -50,19 +37,8 @@ void StoredBatch::read(Connection& connection, PartitionId partition, const rela
   read_redeliveries(connection, partition, cursor.redelivery, limit.messages);
   const std::size_t again = messages.size();
   const int left = limit.messages - static_cast<int>(again);
-  if (left > 0) read_messages(connection, partition, cursor.sequence.value(), end, left, now);
+  if (left > 0) read_messages(connection, partition, cursor.sequence.value(), end, left);
   rehydrate(connection, again);
-}
-
-void StoredBatch::take(Connection& connection, std::vector<PendingMessage> claimed) {
-  messages = std::move(claimed);
-  const auto waiting =
-      std::find_if(messages.begin(), messages.end(),
-                   [](const PendingMessage& message) { return message.redelivery == 0; });
-  for (PendingMessage& message : messages) {
-    message.is_behind_parked = is_parked(connection, message.stream, message.sequence.value());
-  }
-  rehydrate(connection, static_cast<std::size_t>(waiting - messages.begin()));
 }
 
 void StoredBatch::rehydrate(Connection& connection, std::size_t again) {
@@ -100,18 +76,18 @@ void StoredBatch::read_redeliveries(Connection& connection, PartitionId partitio
 }
 
 void StoredBatch::read_messages(Connection& connection, PartitionId partition, std::int64_t behind,
-                                std::int64_t end, int limit, Timestamp now) {
+                                std::int64_t end, int limit) {
   messages.reserve(messages.size() + static_cast<std::size_t>(limit));
   if (!anything_parked_) {
     auto row = connection.rows(sql::next_messages{
         .partition = partition.number, .after = behind, .before = end, .limit = limit});
-    while (row.step()) messages.push_back(to_message(row, now));
+    while (row.step()) messages.push_back(read_message(row));
     return;
   }
   auto row = connection.rows(sql::next_messages_beside_parked{
       .partition = partition.number, .after = behind, .before = end, .limit = limit});
   while (row.step()) {
-    messages.push_back(read_message(row, now));
+    messages.push_back(read_message(row));
     messages.back().is_behind_parked = row.is_behind_parked();
   }
 }

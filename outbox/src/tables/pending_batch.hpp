@@ -6,8 +6,6 @@
 #include "database/event_reader.hpp"
 #include "relay/outbox_port.hpp"
 
-#include <stela/framework/clock.hpp>
-
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -15,13 +13,6 @@
 #include <vector>
 
 namespace stela::outbox {
-
-namespace sql {
-class pending_row;
-}
-
-/// A message that waits, but for its event.
-relay::PendingMessage to_message(const sql::pending_row& row, Timestamp now);
 
 /// What a batch leaves to the next one: a reader that knows names of streams, and memory for
 /// events.
@@ -43,17 +34,14 @@ class StoredBatch final : public relay::PendingBatch {
 
   /// Adds the messages behind `cursor`, as many as `limit` allows and before `end`.
   void read(database::Connection& connection, PartitionId partition, const relay::Cursor& cursor,
-            std::int64_t end, const relay::BatchLimit& limit, Timestamp now);
-
-  /// Adds these messages, redeliveries first and each part in order, with their events.
-  void take(database::Connection& connection, std::vector<relay::PendingMessage> claimed);
+            std::int64_t end, const relay::BatchLimit& limit);
 
  private:
   void rehydrate(database::Connection& connection, std::size_t again);
   void read_redeliveries(database::Connection& connection, PartitionId partition,
                          std::int64_t behind, int limit);
   void read_messages(database::Connection& connection, PartitionId partition, std::int64_t behind,
-                     std::int64_t end, int limit, Timestamp now);
+                     std::int64_t end, int limit);
   void read_events(database::Connection& connection, std::span<relay::PendingMessage> messages);
   void read_run(database::Connection& connection, std::span<relay::PendingMessage> run);
   /// False if there is no room for the event.

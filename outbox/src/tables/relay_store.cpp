@@ -26,9 +26,6 @@ using relay::Overview;
 
 namespace {
 
-/// Thrown to roll back what was begun under a lease that has passed.
-struct Fenced {};
-
 /// Workers are forgotten when they were silent for this many heartbeats.
 constexpr std::int64_t forgotten_after = 20;
 
@@ -58,7 +55,8 @@ int purge_workers(Connection& connection, Timestamp now, Timestamp silent_since)
 
 }  // namespace
 
-RelayStore::RelayStore(stela::Store& store) : store_{store}, presence_{store.database().appear()} {
+RelayStore::RelayStore(stela::Store& store, bool leasing)
+    : store_{store}, leasing_{leasing}, presence_{store.database().appear()} {
   memory_->reader = store.database().make_event_reader();
 }
 
@@ -85,6 +83,21 @@ void RelayStore::require_free_name(Connection& connection, std::string_view work
                    "); two of one name would take each other's partitions"};
 }
 
+void RelayStore::require_alone(Connection& connection, std::string_view worker,
+                               Timestamp at) const {
+  auto row = connection.rows(sql::workers{});
+  while (row.step()) {
+    if (row.worker() == worker || follow::is_over(heartbeat_of(row), at)) continue;
+    const WorkerIdentity other{.host = row.host(), .pid = row.pid(), .presence = row.presence()};
+    if (find_process(store_.database(), other) == WorkerProcess::ended) continue;
+    throw UsageError{"this outbox has leasing off, so one worker has all of it, and '" +
+                     std::string{row.worker()} + "' is alive (host " + std::string{other.host} +
+                     ", process " + std::to_string(other.pid) +
+                     "); stop that one first. If it has ended on a host that can't be asked, its "
+                     "heartbeat runs out by itself"};
+  }
+}
+
 int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl,
                           const relay::BrokerView& broker) {
   const Timestamp at = now();
@@ -94,6 +107,7 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
   store_.database().write_along(
       [&](Connection& connection) {
         require_free_name(connection, worker, at);
+        if (!leasing_) require_alone(connection, worker, at);
         connection.run(sql::upsert_worker{.worker = worker,
                                           .host = host,
                                           .pid = getpid(),
@@ -133,7 +147,7 @@ Overview RelayStore::look() {
       overview.partitions.push_back(
           {.id = id,
            .owner = std::string{owner.value_or("")},
-           .is_free = !owner || is_over,
+           .is_free = !owner || is_over || !leasing_,
            .is_expired = owner && is_over,
            .is_stopped = row.stopped().has_value(),
            .is_lost = row.stopped() == to_string(StopReason::broker_lost),
@@ -141,7 +155,8 @@ Overview RelayStore::look() {
     }
     auto worker = connection.rows(sql::workers{});
     while (worker.step()) {
-      if (follow::is_over(heartbeat_of(worker), at)) continue;
+      // Without leasing nobody shares, and one that has died may have a heartbeat that lasts.
+      if (!leasing_ || follow::is_over(heartbeat_of(worker), at)) continue;
       overview.workers.emplace_back(worker.worker());
       if (worker.is_cut_off()) overview.cut_off.emplace_back(worker.worker());
     }
@@ -157,13 +172,6 @@ std::unique_ptr<StoredBatch> RelayStore::make_batch() {
   return std::make_unique<StoredBatch>(memory_);
 }
 
-std::unique_ptr<relay::PendingBatch> RelayStore::read_again(const relay::PendingMessage& message) {
-  auto batch = make_batch();
-  store_.database().read_snapshot(
-      [&](Connection& connection) { batch->take(connection, {message}); });
-  return batch;
-}
-
 std::vector<EventId> RelayStore::ids_of(std::span<const GlobalSequence> sequences) {
   std::vector<EventId> ids;
   store_.database().read([&](Connection& connection) {
@@ -177,29 +185,6 @@ std::vector<EventId> RelayStore::ids_of(std::span<const GlobalSequence> sequence
     }
   });
   return ids;
-}
-
-bool RelayStore::write(const relay::Lease& lease, bool durable,
-                       const std::function<bool(Connection&)>& work) {
-  bool is_held = false;
-  try {
-    store_.database().write_along(
-        [&](Connection& connection) {
-          is_held = connection.run() == lease.run;
-          // So that it can be taken again at once, with a look at what the broker has.
-          if (!is_held) return give_back(connection, lease);
-          if (!work(connection)) throw Fenced{};
-        },
-        // A worker that outlives its server goes on from what it noted.
-        Sync::if_shared);
-  } catch (const Fenced&) {
-    return false;
-  }
-  if (!is_held) return false;
-  // Under full durability the events were synced when they were appended, and this needn't be.
-  // Under relaxed the whole log goes to the disk before anything leaves, while others commit on.
-  if (durable && store_.database().is_relaxed()) store_.database().sync();
-  return true;
 }
 
 }  // namespace stela::outbox

@@ -14,41 +14,59 @@
 
 namespace stela::outbox {
 
-/// The part of the port that is the same with leases and with claims: workers, and reading. Reads
-/// through the store's readers, and writes through its one writer, so that a relay beside appending
-/// threads waits in the same queue as they do.
+/// Reads through the store's readers, and writes through its one writer, so that a relay beside
+/// appending threads waits in the same queue as they do.
 /// Threads: one at a time.
-class RelayStore : public relay::OutboxPort {
+class RelayStore final : public relay::OutboxPort {
  public:
+  /// `store` must outlive it. Without `leasing` its worker is the only one: another that lives is
+  /// refused, and the leases of those that don't are over.
+  RelayStore(stela::Store& store, bool leasing);
+
   std::string store_id() const override;
   int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
                 const relay::BrokerView& broker) override;
   void leave(std::string_view worker) noexcept override;
   relay::Overview look() override;
-  std::unique_ptr<relay::PendingBatch> read_again(const relay::PendingMessage& message) override;
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override;
 
- protected:
-  /// `store` must outlive it.
-  explicit RelayStore(stela::Store& store);
+  // Leases: leases.cpp.
+  std::optional<relay::Standing> acquire(PartitionId partition, std::string_view worker,
+                                         std::chrono::microseconds ttl) override;
+  std::optional<relay::Standing> acquire_lost(PartitionId partition, std::string_view worker,
+                                              std::chrono::microseconds ttl) override;
+  bool renew(const relay::Lease& lease, std::chrono::microseconds ttl) override;
+  void release(const relay::Lease& lease) override;
+  std::unique_ptr<relay::PendingBatch> next(PartitionId partition, const relay::Cursor& cursor,
+                                            const relay::BatchLimit& limit) override;
+  bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
+  bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
+  bool stop(const relay::Lease& lease, StopReason reason, std::string_view detail) override;
+  bool continue_lost(const relay::Lease& lease, bool is_whole) override;
 
+ private:
   Timestamp now() const;
   /// Runs `work` in a transaction, rolled back if it returns false. False, too, if the server's run
   /// is another than the lease's.
   bool write(const relay::Lease& lease, bool durable,
              const std::function<bool(database::Connection&)>& work);
   std::unique_ptr<StoredBatch> make_batch();
-
-  stela::Store& store_;
-
- private:
-  virtual void give_back(database::Connection& connection, const relay::Lease& lease) = 0;
+  template <class Acquire>
+  std::optional<relay::Standing> take(PartitionId partition, std::string_view worker,
+                                      std::chrono::microseconds ttl);
   void require_free_name(database::Connection& connection, std::string_view worker,
                          Timestamp at) const;
+  void require_alone(database::Connection& connection, std::string_view worker, Timestamp at) const;
 
+  stela::Store& store_;
+  const bool leasing_;
   /// Others see by it whether the workers that are told of here still run.
   std::unique_ptr<database::Presence> presence_;
   std::shared_ptr<BatchMemory> memory_ = std::make_shared<BatchMemory>();
+  /// The newest generation that is known to have no undrained predecessor, in this run of the
+  /// server.
+  std::int64_t open_generation_ = 0;
+  Uuid run_ = {};
 };
 
 }  // namespace stela::outbox

@@ -376,11 +376,6 @@ std::int64_t StoredOperations::accept_losses(std::string_view who) {
 
 void StoredOperations::resize(int partition_count, std::string_view who) {
   write([&](Connection& connection) {
-    const auto settings = find_settings(connection);
-    if (settings && !settings->leasing) {
-      throw UsageError{
-          "this outbox has no leasing, so it has one partition: partitions are shared by leases"};
-    }
     const int before = current_generation(connection).partition_count;
     const std::int64_t last = last_event(connection);
     make_generation(connection, partition_count, last + 1);

@@ -2,7 +2,6 @@
 #include "byte_window.hpp"
 #include "outbox/relay/lane_bench.hpp"
 #include "relay/fenced_lane.hpp"
-#include "relay/open_lane.hpp"
 
 #include <gtest/gtest.h>
 
@@ -57,93 +56,81 @@ TEST(ByteWindow, HasRoomForTwoOfALargeMessageThatWasQuick) {
   EXPECT_EQ(window.size(), 10 * first_size);
 }
 
-template <class Lane>
-struct LargePayloads : ::testing::Test {
+struct LargePayloads : ::testing::TestWithParam<Fence> {
   std::string large = std::string(400 * 1024, 'x');
-  test::LaneBench<Lane> bench;
+  test::LaneBench<relay::FencedLane> bench{GetParam()};
 
   void let_wait(std::int64_t count) {
     for (std::int64_t i = 1; i <= count; ++i) bench.store.let_wait(i, i, large);
   }
 };
 
-/// The broker takes nothing of what was sent, for now.
-template <class Lane>
-void hold(test::LaneBench<Lane>& bench) {
-  const auto sent = bench.publisher.sent;
-  for (const auto& [sequence, message] : sent) bench.answer(sequence, test::Kind::full);
-  if (std::is_same_v<Lane, relay::FencedLane>) bench.find({});
-  bench.run();
-}
+INSTANTIATE_TEST_SUITE_P(EachFence, LargePayloads, ::testing::Values(Fence::stream, Fence::none),
+                         [](const auto& each) { return std::string{to_string(each.param)}; });
 
-struct LaneName {
-  template <class Lane>
-  static std::string GetName(int) {
-    return std::is_same_v<Lane, relay::FencedLane> ? "Fenced" : "Open";
-  }
-};
-using Lanes = ::testing::Types<relay::FencedLane, relay::OpenLane>;
-TYPED_TEST_SUITE(LargePayloads, Lanes, LaneName);
-
-TYPED_TEST(LargePayloads, AreSentAsTheWindowHasRoom) {
-  this->let_wait(9);
-  this->bench.begin();
-  const std::size_t at_first = this->bench.publisher.sent.size();
+TEST_P(LargePayloads, AreSentAsTheWindowHasRoom) {
+  let_wait(9);
+  bench.begin();
+  const std::size_t at_first = bench.publisher.sent.size();
   EXPECT_GE(at_first, 2u);
   EXPECT_LE(at_first, 3u);
 
-  this->bench.store_at_broker({1, 2});
-  EXPECT_GT(this->bench.publisher.sent.size(), at_first);
-  EXPECT_LT(this->bench.publisher.sent.size(), 9u);
+  bench.store_at_broker({1, 2});
+  EXPECT_GT(bench.publisher.sent.size(), at_first);
+  EXPECT_LT(bench.publisher.sent.size(), 9u);
 }
 
-TYPED_TEST(LargePayloads, AreSentOneByOneIfEachIsTooLarge) {
-  this->bench.options.max_in_flight_bytes = 1'000;
-  this->let_wait(3);
-  this->bench.begin();
+TEST_P(LargePayloads, AreSentOneByOneIfEachIsTooLarge) {
+  bench.options.max_in_flight_bytes = 1'000;
+  let_wait(3);
+  bench.begin();
   for (std::int64_t i = 1; i <= 3; ++i) {
-    EXPECT_EQ(this->bench.publisher.sent.size(), static_cast<std::size_t>(i));
-    this->bench.store_at_broker({i});
+    EXPECT_EQ(bench.publisher.sent.size(), static_cast<std::size_t>(i));
+    bench.store_at_broker({i});
   }
 }
 
-TYPED_TEST(LargePayloads, LeaveRoomForOtherPartitions) {
-  this->bench.options.max_in_flight_bytes = 4'000'000;
-  this->let_wait(100);
-  this->bench.begin();
-  for (std::int64_t i = 1; i <= 50; ++i) this->bench.store_at_broker({i});
-  EXPECT_LE(this->bench.bytes_taken(), 2'500'000);
+TEST_P(LargePayloads, LeaveRoomForOtherPartitions) {
+  bench.options.max_in_flight_bytes = 4'000'000;
+  let_wait(100);
+  bench.begin();
+  for (std::int64_t i = 1; i <= 50; ++i) bench.store_at_broker({i});
+  EXPECT_LE(bench.bytes_taken(), 2'500'000);
 }
 
-TYPED_TEST(LargePayloads, ExceedTheRemainingRoomByOneMessageAtMost) {
+TEST_P(LargePayloads, ExceedTheRemainingRoomByOneMessageAtMost) {
   constexpr std::int64_t of_others = 3'900'000;
-  this->bench.options.max_in_flight_bytes = 4'000'000;
-  this->bench.let_others_take(of_others, 2'000'000);
-  this->let_wait(100);
-  this->bench.begin();
-  const std::int64_t one = std::ssize(this->large);
-  EXPECT_EQ(this->bench.bytes_taken(), of_others + one);
+  bench.options.max_in_flight_bytes = 4'000'000;
+  bench.let_others_take(of_others, 2'000'000);
+  let_wait(100);
+  bench.begin();
+  const std::int64_t one = std::ssize(large);
+  EXPECT_EQ(bench.bytes_taken(), of_others + one);
 }
 
-TYPED_TEST(LargePayloads, FollowBeforeAllBeforeThemWereAnswered) {
-  this->bench.options.max_in_flight_bytes = 4'000'000;
-  this->let_wait(100);
-  this->bench.begin();
-  for (std::int64_t i = 1; i <= 50; ++i) this->bench.store_at_broker({i});
-  const auto sent = static_cast<std::int64_t>(this->bench.publisher.sent.size());
+TEST_P(LargePayloads, FollowBeforeAllBeforeThemWereAnswered) {
+  bench.options.max_in_flight_bytes = 4'000'000;
+  let_wait(100);
+  bench.begin();
+  for (std::int64_t i = 1; i <= 50; ++i) bench.store_at_broker({i});
+  const auto sent = static_cast<std::int64_t>(bench.publisher.sent.size());
   ASSERT_GE(sent, 53);
 
-  for (std::int64_t i = 51; i < sent; ++i) this->bench.store_at_broker({i});
-  EXPECT_GT(static_cast<std::int64_t>(this->bench.publisher.sent.size()), sent);
+  for (std::int64_t i = 51; i < sent; ++i) bench.store_at_broker({i});
+  EXPECT_GT(static_cast<std::int64_t>(bench.publisher.sent.size()), sent);
 }
 
-TYPED_TEST(LargePayloads, TakeNoRoomWhileTheirPartitionWaits) {
-  this->let_wait(9);
-  this->bench.begin();
-  EXPECT_GT(this->bench.bytes_taken(), 0);
+TEST_P(LargePayloads, TakeNoRoomWhileTheirPartitionWaits) {
+  let_wait(9);
+  bench.begin();
+  EXPECT_GT(bench.bytes_taken(), 0);
 
-  hold(this->bench);
-  EXPECT_EQ(this->bench.bytes_taken(), 0);
+  // The broker takes nothing of it, for now.
+  const auto sent = bench.publisher.sent;
+  for (const auto& [sequence, message] : sent) bench.answer(sequence, test::Kind::full);
+  if (GetParam() != Fence::none) bench.find({});
+  bench.run();
+  EXPECT_EQ(bench.bytes_taken(), 0);
 }
 
 }  // namespace

@@ -85,14 +85,7 @@ std::unique_ptr<relay::PendingBatch> ScriptedStore::next(PartitionId, const rela
     batch->messages.back().is_behind_parked =
         first_parked != first_parked_.end() && first_parked->second < message.sequence.value();
   }
-  return batch;
-}
-
-std::unique_ptr<relay::PendingBatch> ScriptedStore::read_again(
-    const relay::PendingMessage& message) {
-  auto batch = std::make_unique<Batch>();
-  batch->messages.push_back(message);
-  batch->messages.back().event = &events_.at(message.sequence.value());
+  messages_read += static_cast<int>(batch->messages.size());
   return batch;
 }
 

@@ -56,6 +56,7 @@ class ScriptedStore final : public relay::OutboxPort {
   int refused = 0;
   /// The epochs under which the partition was changed.
   std::vector<std::int64_t> epochs;
+  int messages_read = 0;
   relay::Trouble last_trouble;
   /// In the order in which they were parked.
   std::vector<std::int64_t> parked;
@@ -76,7 +77,6 @@ class ScriptedStore final : public relay::OutboxPort {
   void release(const relay::Lease& lease) override;
   std::unique_ptr<relay::PendingBatch> next(PartitionId, const relay::Cursor& cursor,
                                             const relay::BatchLimit& limit) override;
-  std::unique_ptr<relay::PendingBatch> read_again(const relay::PendingMessage& message) override;
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override;
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;

@@ -38,20 +38,21 @@ int enable(Invocation& call) {
 }  // namespace
 
 Command enable_command() {
-  return {.path = "outbox enable",
-          .summary = "Create the outbox; publishable events are enqueued from then on",
-          .options = {db_option,
-                      {"--partitions", "N", "1 (default) to 1024", "outbox.partition_count"},
-                      {"--fence", "MODE", "stream (default), subject or none", "outbox.fence"},
-                      {"--no-leasing", "",
-                       "no leases: workers claim single messages; needs --fence none",
-                       "outbox.leasing"},
-                      {"--partitioner", "NAME", "partition key: what events keep their order by"},
-                      {"--from-now", "", "don't enqueue existing publishable events"},
-                      {"--backfill", "", "enqueue existing publishable events too, oldest first"}},
-          .examples = {{"for a new database", "outbox enable --db shop.db"},
-                       {"publish existing events too", "outbox enable --backfill"}},
-          .run = enable};
+  return {
+      .path = "outbox enable",
+      .summary = "Create the outbox; publishable events are enqueued from then on",
+      .options = {db_option,
+                  {"--partitions", "N", "1 (default) to 1024", "outbox.partition_count"},
+                  {"--fence", "MODE", "stream (default), subject or none", "outbox.fence"},
+                  {"--no-leasing", "",
+                   "for one worker at a time: it has all partitions, and a second one is refused",
+                   "outbox.leasing"},
+                  {"--partitioner", "NAME", "partition key: what events keep their order by"},
+                  {"--from-now", "", "don't enqueue existing publishable events"},
+                  {"--backfill", "", "enqueue existing publishable events too, oldest first"}},
+      .examples = {{"for a new database", "outbox enable --db shop.db"},
+                   {"publish existing events too", "outbox enable --backfill"}},
+      .run = enable};
 }
 
 }  // namespace stela::tool

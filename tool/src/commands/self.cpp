@@ -48,7 +48,7 @@ int show_config(Invocation& call) {
     table.print(call.out);
   }
   // What each value alone doesn't show; no database is needed for it.
-  check(relay_options(settings), Fence::none, settings.boolean("outbox.leasing"));
+  check(relay_options(settings));
   return done;
 }
 

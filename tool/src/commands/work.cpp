@@ -62,6 +62,9 @@ Crew::Options crew_options(Invocation& call, const Plan& plan, const Outbox& out
   if (plan.how != How::forever && options.relays > 1) {
     throw Misuse{"--once and --until-empty work with one worker; leave --workers out"};
   }
+  if (options.relays > 1 && !outbox.leasing()) {
+    throw Misuse{"this outbox was made without leasing, for one worker; leave --workers out"};
+  }
   if (options.interval >= options.relay.lease_renew) {
     throw Misuse{
         "worker.interval_ms must be shorter than outbox.lease_renew: a pausing worker doesn't "

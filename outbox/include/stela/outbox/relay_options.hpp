@@ -35,8 +35,7 @@ struct RelayOptions {
 
   /// How many messages are fetched, recorded and marked at a time.
   int batch_size = 500;
-  /// The highest number of messages in flight: per partition in mode `stream`, and for all streams
-  /// together in mode `none`.
+  /// The highest number of messages of a partition in flight.
   int window = 2'000;
   /// The limit for payload bytes in flight, for all partitions of a worker. A worker at the limit
   /// sends nothing more. One message may exceed what is left. If answers come slowly it sends less
@@ -44,8 +43,6 @@ struct RelayOptions {
   std::int64_t max_in_flight_bytes = 32 * 1024 * 1024;
   /// How long an idle relay waits before it looks again, unless a commit wakes it.
   std::chrono::milliseconds idle_backoff{1'000};
-  /// Without leasing: how long a claimed message is kept from other workers.
-  std::chrono::milliseconds claim_ttl{15'000};
 
   /// How long to wait for the broker's answer before reading back what became of a message.
   std::chrono::milliseconds publish_timeout{5'000};
@@ -63,6 +60,6 @@ struct RelayOptions {
 };
 
 /// UsageError if a value is out of range or contradicts another. The error names both, and why.
-STELA_OUTBOX_EXPORT void check(const RelayOptions& options, Fence fence, bool leasing);
+STELA_OUTBOX_EXPORT void check(const RelayOptions& options);
 
 }  // namespace stela

@@ -1,4 +1,4 @@
-#include "tables/lease_store.hpp"
+#include "tables/relay_store.hpp"
 
 #include "database/database.hpp"
 #include "follow/lease.hpp"
@@ -75,22 +75,30 @@ void stop_damaged(Connection& connection, PartitionId partition, const std::stri
       .detail = problem + "; restore a backup, or repair the row and adopt the partition"});
 }
 
+/// Thrown to roll back what was begun under a lease that has passed.
+struct Fenced {};
+
+void give_back(Connection& connection, const Lease& lease) {
+  connection.run(sql::release{
+      .partition = lease.partition.number, .owner = lease.owner, .epoch = lease.epoch});
+}
+
 }  // namespace
 
 // --- leases
 
-std::optional<Standing> LeaseStore::acquire(PartitionId partition, std::string_view worker,
+std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_view worker,
                                             std::chrono::microseconds ttl) {
   return take<sql::acquire>(partition, worker, ttl);
 }
 
-std::optional<Standing> LeaseStore::acquire_lost(PartitionId partition, std::string_view worker,
+std::optional<Standing> RelayStore::acquire_lost(PartitionId partition, std::string_view worker,
                                                  std::chrono::microseconds ttl) {
   return take<sql::acquire_lost>(partition, worker, ttl);
 }
 
 template <class Acquire>
-std::optional<Standing> LeaseStore::take(PartitionId partition, std::string_view worker,
+std::optional<Standing> RelayStore::take(PartitionId partition, std::string_view worker,
                                          std::chrono::microseconds ttl) {
   std::optional<Standing> standing;
   const Timestamp at = now();
@@ -99,7 +107,7 @@ std::optional<Standing> LeaseStore::take(PartitionId partition, std::string_view
         Holding before;
         if (!read_holding(connection, partition, before)) return;
         if (!before.problem.empty()) return stop_damaged(connection, partition, before.problem);
-        if (before.has_owner && !follow::is_over(before.lease, at)) return;
+        if (before.has_owner && leasing_ && !follow::is_over(before.lease, at)) return;
         const bool acquired = connection.run(Acquire{.partition = partition.number,
                                                      .found_epoch = before.epoch,
                                                      .found_until = before.lease.until,
@@ -117,7 +125,7 @@ std::optional<Standing> LeaseStore::take(PartitionId partition, std::string_view
   return standing;
 }
 
-bool LeaseStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
+bool RelayStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
   const Timestamp at = now();
   return write(lease, false, [&](Connection& connection) {
     return connection.run(sql::renew{.partition = lease.partition.number,
@@ -128,37 +136,55 @@ bool LeaseStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
   });
 }
 
-void LeaseStore::release(const Lease& lease) {
+void RelayStore::release(const Lease& lease) {
   store_.database().write_along([&](Connection& connection) { give_back(connection, lease); },
                                 Sync::none);
 }
 
-void LeaseStore::give_back(Connection& connection, const Lease& lease) {
-  connection.run(sql::release{
-      .partition = lease.partition.number, .owner = lease.owner, .epoch = lease.epoch});
+bool RelayStore::write(const relay::Lease& lease, bool durable,
+                       const std::function<bool(Connection&)>& work) {
+  bool is_held = false;
+  try {
+    store_.database().write_along(
+        [&](Connection& connection) {
+          is_held = connection.run() == lease.run;
+          // So that it can be taken again at once, with a look at what the broker has.
+          if (!is_held) return give_back(connection, lease);
+          if (!work(connection)) throw Fenced{};
+        },
+        // A worker that outlives its server goes on from what it noted.
+        Sync::if_shared);
+  } catch (const Fenced&) {
+    return false;
+  }
+  if (!is_held) return false;
+  // Under full durability the events were synced when they were appended, and this needn't be.
+  // Under relaxed the whole log goes to the disk before anything leaves, while others commit on.
+  if (durable && store_.database().is_relaxed()) store_.database().sync();
+  return true;
 }
 
 // --- messages
 
-std::unique_ptr<relay::PendingBatch> LeaseStore::next(PartitionId partition,
+std::unique_ptr<relay::PendingBatch> RelayStore::next(PartitionId partition,
                                                       const relay::Cursor& cursor,
                                                       const relay::BatchLimit& limit) {
   auto batch = make_batch();
   store_.database().read_snapshot([&](Connection& connection) {
     if (std::exchange(run_, connection.run()) != connection.run()) open_generation_ = 0;
     const std::int64_t end = open_end(connection, open_generation_);
-    batch->read(connection, partition, cursor, end, limit, now());
+    batch->read(connection, partition, cursor, end, limit);
   });
   return batch;
 }
 
-bool LeaseStore::advance(const Lease& lease, const relay::Advance& advance, bool durable) {
+bool RelayStore::advance(const Lease& lease, const relay::Advance& advance, bool durable) {
   const Timestamp at = now();
   return write(lease, durable,
                [&](Connection& connection) { return apply(connection, lease, advance, at); });
 }
 
-bool LeaseStore::note(const Lease& lease, const relay::Trouble& trouble) {
+bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
   const Timestamp at = now();
   return write(lease, false, [&](Connection& connection) {
     const bool is_ours =
@@ -179,13 +205,12 @@ bool LeaseStore::note(const Lease& lease, const relay::Trouble& trouble) {
     connection.run(sql::note_message{.partition = lease.partition.number,
                                      .sequence = trouble.message->sequence.value(),
                                      .attempts = trouble.message_attempts,
-                                     .next_attempt_at = end_of(trouble.message_backoff, at),
                                      .error = trouble.error});
     return true;
   });
 }
 
-bool LeaseStore::stop(const Lease& lease, StopReason reason, std::string_view detail) {
+bool RelayStore::stop(const Lease& lease, StopReason reason, std::string_view detail) {
   return write(lease, false, [&](Connection& connection) {
     return connection.run(sql::stop{.partition = lease.partition.number,
                                     .owner = lease.owner,
@@ -195,7 +220,7 @@ bool LeaseStore::stop(const Lease& lease, StopReason reason, std::string_view de
   });
 }
 
-bool LeaseStore::continue_lost(const Lease& lease, bool is_whole) {
+bool RelayStore::continue_lost(const Lease& lease, bool is_whole) {
   return write(lease, false, [&](Connection& connection) {
     return connection.run(sql::continue_lost{.partition = lease.partition.number,
                                              .owner = lease.owner,
