@@ -9,7 +9,11 @@ namespace {
 /// What isn't flushed by those who wait for it is lost when the server dies. In a long run dead
 /// rows must go, as anywhere.
 const test::PostgresServer::Options server_options{
-    .tcp = true, .settings = "wal_writer_delay = 10s\nautovacuum = on\nautovacuum_naptime = 5s"};
+    .tcp = true,
+    .settings =
+        "wal_writer_delay = 10s\nautovacuum = on\nautovacuum_naptime = 5s\n"
+        // A consumer of each of 16 partitions has a connection that tells that it lives.
+        "max_connections = 300"};
 
 }  // namespace
 
