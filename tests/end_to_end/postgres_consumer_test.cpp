@@ -353,6 +353,41 @@ TEST_F(PostgresConsumer, ParksAMessageThatEndsItsSessionAgainAndAgain) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 
+/// As a program does that a supervisor starts again.
+TEST_F(PostgresConsumer, ParksAMessageThatEndsTheSessionOfEachConsumer) {
+  shop.place("1");
+  shop.publish();
+  int calls = 0;
+  EXPECT_TRUE(eventually([&] {
+    nats::Consumer consumer{ledger.store, consuming_from(broker)};
+    consumer.on<OrderPlaced>([&](Transaction& transaction, const auto&) {
+      ++calls;
+      Sql{transaction}.query("SELECT pg_terminate_backend(pg_backend_pid())");
+    });
+    try {
+      total += consumer.poll();
+    } catch (const StoreBusy&) {
+    }
+    return !inbox.parked().empty();
+  }));
+
+  // A poll that ends in a back-off gives the lease back: the next loss is as good as the first one.
+  EXPECT_LE(calls, 2 * 3 + 1);
+  EXPECT_THAT(inbox.parked().front().error, HasSubstr("the server ended the session"));
+
+  // The operator's retry ends it once more.
+  inbox.retry(inbox.parked().front().number);
+  nats::Consumer consumer{ledger.store, consuming_from(broker)};
+  consumer.on<OrderPlaced>([](Transaction& transaction, const auto&) {
+    Sql{transaction}.query("SELECT pg_terminate_backend(pg_backend_pid())");
+  });
+  EXPECT_TRUE(eventually([&] {
+    consumer.poll();
+    return inbox.parked().front().attempts == 4;
+  }));
+  EXPECT_THAT(inbox.parked().front().error, HasSubstr("the server ended the session"));
+}
+
 TEST_F(PostgresConsumer, NotesAGapWhenAMessageIsMissing) {
   shop.place("1");
   shop.publish();

@@ -292,6 +292,21 @@ TEST_F(ToolWork, SeveralWorkersShareThePartitions) {
   EXPECT_EQ(worker.wait(), 0);
 }
 
+TEST_F(ToolWork, RefusesASecondWorkerOfAnOutboxWithoutLeasing) {
+  RawSqlite{db_}.run("UPDATE outbox_settings SET leasing = 0");
+  Running worker{work({"--id", "w1", "--silent"})};
+  ASSERT_TRUE(eventually([&] { return status().find(R"("is_alive":true)") != std::string::npos; }));
+  const Ran second = run(work({"--id", "w2", "--once"}));
+  EXPECT_EQ(second.code, 1);
+  EXPECT_THAT(second.err, HasSubstr("'w1' is alive"));
+  EXPECT_THAT(second.err, ::testing::Not(HasSubstr("--id")));
+  worker.signal(SIGKILL);
+  worker.wait();
+  append(1);
+  EXPECT_EQ(run(work({"--id", "w2", "--once", "--silent"})).code, 0);
+  EXPECT_EQ(member(status(), "pending"), "0");
+}
+
 TEST_F(ToolWork, RefusesASecondWorkerOfTheSameName) {
   Running worker{work({"--id", "w1", "--silent"})};
   ASSERT_TRUE(eventually([&] { return status().find(R"("is_alive":true)") != std::string::npos; }));

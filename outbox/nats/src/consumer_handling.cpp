@@ -30,7 +30,7 @@ constexpr milliseconds worth_a_word = 1s;
 constexpr milliseconds retry_interval = 250ms;
 
 constexpr const char* died_of_it = "the process ended while it was handling this message";
-const std::string lost_session =
+constexpr const char* lost_session =
     "the server ended the session while it was handling this message: ";
 constexpr const char* waits_for_newer = "; it waits for a process that knows it";
 constexpr const char* another_history =
@@ -55,6 +55,13 @@ constexpr const char* another_history =
   } catch (...) {
     throw HandlerFailed{"the handler threw something that isn't a std::exception"};
   }
+}
+
+std::string describe_lost_session(const Error& error) {
+  std::string what = lost_session + std::string{error.what()};
+  std::replace_if(
+      what.begin(), what.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return what;
 }
 
 }  // namespace
@@ -359,16 +366,22 @@ bool Consumer::Worker::take_store_failure(const Error& error, const Together& to
     take_back_charge();
     return false;
   }
-  suspects_ = queue_.size();
-  if (!std::exchange(is_charged_, false)) return false;
-  const Standing standing = reader_.standing();
-  const std::string what = lost_session + error.what();
+  const bool is_guilty = std::exchange(is_charged_, false);
+  if (is_guilty) charge_for_session(describe_lost_session(error));
+  // Whoever takes the lease next, this process or another, sees that it wasn't given back.
+  reader_.lose();
+  is_reading_ = false;
+  queue_.clear();
+  return is_guilty;
+}
+
+void Consumer::Worker::charge_for_session(const std::string& what) {
+  const Standing& standing = reader_.standing();
   reader_.note_failure(standing.failing, standing.attempts,
                        reader_.now() + backoff_after(standing.attempts), what,
                        standing.unknown_since);
   ++tick_.failed;
   log(LogLevel::warning, "consumer.handler_failed", queue_.front(), what);
-  return true;
 }
 
 /// This process doesn't take the stream again before another one has had the time to.
@@ -465,6 +478,12 @@ bool Consumer::Worker::retry(const ToRetry& parked) {
     error = e.what;
   } catch (const CorruptEvent& e) {
     error = e.what();
+  } catch (const Error& e) {
+    if (!together.has_called_handler || !store_.database().has_lost_session(e)) {
+      reader_.leave(parked, e.what());
+      throw;
+    }
+    error = describe_lost_session(e);
   }
   reader_.keep(parked, error);
   log(LogLevel::error, "consumer.parked",

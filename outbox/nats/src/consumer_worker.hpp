@@ -117,6 +117,7 @@ class Consumer::Worker {
   void take_committed(Together& together, const HandlerFailed& failed);
   /// False if it is nobody's fault.
   bool take_store_failure(const Error& error, const Together& together);
+  void charge_for_session(const std::string& what);
   void park_first(int attempts, const std::string& error);
   void leave_to_newer(const HandlerFailed& failed);
   bool is_suspect() const;

@@ -131,8 +131,10 @@ class Work {
   }
 
   int run() try { return work(); } catch (const UsageError& e) {
-    // All options were checked before: another worker has this one's name.
-    throw Exit{failed, in_one_line(e.what()) + "; give this one another --id, or stop that one"};
+    // All options were checked before: another worker has this one's name, or all of the outbox.
+    const char* const advice =
+        session_.outbox().leasing() ? "; give this one another --id, or stop that one" : "";
+    throw Exit{failed, in_one_line(e.what()) + advice};
   }
 
  private:
