@@ -19,6 +19,7 @@ function(expect_cost what most)
   endif()
 endfunction()
 
+string(REPLACE "," ";" flags "${flags}")
 list(TRANSFORM flags PREPEND "@")
 find_cost(usual "${folder}/usual_includes.cpp" -O0)
 expect_cost("stela/framework.hpp" 200 "${folder}/usual_includes.cpp" -O0 -include stela/framework.hpp)
