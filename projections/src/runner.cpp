@@ -87,7 +87,7 @@ class Runner::Driver {
     }
   }
 
-  RunnerTick catch_up() {
+  RunnerTick run_once() {
     refresh();
     while (pass({})) refresh();
     RunnerTick tick = report();
@@ -536,8 +536,8 @@ Runner::Runner(Projections& projections, const RunnerOptions& options)
 
 Runner::~Runner() = default;
 
-RunnerTick Runner::catch_up() {
-  return driver_->catch_up();
+RunnerTick Runner::run_once() {
+  return driver_->run_once();
 }
 void Runner::run(std::stop_token stop) {
   driver_->run(std::move(stop));

@@ -104,7 +104,7 @@ void run(const std::string& file, const std::string& url) {
   consumer.on<OrderShipped>(pack);
   stela::nats::ConsumerTick sum;
   for (;;) {
-    const stela::nats::ConsumerTick tick = consumer.poll();
+    const stela::nats::ConsumerTick tick = consumer.run_once();
     sum.handled += tick.handled;
     sum.ignored += tick.ignored;
     sum.duplicates += tick.duplicates;
@@ -112,7 +112,7 @@ void run(const std::string& file, const std::string& url) {
       throw std::runtime_error{"a message couldn't be handled"};
     if (tick == stela::nats::ConsumerTick{}) break;
   }
-  stela::Runner{projections}.catch_up();
+  stela::Runner{projections}.run_once();
   const auto waiting = stela::TimerOperations{store}.processes().front().pending;
   std::cout << "to be collected by the carrier: " << waiting << '\n';
   std::cout << "handled " << sum.handled << ", of no interest " << sum.ignored << ", seen before "

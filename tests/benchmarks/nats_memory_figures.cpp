@@ -22,7 +22,7 @@ void relay_everything(const std::string& path, const std::string& url, bool raw)
   auto store = sqlite::open(path);
   Outbox outbox{store};
   nats::Publisher publisher{{.url = url}};
-  Relay{outbox, publisher}.tick();
+  Relay{outbox, publisher}.run_once();
 }
 
 }  // namespace

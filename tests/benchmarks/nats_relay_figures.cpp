@@ -98,7 +98,7 @@ class StelaRelaying final : public Relaying {
   };
 
   void set_up() override { parts_ = std::make_unique<Parts>(path_, server_.url(), fence_); }
-  void relay() override { parts_->relay.tick(); }
+  void relay() override { parts_->relay.run_once(); }
   void tear_down() override { parts_.reset(); }
 
   Fence fence_;

@@ -92,7 +92,7 @@ class StelaPass final : public Pass {
       : Pass{options, samples}, relay_{shop_.outbox, publisher_, {.batch_size = options.batch}} {}
 
  private:
-  std::int64_t relay() override { return relay_.tick().published; }
+  std::int64_t relay() override { return relay_.run_once().published; }
 
   MemoryPublisher publisher_;
   Relay relay_;

@@ -205,7 +205,7 @@ double relay_rate(PostgresShop& shop, const Samples& samples, std::size_t stream
   Relay relay{shop.outbox, publisher, {.batch_size = 500, .window = 2000}};
   std::int64_t published = 0;
   const double taken = seconds([&] {
-    while (published < appends * 100) published += relay.tick().published;
+    while (published < appends * 100) published += relay.run_once().published;
   });
   return static_cast<double>(published) / taken;
 }

@@ -184,7 +184,7 @@ class StelaRelaying final : public Relaying {
     parts_ = std::make_unique<RelayParts>(url_, *publisher_,
                                           RelayOptions{.batch_size = batch_size, .window = window});
   }
-  void relay() override { parts_->relay.tick(); }
+  void relay() override { parts_->relay.run_once(); }
   void tear_down() override {
     parts_.reset();
     publisher_.reset();

@@ -105,7 +105,7 @@ class BusySchool {
   BusySchool(Store store, const School& school)
       : school_{school}, store_{std::move(store)}, publisher_{{.url = broker_.url()}} {
     RawNats{broker_.url()}.make_stream();
-    (void)runner_.catch_up();
+    (void)runner_.run_once();
     first_ = store_.last_sequence().value();
     runner_.on_tick([this, position = first_](const RunnerTick& tick) mutable {
       for (std::int64_t i = 0; i < tick.scanned; ++i) seen_->projected.note(++position);

@@ -95,7 +95,7 @@ class Setting final : public Subject {
     book(hotel_.store, hotel_.booked, count_, hotel_.clock.now() + 1h);
     hotel_.booked += count_;
   }
-  void run() override { hotel_.runner->catch_up(); }
+  void run() override { hotel_.runner->run_once(); }
 
  private:
   Hotel hotel_;
@@ -110,11 +110,11 @@ class Firing final : public Subject {
   void prepare() override {
     book(hotel_.store, hotel_.booked, count_, hotel_.clock.now() + 1h);
     hotel_.booked += count_;
-    hotel_.runner->catch_up();
+    hotel_.runner->run_once();
     hotel_.clock.advance(1h);
   }
   void run() override {
-    if (hotel_.runner->catch_up().timers_fired != count_) throw std::logic_error{"timers are left"};
+    if (hotel_.runner->run_once().timers_fired != count_) throw std::logic_error{"timers are left"};
   }
 
  private:
@@ -334,7 +334,7 @@ class Waiting {
     for (std::int64_t i = 0; i < count; i += 10'000) {
       book(store_, i, std::min<std::int64_t>(10'000, count - i), system_clock().now() + 24h * 365);
     }
-    runner.catch_up();
+    runner.run_once();
     sqlite::checkpoint(store_);
     thread_ = std::jthread{[this](std::stop_token stop) { Runner{projections_}.run(stop); }};
   }

@@ -65,7 +65,7 @@ class Shop {
   }
   void publish() {
     EXPECT_TRUE(eventually([&] {
-      relay.tick();
+      relay.run_once();
       return OutboxOperations{store}.status().pending == 0;
     }));
   }
@@ -146,13 +146,13 @@ TEST_P(MixedStores, HandleEachEventOnceAndInOrder) {
   shop.ship("1");
   shop.place("2");
   shop.publish();
-  EXPECT_EQ(make_consumer(ledger, consuming_from(broker))->poll(),
+  EXPECT_EQ(make_consumer(ledger, consuming_from(broker))->run_once(),
             (nats::ConsumerTick{.handled = 3}));
   const auto again = make_consumer(ledger, consuming_from(broker));
-  EXPECT_EQ(again->poll(), nats::ConsumerTick{});
+  EXPECT_EQ(again->run_once(), nats::ConsumerTick{});
   shop.ship("2");
   shop.publish();
-  EXPECT_EQ(again->poll(), (nats::ConsumerTick{.handled = 1}));
+  EXPECT_EQ(again->run_once(), (nats::ConsumerTick{.handled = 1}));
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-1@2 order.shipped",
                                           "order-2@1 order.placed", "order-2@2 order.shipped"));
 }
@@ -162,7 +162,7 @@ class PostgresConsumer : public ::testing::Test {
   /// Polls until the ledger has so many lines.
   bool reaches(nats::Consumer& consumer, std::size_t lines) {
     return eventually([&] {
-      total += consumer.poll();
+      total += consumer.run_once();
       return ledger.lines().size() >= lines;
     });
   }
@@ -217,7 +217,7 @@ TEST_F(PostgresConsumer, ParksWhatFailsTooOftenAndRevivesItForAnOperator) {
   shop.publish();
   const auto consumer = make_failing_consumer();
   EXPECT_TRUE(eventually([&] {
-    total += consumer->poll();
+    total += consumer->run_once();
     return total.parked == 1;
   }));
   const auto parked = inbox.parked();
@@ -229,7 +229,7 @@ TEST_F(PostgresConsumer, ParksWhatFailsTooOftenAndRevivesItForAnOperator) {
 
   fails_with.clear();
   inbox.retry(parked.front().number);
-  EXPECT_EQ(consumer->poll().revived, 1);
+  EXPECT_EQ(consumer->run_once().revived, 1);
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed"));
   EXPECT_THAT(inbox.parked(), IsEmpty());
 }
@@ -271,10 +271,10 @@ struct MisusingPostgresConsumer : PostgresConsumer {
       }
     });
     EXPECT_TRUE(eventually([&] {
-      total += consumer.poll();
+      total += consumer.run_once();
       return total.parked == 1 && ledger.lines().size() > 1;
     }));
-    for (int i = 0; i < 3; ++i) total += consumer.poll();
+    for (int i = 0; i < 3; ++i) total += consumer.run_once();
   }
 };
 
@@ -319,7 +319,7 @@ TEST_F(PostgresConsumer, IsNotChargedIfTheConnectionThatItsHandlerIsLentEnds) {
     throw std::runtime_error{"no answer"};
   });
 
-  EXPECT_THROW(consumer.poll(), StoreBusy);
+  EXPECT_THROW(consumer.run_once(), StoreBusy);
   EXPECT_TRUE(reaches(consumer, 1));
 
   EXPECT_EQ(total.failed, 0);
@@ -340,7 +340,7 @@ TEST_F(PostgresConsumer, ParksAMessageThatEndsItsSessionAgainAndAgain) {
 
   EXPECT_TRUE(eventually([&] {
     try {
-      total += consumer.poll();
+      total += consumer.run_once();
     } catch (const StoreBusy&) {
     }
     return ledger.lines().size() == 2;
@@ -365,7 +365,7 @@ TEST_F(PostgresConsumer, ParksAMessageThatEndsTheSessionOfEachConsumer) {
       Sql{transaction}.query("SELECT pg_terminate_backend(pg_backend_pid())");
     });
     try {
-      total += consumer.poll();
+      total += consumer.run_once();
     } catch (const StoreBusy&) {
     }
     return !inbox.parked().empty();
@@ -382,7 +382,7 @@ TEST_F(PostgresConsumer, ParksAMessageThatEndsTheSessionOfEachConsumer) {
     Sql{transaction}.query("SELECT pg_terminate_backend(pg_backend_pid())");
   });
   EXPECT_TRUE(eventually([&] {
-    consumer.poll();
+    consumer.run_once();
     return inbox.parked().front().attempts == 4;
   }));
   EXPECT_THAT(inbox.parked().front().error, HasSubstr("the server ended the session"));
@@ -458,12 +458,12 @@ TEST_F(PostgresConsumer, KeepsTheStreamWhileItsHandlerWorksForLongerThanItsLease
       EXPECT_TRUE(eventually([&] { return may_end.load(); }));
       Ledger::note(transaction, placed);
     });
-    EXPECT_EQ(consumer.poll(), (nats::ConsumerTick{.handled = 1}));
+    EXPECT_EQ(consumer.run_once(), (nats::ConsumerTick{.handled = 1}));
   }};
   ASSERT_TRUE(eventually([&] { return works.load(); }));
   const auto until = std::chrono::steady_clock::now() + 3 * with.lease_ttl;
 
-  while (std::chrono::steady_clock::now() < until) total += other->poll();
+  while (std::chrono::steady_clock::now() < until) total += other->run_once();
   may_end = true;
   slow = {};
 
@@ -492,7 +492,7 @@ TEST_F(PostgresConsumer, TellsWhatItHandledIfTheServerEndsBeforeItIsMeasured) {
   consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
   shop.place("1");
   shop.publish();
-  EXPECT_EQ(consumer.poll(), (nats::ConsumerTick{.handled = 1}));
+  EXPECT_EQ(consumer.run_once(), (nats::ConsumerTick{.handled = 1}));
 }
 
 TEST_F(PostgresConsumer, LosesAndRepeatsNothingWhenTheServerCrashes) {

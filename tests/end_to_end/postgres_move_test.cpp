@@ -57,7 +57,7 @@ class Move : public ::testing::Test {
     Relay relay{outbox, publisher};
     OutboxOperations operations{store};
     EXPECT_TRUE(eventually([&] {
-      relay.tick();
+      relay.run_once();
       const OutboxStatus status = operations.status();
       return status.partitions.front().pending + status.partitions.front().redeliveries == 0;
     }));
@@ -235,7 +235,7 @@ TEST_F(Move, RefusesToExportWhileAWorkerOwnsAPartition) {
     Outbox outbox{store};
     nats::Publisher publisher{{.url = nats_.url(), .stream = "SHOP", .ensure_stream = true}};
     Relay relay{outbox, publisher};
-    relay.tick();
+    relay.run_once();
     EXPECT_THAT(message_of<UsageError>([&] { exported(store); }),
                 HasSubstr("owns partition all; stop all workers"));
   }

@@ -133,7 +133,7 @@ TEST_F(PostgresOutbox, PublishesWithoutLeases) {
                              .ensure_stream = true}};
   Relay relay{outbox, publisher};
   for (int i = 0; i < 5; ++i) test::append(store, "order-1", {published});
-  EXPECT_EQ(relay.tick().published, 5);
+  EXPECT_EQ(relay.run_once().published, 5);
   EXPECT_EQ(OutboxOperations{store}.status().pending, 0);
 }
 
@@ -156,12 +156,12 @@ TEST_F(PostgresOutbox, KnowsUpToWhereNothingWaits) {
     };
     EXPECT_EQ(drained_through(), "0");
     for (int i = 0; i < 3; ++i) test::append(store, "order-1", {published, kept});
-    EXPECT_EQ(relay.tick().published, 3);
+    EXPECT_EQ(relay.run_once().published, 3);
     EXPECT_EQ(drained_through(), "6");
     test::append(store, "order-1", {published, published});
     EXPECT_EQ(drained_through(), "6");
     EXPECT_THAT(waiting(store), ElementsAre(7, 8));
-    EXPECT_EQ(relay.tick().published, 2);
+    EXPECT_EQ(relay.run_once().published, 2);
     EXPECT_EQ(drained_through(), "8");
     EXPECT_EQ(OutboxOperations{store}.status().pending, 0);
   }

@@ -60,12 +60,12 @@ TEST(PostgresRelay, PublishesEachEventOnceAndInOrder) {
          NewEvent{"order.placed", 1, true, "5"}});
   });
 
-  EXPECT_EQ(relay.tick().published, 5);
+  EXPECT_EQ(relay.run_once().published, 5);
   test::JetStream stream{broker.url()};
   std::vector<std::string> payloads;
   for (const auto& message : stream.messages("SHOP")) payloads.push_back(message.payload);
   EXPECT_THAT(payloads, ElementsAre("1", "2", "3", "4", "5"));
-  EXPECT_EQ(relay.tick().published, 0);
+  EXPECT_EQ(relay.run_once().published, 0);
 
   OutboxOperations operations{store};
   const OutboxStatus status = operations.status();
@@ -83,15 +83,15 @@ TEST(PostgresRelay, RepublishesNothingAfterTheServersCrash) {
   {
     Relay relay{outbox, publisher};
     for (int number = 1; number <= 3; ++number) append(store, 1, number);
-    EXPECT_EQ(relay.tick().published, 3);
+    EXPECT_EQ(relay.run_once().published, 3);
     server.crash();
     server.start_again();
     append(store, 1, 4);
-    EXPECT_TRUE(eventually([&] { return relay.tick().published == 1; }));
+    EXPECT_TRUE(eventually([&] { return relay.run_once().published == 1; }));
   }
   Relay next{outbox, publisher};
   append(store, 1, 5);
-  EXPECT_TRUE(eventually([&] { return next.tick().published == 1; }));
+  EXPECT_TRUE(eventually([&] { return next.run_once().published == 1; }));
   test::JetStream stream{broker.url()};
   std::vector<std::string> payloads;
   for (const auto& message : stream.messages("SHOP")) payloads.push_back(message.payload);

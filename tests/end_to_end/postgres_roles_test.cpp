@@ -88,7 +88,7 @@ TEST_F(RolesOnPostgres, LetTheApplicationAppendTheRelayPublishAndTheReaderRead) 
   Outbox outbox{relayed};
   nats::Publisher publisher{
       {.url = broker.url(), .prefix = "shop", .stream = "SHOP", .ensure_stream = true}};
-  EXPECT_EQ((Relay{outbox, publisher}.tick().published), 2);
+  EXPECT_EQ((Relay{outbox, publisher}.run_once().published), 2);
   EXPECT_EQ(OutboxOperations{relayed}.status().partitions.front().published, 2);
 
   Store reader = open_as("shop_reader", {.read_only = true});
@@ -144,7 +144,7 @@ TEST_F(RolesOnPostgres, LetTheProjectorMakeRebuildAndReplaceReadModels) {
     projections.add(test::Totals<1>{});
     projections.add(test::Counts{});
     test::place(store, "1");
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
     Replayer{projections}.run();
     Replayer{projections}.run({.filter = {.streams = {"order-1"}}});
     ProjectionOperations{store}.drop_replay("totals");
@@ -154,14 +154,14 @@ TEST_F(RolesOnPostgres, LetTheProjectorMakeRebuildAndReplaceReadModels) {
   {
     Projections projections{store};
     projections.add(test::Totals<2>{});
-    Runner{projections, {.drop_after = 0ms}}.catch_up();
+    Runner{projections, {.drop_after = 0ms}}.run_once();
   }
   EXPECT_EQ(test::orders_in(reader).size(), 1U);
   {
     // One of another shape takes its view.
     Projections projections{store};
     projections.add(Wide{});
-    Runner{projections, {.drop_after = 0ms}}.catch_up();
+    Runner{projections, {.drop_after = 0ms}}.run_once();
   }
   EXPECT_THAT(test::orders_in(reader), ElementsAre("1 1"));
   ProjectionOperations{store}.remove("counts");
@@ -181,7 +181,7 @@ TEST_F(RolesOnPostgres, LetTheApplicationDriveWhatAProjectorHasMade) {
   projections.add_inline(test::Counts{});
   projections.add(Wide{});
   test::place(store, "1");
-  EXPECT_EQ((Runner{projections, {.drop_after = 0ms}}.catch_up().failed), 0);
+  EXPECT_EQ((Runner{projections, {.drop_after = 0ms}}.run_once().failed), 0);
   EXPECT_THAT(test::orders_in(store), ElementsAre("1 1"));
   EXPECT_EQ(ModelReader{store}.value<int>("SELECT n FROM counts"), 1);
   Store reader = open_as("shop_reader", {.read_only = true});
@@ -206,7 +206,7 @@ TEST_F(RolesOnPostgres, LeaveRetiredTablesToTheProjector) {
   Projections projections{store};
   projections.add(test::Totals<1>{});
   test::place(store, "2");
-  Runner{projections, {.drop_after = 0ms}}.catch_up();
+  Runner{projections, {.drop_after = 0ms}}.run_once();
   EXPECT_THAT(test::standing(store), SizeIs(4));
   EXPECT_EQ(test::orders_in(store).size(), 2U);
 }
@@ -221,7 +221,7 @@ TEST_F(RolesOnPostgres, MayBeGrantedToRolesThatLogIn) {
     projections.add(test::Totals<1>{});
     test::place(store, role + std::to_string(store.last_sequence().value()));
     Replayer{projections}.run();
-    Runner{projections, {.drop_after = 0ms}}.catch_up();
+    Runner{projections, {.drop_after = 0ms}}.run_once();
   }
   Store reader = open_as("shop_reader", {.read_only = true});
   EXPECT_EQ(test::orders_in(reader).size(), 3U);
@@ -237,13 +237,13 @@ TEST_F(RolesOnPostgres, TakeOverReadModelsThatAnotherRoleHasMade) {
     Projections projections{store};
     projections.add(test::Totals<1>{});
     test::place(store, "1");
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
   }
   grant();
   Store store = open_as("shop_projector");
   Projections projections{store};
   projections.add(test::Totals<2>{});
-  Runner{projections, {.drop_after = 0ms}}.catch_up();
+  Runner{projections, {.drop_after = 0ms}}.run_once();
   Store reader = open_as("shop_reader", {.read_only = true});
   EXPECT_EQ(test::orders_in(reader).size(), 1U);
   EXPECT_THAT(test::standing(reader), ElementsAre("totals@2 v2 living 1"));
@@ -256,7 +256,7 @@ TEST_F(RolesOnPostgres, LetTheApplicationRunProcesses) {
   const Timestamp now = system_clock().now();
   test::append_alarm(store, 1, test::AlarmSet{test::micros(now)});
   test::append_alarm(store, 2, test::AlarmSet{test::micros(now + 1h)});
-  EXPECT_TRUE(test::eventually([&] { return Runner{projections}.catch_up().timers_fired == 1; }));
+  EXPECT_TRUE(test::eventually([&] { return Runner{projections}.run_once().timers_fired == 1; }));
   Store reader = open_as("shop_reader", {.read_only = true});
   EXPECT_EQ(test::AlarmHistory{reader}.rang(), 1);
   const auto pending = TimerOperations{reader}.list();
@@ -338,12 +338,12 @@ TEST_F(RolesOnPostgres, LetTheApplicationConsume) {
     Outbox to_publish{relayed};
     nats::Publisher publisher{
         {.url = broker.url(), .prefix = "shop", .stream = "SHOP", .ensure_stream = true}};
-    Relay{to_publish, publisher}.tick();
+    Relay{to_publish, publisher}.run_once();
   }
   nats::Consumer consumer{store, {.url = broker.url(), .name = "billing", .stream = "SHOP"}};
   consumer.on<test::OrderPlaced>([](Transaction&, const auto&) { throw std::runtime_error{"no"}; });
   EXPECT_TRUE(test::eventually([&] {
-    consumer.poll();
+    consumer.run_once();
     return nats::InboxOperations{store}.status().front().parked_messages > 0;
   }));
   Store reader = open_as("shop_reader", {.read_only = true});
@@ -384,7 +384,7 @@ TEST_F(RolesOnPostgres, SayThatTheRelayIsRefused) {
   Outbox outbox{store};
   nats::Publisher publisher{
       {.url = broker.url(), .prefix = "shop", .stream = "SHOP", .ensure_stream = true}};
-  const RelayTick tick = Relay{outbox, publisher}.tick();
+  const RelayTick tick = Relay{outbox, publisher}.run_once();
   EXPECT_EQ(tick.published, 0);
   EXPECT_THAT(tick.store_refusal, AllOf(HasSubstr("permission denied"), HasSubstr("GRANT")));
 }

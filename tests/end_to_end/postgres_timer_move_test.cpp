@@ -31,7 +31,7 @@ class TimerMove : public ::testing::Test {
   static RunnerTick run(Store& store) {
     Projections projections{store};
     projections.add_process(PaymentDeadline{});
-    return Runner{projections}.catch_up();
+    return Runner{projections}.run_once();
   }
   static std::string exported(Store& store) {
     const auto state = projection_state();

@@ -84,7 +84,7 @@ void relay(stela::Outbox& outbox, stela::Publisher& broker, const std::stop_toke
   relay.on_tick([](const stela::RelayTick& tick) {
     if (tick.parked > 0) throw std::runtime_error{to_string(tick.broker)};
   });
-  if (!stop.stop_requested()) relay.tick();
+  if (!stop.stop_requested()) relay.run_once();
   relay.run(stop);
 }
 

@@ -156,8 +156,8 @@ TEST_F(Access, OfAConsumerByCredsFile) {
                          {.url = server.url(), .credentials = with.credentials, .name = "billing"}};
   nats::Consumer stranger{store, {.url = server.url(), .name = "billing"}};
 
-  EXPECT_EQ(allowed.poll(), nats::ConsumerTick{});
-  EXPECT_THROW(stranger.poll(), BrokerFailed);
+  EXPECT_EQ(allowed.run_once(), nats::ConsumerTick{});
+  EXPECT_THROW(stranger.run_once(), BrokerFailed);
 }
 
 TEST_F(Access, SaysThatItMayNotPublish) {
@@ -213,7 +213,7 @@ TEST_P(DeniedConsumer, NamesTheDeniedSubject) {
 
   std::string problem;
   EXPECT_TRUE(test::eventually([&] {
-    const std::string said = test::message_of<BrokerFailed>([&] { consumer.poll(); });
+    const std::string said = test::message_of<BrokerFailed>([&] { consumer.run_once(); });
     if (said != "nothing was thrown") problem = said;
     return !problem.empty();
   }));

@@ -72,7 +72,7 @@ class Elsewhere : public ::testing::Test {
       test::Ledger::note(transaction, placed);
     });
     test::eventually([&] {
-      consumer.poll();
+      consumer.run_once();
       return ledger.lines().size() == 3;
     });
     return ledger.lines();

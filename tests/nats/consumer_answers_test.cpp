@@ -41,13 +41,13 @@ class FakeBroker : public ::testing::Test {
 
 TEST_F(FakeBroker, SaysThatNobodyRespondsOnceItsConsumerWasMadeAnew) {
   nats::Consumer consumer{ledger.store, options()};
-  consumer.poll();
+  consumer.run_once();
   broker.delete_consumer();
 
   // The request that is open has to end first.
   std::string problem;
   test::eventually([&] {
-    problem = test::message_of<BrokerFailed>([&] { consumer.poll(); });
+    problem = test::message_of<BrokerFailed>([&] { consumer.run_once(); });
     return problem != "nothing was thrown";
   });
 
@@ -58,7 +58,7 @@ TEST_F(FakeBroker, SaysThatNobodyRespondsOnceItsConsumerWasMadeAnew) {
 TEST_F(FakeBroker, WithoutAConfigurationOfTheStreamIsReported) {
   const std::string state = R"("state":{"messages":1,"bytes":9,"first_seq":1,"last_seq":1})";
   nats::Consumer consumer{ledger.store, options()};
-  consumer.poll();
+  consumer.run_once();
   const std::vector<std::string> answers{"{}",
                                          R"({"config":null})",
                                          R"({"config":[]})",
@@ -73,7 +73,7 @@ TEST_F(FakeBroker, WithoutAConfigurationOfTheStreamIsReported) {
     broker.tell_of_stream(answer);
     nats::Consumer other{ledger.store, options()};
     const auto read = [&] { reader.read(PartitionId{}, [](const FoundMessage&) {}); };
-    EXPECT_THAT(test::message_of<BrokerFailed>([&] { other.poll(); }),
+    EXPECT_THAT(test::message_of<BrokerFailed>([&] { other.run_once(); }),
                 HasSubstr("reading the JetStream stream 'SHOP' failed"))
         << answer;
     EXPECT_THAT(test::message_of<BrokerFailed>(read),
@@ -103,7 +103,7 @@ TEST_P(Refusal, IsSaidAndNotRepeatedWithoutAPause) {
   nats::Consumer consumer{ledger.store, options()};
 
   EXPECT_TRUE(test::eventually([&] {
-    return test::message_of<BrokerFailed>([&] { consumer.poll(); }) != "nothing was thrown";
+    return test::message_of<BrokerFailed>([&] { consumer.run_once(); }) != "nothing was thrown";
   }));
   const auto begun = std::chrono::steady_clock::now();
   const int before = broker.requests();

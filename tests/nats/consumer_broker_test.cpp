@@ -121,7 +121,7 @@ TEST_F(ConsumersBroker, IsToldByAPollToo) {
   make_stream();
   nats::Consumer consumer{ledger.store, options(server.url())};
 
-  EXPECT_TRUE(consumer.poll().broker.is_connected());
+  EXPECT_TRUE(consumer.run_once().broker.is_connected());
 
   EXPECT_THAT(log.entries(), IsEmpty());
   EXPECT_EQ(gauge(), 1);

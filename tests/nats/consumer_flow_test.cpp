@@ -60,7 +60,7 @@ TEST_F(LargePayloads, AreRequestedByBytesAndNeverDropped) {
 
   nats::ConsumerTick total;
   EXPECT_TRUE(test::eventually([&] {
-    total += consumer.poll();
+    total += consumer.run_once();
     return total.handled + total.duplicates >= orders;
   }));
 
@@ -86,7 +86,7 @@ TEST_F(Polling, HandlesAllMessagesOfAFullBatch) {
   nats::Consumer consumer{ledger.store, with};
   consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
 
-  EXPECT_EQ(consumer.poll().handled, 8);
+  EXPECT_EQ(consumer.run_once().handled, 8);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class MisusingHandler : public ::testing::Test {
       Ledger::note(transaction, placed);
     });
     const auto has_ended = [&] {
-      total += consumer.poll();
+      total += consumer.run_once();
       return total.parked == 1;
     };
     EXPECT_TRUE(test::eventually(has_ended));
@@ -71,7 +71,7 @@ TEST_F(FailingHandler, IsUndoneAloneAndThoseBeforeItAreCalledOnceMore) {
   });
 
   EXPECT_TRUE(test::eventually([&] {
-    total += consumer.poll();
+    total += consumer.run_once();
     return total.parked == 1;
   }));
 
@@ -96,7 +96,7 @@ TEST_F(FailingHandler, ThatGoesOnAfterAFailedStatementIsLoggedAndCounted) {
     }
   });
   EXPECT_TRUE(test::eventually([&] {
-    total += careless.poll();
+    total += careless.run_once();
     return total.handled == 3;
   }));
   EXPECT_THAT(log.entries(), Contains(AllOf(HasSubstr("warning consumer.statement_failed"),
@@ -121,7 +121,7 @@ TEST_F(FailingHandler, ThatIsSlowSharesATransactionForATenthOfASecondAtMost) {
   });
 
   EXPECT_TRUE(test::eventually([&] {
-    with_slow_handler.poll();
+    with_slow_handler.run_once();
     return committed.size() == 10;
   }));
 
@@ -208,7 +208,7 @@ TEST_F(MisusingHandler, IsParkedIfItThrowsTheFailureOfAnotherStore) {
   });
 
   EXPECT_TRUE(test::eventually([&] {
-    total += consumer.poll();
+    total += consumer.run_once();
     return total.parked == 2;
   }));
 
@@ -229,12 +229,12 @@ TEST_F(MisusingHandler, IsNotChargedIfItMeetsAFullDisk) {
     Ledger::note(transaction, placed);
   });
 
-  for (int i = 0; i < 5; ++i) EXPECT_THROW(total += consumer.poll(), StoreFull);
+  for (int i = 0; i < 5; ++i) EXPECT_THROW(total += consumer.run_once(), StoreFull);
   EXPECT_THAT(nats::InboxOperations{ledger.store}.parked(), ::testing::IsEmpty());
   is_full = false;
 
   EXPECT_TRUE(test::eventually([&] {
-    total += consumer.poll();
+    total += consumer.run_once();
     return ledger.lines().size() == 3;
   }));
   EXPECT_EQ(total.parked, 0);
@@ -245,7 +245,7 @@ TEST_F(MisusingHandler, IsExplainedWhenAnOperatorTriesItsMessageAgain) {
   nats::InboxOperations inbox{ledger.store};
   inbox.retry(inbox.parked().at(0).number);
 
-  total += consumer.poll();
+  total += consumer.run_once();
 
   EXPECT_EQ(total.revived, 0);
   EXPECT_THAT(error(), HasSubstr("ended the transaction"));

@@ -101,10 +101,10 @@ TEST_F(AnotherHistory, IsParkedAndLetsLaterVersionsPass) {
   back_up();
   publish({"b", "c"});
   const auto consumer = make_consumer(options());
-  consumer->poll();
+  consumer->run_once();
 
   publish_after_restore({"x", "y", "z"});
-  const nats::ConsumerTick tick = consumer->poll();
+  const nats::ConsumerTick tick = consumer->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 1, .parked = 2}));
   EXPECT_THAT(ledger.lines(), ElementsAre("a@1", "b@2", "c@3", "z@4"));
@@ -120,13 +120,13 @@ TEST_F(AnotherHistory, IsHandledWhenAnOperatorTriesItAgain) {
   back_up();
   publish({"b"});
   const auto consumer = make_consumer(options());
-  consumer->poll();
+  consumer->run_once();
   publish_after_restore({"x"});
-  consumer->poll();
+  consumer->run_once();
 
   ASSERT_THAT(inbox.parked(), SizeIs(1));
   inbox.retry(inbox.parked()[0].number);
-  const nats::ConsumerTick tick = consumer->poll();
+  const nats::ConsumerTick tick = consumer->run_once();
 
   EXPECT_EQ(tick.revived, 1);
   EXPECT_THAT(ledger.lines(), ElementsAre("a@1", "b@2", "x@2"));
@@ -139,12 +139,12 @@ TEST_F(AnotherHistory, IsParkedThoughItsClockIsBehind) {
   back_up();
   publish({"b", "c"});
   const auto consumer = make_consumer(options());
-  consumer->poll();
+  consumer->run_once();
   test::RawSqlite{sqlite::path(ledger.store)}.run(
       "UPDATE inbox_positions SET recorded_at = recorded_at + 3600000000");
 
   publish_after_restore({"x"});
-  const nats::ConsumerTick tick = consumer->poll();
+  const nats::ConsumerTick tick = consumer->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.parked = 1}));
 }
@@ -152,7 +152,7 @@ TEST_F(AnotherHistory, IsParkedThoughItsClockIsBehind) {
 TEST_F(AnotherHistory, IsNoCopyThatAnOperatorHadPublishedAgain) {
   publish({"a", "b"});
   const auto consumer = make_consumer(options());
-  consumer->poll();
+  consumer->run_once();
   // As if the producer's clock had been set back between the two.
   test::RawSqlite{sqlite::path(ledger.store)}.run(
       "UPDATE inbox_positions SET recorded_at = recorded_at - 3600000000");
@@ -160,7 +160,7 @@ TEST_F(AnotherHistory, IsNoCopyThatAnOperatorHadPublishedAgain) {
   OutboxOperations{shop.store}.republish({.first = GlobalSequence{1}, .last = GlobalSequence{2}});
   shop.publish();
 
-  EXPECT_EQ(consumer->poll(), (nats::ConsumerTick{.duplicates = 2}));
+  EXPECT_EQ(consumer->run_once(), (nats::ConsumerTick{.duplicates = 2}));
 }
 
 TEST_F(AnotherHistory, IsParkedInOneBatchWithTheFirst) {
@@ -169,7 +169,7 @@ TEST_F(AnotherHistory, IsParkedInOneBatchWithTheFirst) {
   publish({"b", "c"});
   publish_after_restore({"x", "y"});
 
-  const nats::ConsumerTick tick = make_consumer(options())->poll();
+  const nats::ConsumerTick tick = make_consumer(options())->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 3, .parked = 2}));
 }
@@ -179,10 +179,10 @@ TEST_F(AnotherHistory, IsADuplicateWhenItComesAgainAndSoIsTheFirst) {
   back_up();
   publish({"b"});
   publish_after_restore({"x"});
-  make_consumer(options())->poll();
+  make_consumer(options())->run_once();
   read_again();
 
-  const nats::ConsumerTick tick = make_consumer(options())->poll();
+  const nats::ConsumerTick tick = make_consumer(options())->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.duplicates = 3}));
   EXPECT_THAT(ledger.lines(), ElementsAre("a@1", "b@2"));
@@ -205,7 +205,7 @@ TEST_F(AnotherHistory, OfACopyInAStreamOfItsOwnIsParked) {
     unit.commit();
     OutboxOperations operations{store, {.who = "ann"}};
     ASSERT_TRUE(test::eventually([&] {
-      relay.tick();
+      relay.run_once();
       const OutboxStatus status = operations.status();
       if (status.stopped > 0) operations.adopt(PartitionId{});
       return status.pending + status.in_flight + status.retrying == 0;
@@ -213,12 +213,12 @@ TEST_F(AnotherHistory, OfACopyInAStreamOfItsOwnIsParked) {
   }
   const auto of_the_copy = make_consumer(options("COPY"));
   const auto of_the_first = make_consumer(options());
-  nats::ConsumerTick total = of_the_copy->poll();
+  nats::ConsumerTick total = of_the_copy->run_once();
   EXPECT_EQ(total, nats::ConsumerTick{}) << "versions 1 and 2 may be in the other stream";
 
   const bool done = test::eventually([&] {
-    total += of_the_first->poll();
-    total += of_the_copy->poll();
+    total += of_the_first->run_once();
+    total += of_the_copy->run_once();
     return total.handled + total.parked == 6;
   });
 

@@ -69,7 +69,7 @@ TEST_F(ConsumingInOrder, MissesNothingThatWasThereBeforeTheOutbox) {
   older.publish();
   const auto consumer = make_consumer(defaults());
 
-  EXPECT_EQ(consumer->poll().handled, 2);
+  EXPECT_EQ(consumer->run_once().handled, 2);
 
   EXPECT_THAT(ledger.lines(), ElementsAre("parcel-7@3 order.shipped", "parcel-7@4 order.shipped"));
   EXPECT_THAT(nats::InboxOperations{ledger.store}.gaps(), IsEmpty());
@@ -78,12 +78,12 @@ TEST_F(ConsumingInOrder, MissesNothingThatWasThereBeforeTheOutbox) {
 TEST_F(ConsumingInOrder, GoesOnBehindItsPositionThoughTheBrokerForgetsItsReader) {
   send_parcels(2);
   const auto consumer = make_consumer(defaults());
-  consumer->poll();
+  consumer->run_once();
   for (const std::string& reader : broker.consumers("SHOP")) broker.delete_consumer("SHOP", reader);
   send_parcels(2);
 
   EXPECT_TRUE(test::eventually([&] {
-    consumer->poll();
+    consumer->run_once();
     return ledger.lines().size() == 4;
   }));
 
@@ -92,7 +92,7 @@ TEST_F(ConsumingInOrder, GoesOnBehindItsPositionThoughTheBrokerForgetsItsReader)
 
 TEST_F(ConsumingInOrder, BeginsAgainInAStreamThatWasMadeAgainAndKnowsWhatItHandled) {
   send_parcels(3);
-  make_consumer(defaults())->poll();
+  make_consumer(defaults())->run_once();
   const auto stored = broker.messages("SHOP");
   broker.delete_stream("SHOP");
   broker.make_stream("SHOP", "shop.>");
@@ -105,7 +105,7 @@ TEST_F(ConsumingInOrder, BeginsAgainInAStreamThatWasMadeAgainAndKnowsWhatItHandl
   }));
   send_parcels(1);
 
-  const nats::ConsumerTick tick = make_consumer(defaults())->poll();
+  const nats::ConsumerTick tick = make_consumer(defaults())->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 1, .duplicates = 3}));
   EXPECT_EQ(ledger.lines(), parcels(1, 4));
@@ -115,13 +115,13 @@ TEST_F(ConsumingInOrder, BeginsAgainInAStreamThatWasMadeAgainAndKnowsWhatItHandl
 /// The broker's files were restored, and the relay went on behind their end while nobody looked.
 TEST_F(ConsumingInOrder, HandlesWhatStandsWhereItHadReadOtherMessages) {
   send_parcels(3);
-  { make_consumer(defaults())->poll(); }
+  { make_consumer(defaults())->run_once(); }
   test::RawSqlite{sqlite::path(ledger.store)}.run(
       "UPDATE inbox_readers SET position = 5, position_time = position_time + 7");
   for (int i = 0; i < 4; ++i) shop.send_parcel("parcel-2");
   shop.publish();
 
-  const nats::ConsumerTick tick = make_consumer(defaults())->poll();
+  const nats::ConsumerTick tick = make_consumer(defaults())->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 4, .duplicates = 3}));
   EXPECT_THAT(log.entries(), Contains(HasSubstr("error consumer.stream_went_back")));
@@ -129,12 +129,13 @@ TEST_F(ConsumingInOrder, HandlesWhatStandsWhereItHadReadOtherMessages) {
 
 TEST_F(ConsumingInOrder, ReadsFromTheBeginningIfTheStreamEndsBeforeItsPosition) {
   send_parcels(3);
-  { make_consumer(defaults())->poll(); }
+  { make_consumer(defaults())->run_once(); }
   test::RawSqlite{sqlite::path(ledger.store)}.run("UPDATE inbox_readers SET position = 100");
   for (int i = 0; i < 4; ++i) shop.send_parcel("parcel-2");
   shop.publish();
 
-  EXPECT_EQ(make_consumer(defaults())->poll(), (nats::ConsumerTick{.handled = 4, .duplicates = 3}));
+  EXPECT_EQ(make_consumer(defaults())->run_once(),
+            (nats::ConsumerTick{.handled = 4, .duplicates = 3}));
 }
 
 TEST_F(ConsumingInOrder, WaitsNoLongerForARetryBecauseAClockIsSetBack) {
@@ -148,21 +149,21 @@ TEST_F(ConsumingInOrder, WaitsNoLongerForARetryBecauseAClockIsSetBack) {
     if (std::exchange(fails, false)) throw std::runtime_error{"not yet"};
     Ledger::note(transaction, shipped);
   });
-  EXPECT_EQ(consumer.poll().failed, 1);
+  EXPECT_EQ(consumer.run_once().failed, 1);
 
   clock.advance(-1h);
 
-  EXPECT_EQ(consumer.poll().handled, 1);
+  EXPECT_EQ(consumer.run_once().handled, 1);
 }
 
 TEST_F(ConsumingInOrder, MissesNothingOfAPurgedStreamButWhatWasInIt) {
   send_parcels(2);
-  make_consumer(defaults())->poll();
+  make_consumer(defaults())->run_once();
   send_parcels(2);
   broker.purge("SHOP");
   send_parcels(1);
 
-  const nats::ConsumerTick tick = make_consumer(defaults())->poll();
+  const nats::ConsumerTick tick = make_consumer(defaults())->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 1, .gaps = 1}));
   const auto gaps = nats::InboxOperations{ledger.store}.gaps();
@@ -177,7 +178,7 @@ TEST_F(ConsumingInOrder, RefusesAStreamThatDropsWhatWasRead) {
   with.stream = "WORK";
   const auto consumer = make_consumer(with);
 
-  EXPECT_THAT([&] { consumer->poll(); },
+  EXPECT_THAT([&] { consumer->run_once(); },
               ThrowsMessage<UsageError>(HasSubstr("make a stream with limits retention that "
                                                   "sources this one")));
 }
@@ -191,12 +192,12 @@ TEST_F(ConsumingInOrder, IsTakenOverWhenTheLeaseOfTheOneBeforeIsOver) {
       "= " +
       std::to_string((clock.now() + 15s).time_since_epoch().count()));
 
-  const nats::ConsumerTick meanwhile = consumer->poll();
+  const nats::ConsumerTick meanwhile = consumer->run_once();
   clock.advance(14s);
-  consumer->poll();
+  consumer->run_once();
   const auto before = ledger.lines();
   clock.advance(2s);
-  const nats::ConsumerTick tick = consumer->poll();
+  const nats::ConsumerTick tick = consumer->run_once();
 
   EXPECT_EQ(meanwhile.reader, "somebody");
   EXPECT_THAT(before, IsEmpty());
@@ -210,15 +211,15 @@ TEST_F(ConsumingInOrder, IsLeftToAProcessThatReachesTheBroker) {
   auto through_the_line = defaults();
   through_the_line.url = line.url();
   const auto cut_off = make_consumer(through_the_line);
-  EXPECT_EQ(cut_off->poll().handled, 2);
+  EXPECT_EQ(cut_off->run_once().handled, 2);
   line.refuse(true);
   line.cut();
   EXPECT_TRUE(test::eventually([&] {
-    return test::message_of<BrokerFailed>([&] { cut_off->poll(); }) != "nothing was thrown";
+    return test::message_of<BrokerFailed>([&] { cut_off->run_once(); }) != "nothing was thrown";
   }));
   send_parcels(1);
 
-  const nats::ConsumerTick tick = make_consumer(defaults())->poll();
+  const nats::ConsumerTick tick = make_consumer(defaults())->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 1}));
 }
@@ -236,9 +237,9 @@ TEST_F(ConsumingInOrder, LosesItsLeaseInTheMiddleOfAHandlerAndWritesNothing) {
     }
   });
 
-  const nats::ConsumerTick lost = slow.poll();
+  const nats::ConsumerTick lost = slow.run_once();
   const auto meanwhile = ledger.lines();
-  slow.poll();
+  slow.run_once();
 
   EXPECT_EQ(lost, nats::ConsumerTick{});
   EXPECT_THAT(meanwhile, IsEmpty());
@@ -264,7 +265,7 @@ class ConsumingAfterAResize : public ConsumingInOrder {
   }
   void poll_for(nats::Consumer& consumer, std::chrono::seconds time) {
     for (auto left = time; left.count() > 0; left -= 5s) {
-      total += consumer.poll();
+      total += consumer.run_once();
       clock.advance(5s);
     }
   }
@@ -280,7 +281,7 @@ TEST_F(ConsumingAfterAResize, WaitsForMessagesOfTheOldStream) {
 
   poll_for(*consumer, 25s);
   const auto meanwhile = ledger.lines();
-  old->poll();
+  old->run_once();
   poll_for(*consumer, 5s);
 
   EXPECT_THAT(meanwhile, IsEmpty());
@@ -297,7 +298,7 @@ TEST_F(ConsumingAfterAResize, WaitsWithAFilterToo) {
 
   poll_for(*consumer, 25s);
   const auto meanwhile = ledger.lines();
-  old->poll();
+  old->run_once();
   poll_for(*consumer, 5s);
 
   EXPECT_THAT(meanwhile, IsEmpty());
@@ -335,7 +336,7 @@ TEST_F(ConsumingAfterAResize, WaitsForAStreamThatNobodyReadsUntilItIsForgotten) 
   const auto meanwhile = ledger.lines();
   const auto readers = inbox.status().at(0).readers;
   inbox.forget("billing", "SHOP");
-  total += consumer->poll();
+  total += consumer->run_once();
 
   EXPECT_THAT(meanwhile, IsEmpty());
   EXPECT_TRUE(readers.at(1).is_waiting);
@@ -353,8 +354,8 @@ TEST_F(ConsumingAfterAResize, EndsIfTwoStreamsWaitForEachOther) {
   broker.erase(after.stream, 1);
 
   for (int i = 0; i < 5; ++i) {
-    total += consumer->poll();
-    total += old->poll();
+    total += consumer->run_once();
+    total += old->run_once();
   }
 
   EXPECT_EQ(total.gaps, 2);
@@ -364,8 +365,8 @@ TEST_F(ConsumingAfterAResize, EndsIfTwoStreamsWaitForEachOther) {
 
 /// Between a gap and the question how far others must be, the broker may fall silent.
 TEST_F(ConsumingAfterAResize, AsksOnceMoreHowFarOthersMustBe) {
-  make_consumer(before)->poll();
-  make_consumer(after)->poll();
+  make_consumer(before)->run_once();
+  make_consumer(after)->run_once();
   send_parcels(3);
   broker.erase(after.stream, broker.last_sequence(after.stream) - 1);
   after.connect_timeout = 200ms;
@@ -375,9 +376,9 @@ TEST_F(ConsumingAfterAResize, AsksOnceMoreHowFarOthersMustBe) {
     if (shipped.version().value() == 7) server.pause();
   });
 
-  EXPECT_THROW(consumer.poll(), BrokerFailed);
+  EXPECT_THROW(consumer.run_once(), BrokerFailed);
   server.resume();
-  total += consumer.poll();
+  total += consumer.run_once();
 
   EXPECT_EQ(total.gaps, 1);
   EXPECT_EQ(ledger.lines().back(), "parcel-1@9 order.shipped");
@@ -387,7 +388,7 @@ TEST_F(ConsumingAfterAResize, WaitsForNoStreamThatIsGone) {
   const auto old = make_consumer(before);
   broker.delete_stream("SHOP");
 
-  total += make_consumer(after)->poll();
+  total += make_consumer(after)->run_once();
 
   EXPECT_EQ(total.gaps, 1);
   EXPECT_EQ(ledger.lines(), parcels(4, 6));

@@ -31,7 +31,7 @@ TEST_P(PowerCut, TakesNoEffectForGoodAndDoublesNone) {
     nats::Consumer consumer{ledger.store,
                             {.url = server.url(), .name = "billing", .stream = "SHOP"}};
     consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
-    consumer.poll();
+    consumer.run_once();
   };
   Ledger ledger{dir.file("billing.db"), {.durability = GetParam(), .vfs = vfs.name()}};
   for (const std::string key : {"1", "2", "3"}) {

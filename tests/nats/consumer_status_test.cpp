@@ -36,7 +36,7 @@ class EndedEarly : public test::ShopAtBroker {
     nats::Consumer consumer{ledger.store, options()};
     consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
     EXPECT_TRUE(test::eventually([&] {
-      consumer.poll();
+      consumer.run_once();
       return ledger.lines().size() == orders;
     }));
     return early.requests().size();
@@ -74,7 +74,7 @@ TEST_F(EndedEarly, WithNothingToComeIsTrouble) {
   early.say("409", "Batch Completed", 10, 1);
   nats::Consumer consumer{ledger.store, options()};
 
-  EXPECT_THROW(consumer.poll(), BrokerFailed);
+  EXPECT_THROW(consumer.run_once(), BrokerFailed);
 }
 
 }  // namespace

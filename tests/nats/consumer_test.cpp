@@ -60,7 +60,7 @@ class Consuming : public ::testing::Test {
   /// Polls until the ledger has so many lines.
   bool reaches(nats::Consumer& consumer, std::size_t lines) {
     return test::eventually([&] {
-      total += consumer.poll();
+      total += consumer.run_once();
       return ledger.lines().size() >= lines;
     });
   }
@@ -81,12 +81,12 @@ TEST_F(Consuming, HandlesEachPublishedEventInOrder) {
   shop.publish();
   const auto consumer = make_consumer(options());
 
-  const nats::ConsumerTick tick = consumer->poll();
+  const nats::ConsumerTick tick = consumer->run_once();
 
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-1@3 order.shipped",
                                           "order-2@1 order.placed"));
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 3}));
-  EXPECT_EQ(consumer->poll(), nats::ConsumerTick{});
+  EXPECT_EQ(consumer->run_once(), nats::ConsumerTick{});
 }
 
 TEST_F(Consuming, PutsTheHandlersRowsAndTheInboxIntoOneTransaction) {
@@ -112,10 +112,10 @@ TEST_F(Consuming, KnowsWhatComesAgain) {
   shop.place("1");
   shop.ship("1");
   shop.publish();
-  make_consumer(options())->poll();
+  make_consumer(options())->run_once();
   nats::InboxOperations{ledger.store}.move("billing", "SHOP", 0);
 
-  const nats::ConsumerTick tick = make_consumer(options())->poll();
+  const nats::ConsumerTick tick = make_consumer(options())->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.duplicates = 2}));
   EXPECT_THAT(ledger.lines(), SizeIs(2));
@@ -134,7 +134,7 @@ TEST_F(Consuming, TriesAFailingMessageInItsPlaceAndLaterOnesWait) {
   });
   consumer.on<OrderShipped>(Ledger::note<OrderShipped>);
 
-  total += consumer.poll();
+  total += consumer.run_once();
   const auto meanwhile = ledger.lines();
   const auto status = nats::InboxOperations{ledger.store}.status();
   fails = false;
@@ -173,7 +173,7 @@ TEST_F(Consuming, ParksPoisonWithItsStreamAndRetriesThemInOrderOnRequest) {
   EXPECT_THAT([&] { inbox.retry(parked[1].number); },
               ::testing::ThrowsMessage<UsageError>(HasSubstr("waits behind message 1")));
   inbox.retry(parked[0].number);
-  const nats::ConsumerTick after = consumer.poll();
+  const nats::ConsumerTick after = consumer.run_once();
 
   EXPECT_EQ(total.parked, 2);
   EXPECT_EQ(total.failed, 2);
@@ -204,7 +204,7 @@ TEST_F(Consuming, ParksPoisonAloneIfItIsToGoOn) {
   consumer.on<OrderPlaced>([](Transaction&, const auto&) { throw std::runtime_error{"no"}; });
   consumer.on<OrderShipped>(Ledger::note<OrderShipped>);
 
-  const nats::ConsumerTick tick = consumer.poll();
+  const nats::ConsumerTick tick = consumer.run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 1, .parked = 1}));
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@2 order.shipped"));
@@ -220,10 +220,10 @@ TEST_F(Consuming, HandlesWhatWaitedBehindADiscardedMessage) {
   consumer.on<OrderPlaced>([](Transaction&, const auto&) { throw std::runtime_error{"no"}; });
   consumer.on<OrderShipped>(Ledger::note<OrderShipped>);
   nats::InboxOperations inbox{ledger.store};
-  consumer.poll();
+  consumer.run_once();
 
   inbox.discard(inbox.parked().at(0).number);
-  const nats::ConsumerTick tick = consumer.poll();
+  const nats::ConsumerTick tick = consumer.run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 1, .revived = 1}));
   EXPECT_THAT(inbox.parked(), IsEmpty());
@@ -243,16 +243,16 @@ TEST_F(Consuming, ParksTheLaterMessagesOfAStreamThatIsParkedUntilItIsRetried) {
   });
   consumer.on<OrderShipped>(Ledger::note<OrderShipped>);
   nats::InboxOperations inbox{ledger.store};
-  consumer.poll();
+  consumer.run_once();
   shop.ship("1");
   shop.publish();
-  const nats::ConsumerTick behind = consumer.poll();
+  const nats::ConsumerTick behind = consumer.run_once();
   inbox.retry(inbox.parked().at(0).number);
-  consumer.poll();
+  consumer.run_once();
   const auto failed_again = inbox.parked();
   fails = false;
   inbox.retry(failed_again.at(0).number);
-  consumer.poll();
+  consumer.run_once();
 
   EXPECT_EQ(behind, (nats::ConsumerTick{.parked = 1}));
   ASSERT_THAT(failed_again, SizeIs(2));
@@ -275,13 +275,13 @@ TEST_F(Consuming, StopsWhenItsParkedMessagesAreTooLargeAndGoesOnWhenSomeAreGone)
   });
   nats::InboxOperations inbox{ledger.store};
 
-  total += consumer.poll();
+  total += consumer.run_once();
   fails = false;
-  const nats::ConsumerTick stopped = consumer.poll();
+  const nats::ConsumerTick stopped = consumer.run_once();
   const auto parked = inbox.parked();
   const std::string why = inbox.status().at(0).readers.at(0).error;
   inbox.discard(parked.at(0).number);
-  const nats::ConsumerTick after = consumer.poll();
+  const nats::ConsumerTick after = consumer.run_once();
 
   EXPECT_THAT(parked, SizeIs(1));
   EXPECT_EQ(stopped, nats::ConsumerTick{});
@@ -298,10 +298,10 @@ TEST_F(Consuming, RestsWhileItIsPaused) {
   nats::InboxOperations inbox{ledger.store};
 
   inbox.pause("billing");
-  const nats::ConsumerTick paused = consumer->poll();
+  const nats::ConsumerTick paused = consumer->run_once();
   const bool is_paused = inbox.status().at(0).readers.at(0).is_paused;
   inbox.resume("billing");
-  const nats::ConsumerTick after = consumer->poll();
+  const nats::ConsumerTick after = consumer->run_once();
 
   EXPECT_EQ(paused, nats::ConsumerTick{});
   EXPECT_TRUE(is_paused);
@@ -318,11 +318,11 @@ TEST_F(Consuming, KeepsAParkedMessageWhoseRetryFailsAndForgetsOneThatIsDiscarded
   consumer.on<OrderPlaced>(
       [](Transaction&, const auto&) { throw std::runtime_error{"still no such customer"}; });
   nats::InboxOperations inbox{ledger.store};
-  consumer.poll();
+  consumer.run_once();
   const std::int64_t parked = inbox.parked().at(0).number;
 
   inbox.retry(parked);
-  consumer.poll();
+  consumer.run_once();
   const auto after_retry = inbox.parked();
   inbox.discard(parked);
 
@@ -343,7 +343,7 @@ TEST_F(Consuming, ParksAnUndecodableMessageAtOnce) {
   nats::Consumer consumer{ledger.store, options()};
   consumer.on<OtherOrderPlaced>([](Transaction&, const auto&) {});
 
-  const nats::ConsumerTick tick = consumer.poll();
+  const nats::ConsumerTick tick = consumer.run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.parked = 1}));
   EXPECT_THAT(nats::InboxOperations{ledger.store}.parked().at(0).error,
@@ -355,7 +355,7 @@ TEST_F(Consuming, ParksAForeignMessage) {
   shop.publish();
   test::JetStream{server.url()}.publish("shop.hello", "there");
 
-  const nats::ConsumerTick tick = make_consumer(options())->poll();
+  const nats::ConsumerTick tick = make_consumer(options())->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 1, .parked = 1}));
   const auto parked = nats::InboxOperations{ledger.store}.parked().at(0);
@@ -381,7 +381,7 @@ TEST_F(Consuming, NamesTheEventAsTheCauseOfItsHandlersEvents) {
     unit.commit();
   });
 
-  consumer.poll();
+  consumer.run_once();
 
   std::optional<Context> recorded;
   for (const StoredEvent& event : ledger.store.read_all()) recorded = event.context();
@@ -402,7 +402,7 @@ TEST_F(Consuming, ReportsAMissingMessageAndContinues) {
   const auto consumer = make_consumer(options());
   nats::InboxOperations inbox{ledger.store};
 
-  total += consumer->poll();
+  total += consumer->run_once();
 
   EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped", "parcel-1@3 order.shipped",
                                           "parcel-1@4 order.shipped"));
@@ -438,12 +438,12 @@ TEST_F(Consuming, HandlesAMissedMessageThatIsPublishedAgain) {
   test::JetStream{server.url()}.erase("SHOP", 2);
   const auto consumer = make_consumer(options());
   nats::InboxOperations inbox{ledger.store};
-  consumer->poll();
+  consumer->run_once();
   const auto gaps = inbox.gaps();
 
   OutboxOperations{shop.store}.republish({.first = GlobalSequence{1}, .last = GlobalSequence{3}});
   shop.publish();
-  const nats::ConsumerTick tick = consumer->poll();
+  const nats::ConsumerTick tick = consumer->run_once();
 
   EXPECT_THAT(gaps, SizeIs(1));
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 1, .duplicates = 2}));
@@ -458,11 +458,11 @@ TEST_F(Consuming, BeginsWithNewMessagesOnRequest) {
   auto with = options();
   with.start = nats::ConsumerStart::now;
   const auto consumer = make_consumer(with);
-  consumer->poll();
+  consumer->run_once();
 
   shop.send_parcel();
   shop.publish();
-  const nats::ConsumerTick tick = consumer->poll();
+  const nats::ConsumerTick tick = consumer->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 1}));
   EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@2 order.shipped"));
@@ -476,7 +476,7 @@ TEST_F(Consuming, IgnoresEventsWithoutAHandlerButKnowsThem) {
   nats::Consumer consumer{ledger.store, options()};
   consumer.on<OrderShipped>(Ledger::note<OrderShipped>);
 
-  const nats::ConsumerTick tick = consumer.poll();
+  const nats::ConsumerTick tick = consumer.run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 1, .ignored = 1}));
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@2 order.shipped"));
@@ -489,7 +489,7 @@ TEST_F(Consuming, TakesOnlyMessagesOfItsFilter) {
   auto with = options();
   with.filter_subject = "shop.order.shipped";
 
-  const nats::ConsumerTick tick = make_consumer(with)->poll();
+  const nats::ConsumerTick tick = make_consumer(with)->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 1}));
 }
@@ -534,9 +534,9 @@ TEST_F(Consuming, BeginsBehindThePositionThatAnOperatorSets) {
   nats::InboxOperations{ledger.store}.move("billing", "SHOP", 2);
 
   const auto consumer = make_consumer(options());
-  const nats::ConsumerTick tick = consumer->poll();
+  const nats::ConsumerTick tick = consumer->run_once();
   nats::InboxOperations{ledger.store}.move("billing", "SHOP", 0);
-  const nats::ConsumerTick again = consumer->poll();
+  const nats::ConsumerTick again = consumer->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 1}));
   EXPECT_EQ(again, (nats::ConsumerTick{.duplicates = 3}));
@@ -548,7 +548,7 @@ TEST_F(Consuming, KeepsItsFilter) {
   with.filter_subject = "shop.order.placed";
   shop.place("1");
   shop.publish();
-  make_consumer(with)->poll();
+  make_consumer(with)->run_once();
 
   EXPECT_THAT([&] { make_consumer(options()); },
               ::testing::ThrowsMessage<UsageError>(
@@ -561,11 +561,11 @@ TEST_F(Consuming, MayHaveAnotherFilterAsLongAsItHasReadNothing) {
   shop.publish();
   auto mistyped = options();
   mistyped.filter_subject = "shpo.order.placed";
-  EXPECT_THROW(make_consumer(mistyped)->poll(), BrokerFailed);
+  EXPECT_THROW(make_consumer(mistyped)->run_once(), BrokerFailed);
   auto corrected = options();
   corrected.filter_subject = "shop.order.placed";
 
-  EXPECT_EQ(make_consumer(corrected)->poll().handled, 1);
+  EXPECT_EQ(make_consumer(corrected)->run_once().handled, 1);
 }
 
 TEST(ConsumerOptions, AreRefusedWithTheRuleTheyBreak) {

@@ -72,13 +72,13 @@ class UnknownVersionOfAMessage : public ::testing::Test {
   }
   bool polls_until(nats::Consumer& consumer, const std::function<bool()>& done) {
     return test::eventually([&] {
-      total_ += consumer.poll();
+      total_ += consumer.run_once();
       return done();
     });
   }
   /// Until it has left the message.
   void poll_older() {
-    total_ += older_.poll();
+    total_ += older_.run_once();
     EXPECT_EQ(reader().failing, 2);
   }
   void park() {
@@ -102,7 +102,7 @@ class UnknownVersionOfAMessage : public ::testing::Test {
 
 TEST_F(UnknownVersionOfAMessage, IsLeftToAProcessThatKnowsIt) {
   poll_older();
-  for (int i = 0; i < 10; ++i, clock_.advance(5s)) total_ += older_.poll();
+  for (int i = 0; i < 10; ++i, clock_.advance(5s)) total_ += older_.run_once();
 
   EXPECT_EQ(total_, (nats::ConsumerTick{.handled = 1}));
   EXPECT_EQ(reader().attempts, 0);
@@ -113,7 +113,7 @@ TEST_F(UnknownVersionOfAMessage, IsLeftToAProcessThatKnowsIt) {
   EXPECT_THAT(log_.entries(), ElementsAre(AllOf(StartsWith("warning consumer.left_to_newer"),
                                                 HasSubstr("version 2 of 'letter-1'"))));
 
-  newer_.poll();
+  newer_.run_once();
 
   EXPECT_THAT(ledger_.lines(), ElementsAre("old jane", "new joe", "new ada"));
 }
@@ -121,11 +121,11 @@ TEST_F(UnknownVersionOfAMessage, IsLeftToAProcessThatKnowsIt) {
 TEST_F(UnknownVersionOfAMessage, IsParkedWhenNobodyKnewItForSoLong) {
   poll_older();
   clock_.advance(1h - 1s);
-  total_ += older_.poll();
+  total_ += older_.run_once();
   EXPECT_EQ(total_.parked, 0);
   clock_.advance(5s);
 
-  total_ += older_.poll();
+  total_ += older_.run_once();
 
   EXPECT_EQ(total_.parked, 2) << "with the one behind it";
   EXPECT_THAT(ledger_.lines(), ElementsAre("old jane"));
@@ -142,18 +142,18 @@ TEST_F(UnknownVersionOfAMessage, WaitsFromWhenItWasFirstMet) {
     if (fails) throw std::runtime_error{"not yet"};
     Ledger::write(transaction, sent->to);
   });
-  total_ += consumer.poll();
+  total_ += consumer.run_once();
   EXPECT_EQ(total_.failed, 1);
 
   clock_.advance(2h);
   fails = false;
-  total_ += consumer.poll();
+  total_ += consumer.run_once();
   EXPECT_EQ(reader().failing, 2);
   clock_.advance(1h - 1s);
-  total_ += consumer.poll();
+  total_ += consumer.run_once();
   EXPECT_EQ(total_.parked, 0);
   clock_.advance(5s);
-  total_ += consumer.poll();
+  total_ += consumer.run_once();
 
   EXPECT_EQ(total_.parked, 2);
 }
@@ -163,13 +163,13 @@ TEST_F(UnknownVersionOfAMessage, IsLeftToAProcessThatKnowsItAlsoWhenItIsRetried)
   const nats::ParkedMessage parked = inbox().parked().at(0);
   inbox().retry(parked.number);
 
-  older_.poll();
+  older_.run_once();
 
   const nats::ParkedMessage left = inbox().parked().at(0);
   EXPECT_TRUE(left.is_to_retry);
   EXPECT_EQ(left.attempts, parked.attempts);
   EXPECT_THAT(left.error, HasSubstr("it waits for a process that knows it"));
-  EXPECT_EQ(newer_.poll().revived, 2);
+  EXPECT_EQ(newer_.run_once().revived, 2);
   EXPECT_THAT(inbox().parked(), IsEmpty());
   EXPECT_THAT(ledger_.lines(), Contains("new joe"));
 }
@@ -184,13 +184,13 @@ TEST_F(UnknownVersionOfAMessage, KeepsNoProcessBusyWhenItIsRetried) {
   });
   inbox().retry(inbox().parked().at(0).number);
 
-  for (int i = 0; i < 5; ++i) consumer.poll();
+  for (int i = 0; i < 5; ++i) consumer.run_once();
   EXPECT_EQ(calls, 1);
   clock_.advance(1'250ms);
-  for (int i = 0; i < 5; ++i) consumer.poll();
+  for (int i = 0; i < 5; ++i) consumer.run_once();
   EXPECT_EQ(calls, 2);
   clock_.advance(1'250ms);
-  for (int i = 0; i < 5; ++i) consumer.poll();
+  for (int i = 0; i < 5; ++i) consumer.run_once();
   EXPECT_EQ(calls, 2);
 }
 

@@ -112,14 +112,14 @@ TEST_F(ForeignMessages, WithAStatusOfAServersAreParked) {
   store("NATS/1.0\r\nStatus: 503\r\n\r\n");
   store("NATS/1.0 503\r\nDescription: No Messages\r\nNats-Pending-Messages: 7\r\n\r\n");
 
-  const nats::ConsumerTick tick = consumer.poll();
+  const nats::ConsumerTick tick = consumer.run_once();
 
   EXPECT_EQ(tick.handled, placed);
   EXPECT_EQ(tick.parked, static_cast<std::int64_t>(2 * statuses.size() + 2));
   EXPECT_EQ(tick.gaps, 0);
   EXPECT_THAT(errors(), Each(HasSubstr("the message isn't one of Stela's")));
   EXPECT_THAT(ledger.lines(), SizeIs(placed));
-  EXPECT_EQ(consumer.poll().handled, 0);
+  EXPECT_EQ(consumer.run_once().handled, 0);
 }
 
 TEST_F(ForeignMessages, WithAStatusAreParkedEvenIfTheRestIsGenuine) {
@@ -127,7 +127,7 @@ TEST_F(ForeignMessages, WithAStatusAreParkedEvenIfTheRestIsGenuine) {
   headers["ce-id"] = "01a1fde2-7840-7402-9112-131415161718";
   store(head_of(headers, "NATS/1.0 503"), genuine.payload);
 
-  EXPECT_EQ(consumer.poll().parked, 1);
+  EXPECT_EQ(consumer.run_once().parked, 1);
 
   EXPECT_THAT(errors(), ElementsAre(HasSubstr("header 'Status'")));
 }
@@ -163,7 +163,7 @@ TEST_F(ForeignMessages, WithForgedNumbersAreParked) {
   forge([&](Headers& h) { h["Stela-Redelivery"] = most; });
   place("2");
 
-  const nats::ConsumerTick tick = consumer.poll();
+  const nats::ConsumerTick tick = consumer.run_once();
 
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-2@1 order.placed"));
   EXPECT_EQ(tick.parked, 9);
@@ -189,7 +189,7 @@ TEST_F(ForeignMessages, WithIdsThatNothingHasAreParked) {
   forge([&](Headers& h) { h["ce-id"] += '0'; });
   place("2");
 
-  EXPECT_EQ(consumer.poll().parked, 5);
+  EXPECT_EQ(consumer.run_once().parked, 5);
 
   EXPECT_THAT(ledger.lines(), SizeIs(2));
   EXPECT_THAT(errors(), ElementsAre(HasSubstr("'ce-id' is the nil UUID"),
@@ -210,13 +210,13 @@ TEST_F(ForeignMessages, WithAHeaderTwiceAreParked) {
   }
   place("2");
 
-  EXPECT_EQ(consumer.poll().parked, static_cast<std::int64_t>(names.size()));
+  EXPECT_EQ(consumer.run_once().parked, static_cast<std::int64_t>(names.size()));
 
   EXPECT_THAT(ledger.lines(), SizeIs(2));
   EXPECT_THAT(errors(), Each(HasSubstr("appears more than once")));
 
   for (const nats::ParkedMessage& parked : inbox.parked()) inbox.retry(parked.number);
-  EXPECT_EQ(consumer.poll().revived, 0);
+  EXPECT_EQ(consumer.run_once().revived, 0);
 
   EXPECT_THAT(ledger.lines(), SizeIs(2));
   EXPECT_THAT(errors(), SizeIs(names.size()));

@@ -51,13 +51,13 @@ TEST(ForkOfANatsClient, CannotUseItsParentsClientAndLeavesItAlone) {
     const auto read = [&] { reader->read(PartitionId{}, [](const FoundMessage&) {}); };
     shop->place("1");
     shop->publish();
-    consumer->poll();
+    consumer->run_once();
     read();
 
     Process child{[&] {
       require_refusal("store", [&] { shop->publish(); });
       require_refusal("publisher", [&] { shop->publisher.flush(); });
-      require_refusal("store", [&] { consumer->poll(); });
+      require_refusal("store", [&] { consumer->run_once(); });
       require_refusal("reader", read);
       reader.reset();
       consumer.reset();
@@ -69,7 +69,7 @@ TEST(ForkOfANatsClient, CannotUseItsParentsClientAndLeavesItAlone) {
     shop->place("2");
     const RelayTick tick = shop->publish();
     require(tick.published == 1 && tick.read_backs == 0, "the publisher has lost its session");
-    require(consumer->poll().handled == 1, "the consumer has lost its connection");
+    require(consumer->run_once().handled == 1, "the consumer has lost its connection");
     read();
   }};
 

@@ -63,7 +63,7 @@ class Relaying : public ::testing::Test {
                             {.url = server.url(), .name = "effects", .stream = "SHOP"}};
     consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
     consumer.on<OrderShipped>(Ledger::note<OrderShipped>);
-    total = consumer.poll();
+    total = consumer.run_once();
     return ledger.lines();
   }
   /// A connection that no death of the server has broken.
@@ -333,7 +333,7 @@ TEST(RelayingBinary, PublishesBinaryPayloadsOnlyWhenConfigured) {
   consumer.on<OrderPlaced>([](Transaction& transaction, const Recorded<OrderPlaced>& placed) {
     Ledger::write(transaction, placed->customer + ' ' + std::to_string(placed->total_cents));
   });
-  consumer.poll();
+  consumer.run_once();
 
   EXPECT_THAT(ledger.lines(), ElementsAre("jane 250"));
   const auto message = JetStream{server.url()}.message("SHOP", 1);

@@ -114,7 +114,7 @@ TEST(PublishersSession, CallsNoRelayThatIsGone) {
   test::Shop shop{dir.file("shop.db"), server.url(), {}, {}, {}, {.clock = &clock}};
   auto relay = std::make_unique<Relay>(shop.outbox, shop.publisher);
   shop.place("1");
-  ASSERT_EQ(relay->tick().published, 1);
+  ASSERT_EQ(relay->run_once().published, 1);
   server.pause();
   for (int i = 2; i <= 300; ++i) shop.place(std::to_string(i));
   std::int64_t claimed = 0;

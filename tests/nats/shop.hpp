@@ -50,7 +50,7 @@ class Shop {
     unit.append(StreamId::parse(stream), ExpectedVersion::any(), OrderShipped{"dhl"});
     unit.commit();
   }
-  RelayTick publish() { return relay.tick(); }
+  RelayTick publish() { return relay.run_once(); }
 
   Store store;
   Outbox outbox;

@@ -113,7 +113,7 @@ TEST_P(SilentBroker, IsGivenUpByConsumersAndReaders) {
               HasSubstr("Timeout"));
   nats::Consumer consumer{ledger.store,
                           {.url = server.url(), .connect_timeout = 200ms, .name = "effects"}};
-  EXPECT_THROW(consumer.poll(), BrokerFailed);
+  EXPECT_THROW(consumer.run_once(), BrokerFailed);
   EXPECT_LT(Steady::now() - begun, 3s);
 }
 

@@ -34,7 +34,7 @@ struct Database {
   std::optional<StopReason> publish() {
     OutboxStatus status;
     EXPECT_TRUE(test::eventually([&] {
-      relay.tick();
+      relay.run_once();
       status = operations.status();
       return status.stopped > 0 || status.pending + status.in_flight + status.retrying == 0;
     }));
@@ -64,7 +64,7 @@ class TwoDatabases : public ::testing::Test {
     nats::Consumer consumer{ledger.store,
                             {.url = server.url(), .name = "effects", .stream = stream}};
     consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
-    return consumer.poll().handled;
+    return consumer.run_once().handled;
   }
   /// The stores' sequences of the messages in a stream.
   std::string log(const std::string& stream) const {
@@ -139,7 +139,7 @@ TEST_F(TwoDatabases, OfOnePrefixGetNoSecondStream) {
 
   RelayTick tick;
   EXPECT_TRUE(test::eventually([&] {
-    tick = second.relay.tick();
+    tick = second.relay.run_once();
     return tick.broker.state == BrokerState::misconfigured;
   }));
   EXPECT_THAT(tick.broker.detail, HasSubstr("its subjects 'shop.>' overlap with those of another"));

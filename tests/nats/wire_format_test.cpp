@@ -73,7 +73,7 @@ TEST(WireFormat, MatchesThePage) {
   order.note("gift");
   order.ship("dhl");
   Repository<test::Order>{store}.save(order);
-  relay.tick();
+  relay.run_once();
   std::string shown = in_text(*test::JetStream{server.url()}.message("SHOP", 2));
   const std::string store_id = store.id().to_string();
   for (std::size_t at = 0; (at = shown.find(store_id)) != std::string::npos;) {

@@ -29,7 +29,7 @@ TEST(OldInbox, DropsHandledMessagesAndHandlesTheRestOnce) {
 
   nats::ConsumerTick total;
   const bool handled = eventually([&] {
-    total += consumer.poll();
+    total += consumer.run_once();
     return ledger_of(opened.store).size() == 9;
   });
 

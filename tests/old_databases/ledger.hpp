@@ -65,7 +65,7 @@ inline void publish(const std::string& database, const std::string& url, const C
                              .stream = "SHOP",
                              .fence = outbox.fence(),
                              .ensure_stream = true}};
-  Relay{outbox, publisher}.tick();
+  Relay{outbox, publisher}.run_once();
 }
 
 }  // namespace stela::test::old

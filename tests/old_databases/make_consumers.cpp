@@ -57,7 +57,7 @@ void make_consumer(const std::filesystem::path& out) {
     nats::InboxOperations inbox{store};
     for (int i = 0; !has_all(inbox); ++i) {
       if (i == 1'000) throw std::runtime_error{"the inbox lacks something"};
-      (void)consumer.poll();
+      (void)consumer.run_once();
       scene.clock.advance(10ms);
     }
     inbox.retry(inbox.parked().front().number);

@@ -56,7 +56,7 @@ struct Worker {
 void Shop::relay(const RelayOptions& options, int rounds) {
   Worker worker{*this, options};
   for (int i = 0; i < rounds; ++i) {
-    worker.relay.tick();
+    worker.relay.run_once();
     scene.clock.advance(2s);
   }
 }
@@ -135,18 +135,18 @@ void make_leased(const std::filesystem::path& out) {
 
   scene.advance_to(frozen_after - 50s);
   Worker dead{shop, {.worker = "dead"}};
-  dead.relay.tick();
+  dead.relay.run_once();
   scene.advance_to(frozen_after - 8s);
   Worker one{shop, {.worker = "one", .retry_jitter = 0}};
   Worker two{shop, {.worker = "two", .retry_jitter = 0}};
   for (int i = 0; i < 6; ++i) {
-    (i % 2 == 0 ? one : two).relay.tick();
+    (i % 2 == 0 ? one : two).relay.run_once();
     scene.clock.advance(1s);
   }
   shop.rejected = {key_in(2, 1)};
   place(shop.store, key_in(2, 1));
-  one.relay.tick();
-  two.relay.tick();
+  one.relay.run_once();
+  two.relay.run_once();
   place(shop.store, key_in(2, 2));
   scene.advance_to(frozen_after);
   place(shop.store, key_in(1, 7));
@@ -159,8 +159,8 @@ void make_leased(const std::filesystem::path& out) {
   };
   one.broker.after_storing = freeze;
   two.broker.after_storing = freeze;
-  one.relay.tick();
-  two.relay.tick();
+  one.relay.run_once();
+  two.relay.run_once();
   if (!is_frozen) throw std::runtime_error{"nothing was in flight"};
 }
 
@@ -182,10 +182,10 @@ void make_claimed(const std::filesystem::path& out) {
 
   scene.advance_to(frozen_after - 50s);
   Worker dead{shop, {.worker = "dead"}};
-  dead.relay.tick();
+  dead.relay.run_once();
   scene.advance_to(frozen_after - 1s);
   Worker one{shop, {.worker = "one", .batch_size = 2, .retry_jitter = 0}};
-  one.relay.tick();
+  one.relay.run_once();
   scene.advance_to(frozen_after);
   for (int i = 0; i < 6; ++i) place(shop.store, "d" + std::to_string(i));
   shop.operations.republish({.stream = "order-a"});
@@ -196,7 +196,7 @@ void make_claimed(const std::filesystem::path& out) {
     for (const char* const key : {"e", "f"}) place(shop.store, key);
     scene.freeze();
   };
-  one.relay.tick();
+  one.relay.run_once();
   if (!is_frozen) throw std::runtime_error{"nothing was in flight"};
 }
 

@@ -63,10 +63,10 @@ void make_projected(const std::filesystem::path& out) {
   for (int i = 1; i <= 6; ++i) place(store, std::to_string(i));
   {
     Runner runner{projections, {.worker = "runner"}};
-    runner.catch_up();
+    runner.run_once();
     ProjectionOperations{store}.skip(Parking::text, GlobalSequence{base + 2});
     (void)Replayer{projections}.run({.projectors = {std::string{Live::text}}});
-    runner.catch_up();
+    runner.run_once();
   }
   (void)Replayer{projections}.run(
       {.projectors = {std::string{Live::text}},

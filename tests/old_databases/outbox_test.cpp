@@ -31,7 +31,7 @@ class OldOutbox : public ::testing::Test {
     Relay relay{*opened.outbox, broker, {.worker = "new", .retry_jitter = 0}};
     for (int round = 0; round < 10; ++round) {
       opened.clock.advance(1min);
-      relay.tick();
+      relay.run_once();
     }
   }
 
@@ -92,7 +92,7 @@ TEST_F(OldLeases, AreRespectedUntilTheyRunOut) {
 
   const std::string before = broker.log(PartitionId{1});
 
-  relay.tick();
+  relay.run_once();
 
   EXPECT_EQ(operations.status().partitions.at(1).owner, "one");
   EXPECT_EQ(broker.log(PartitionId{1}), before);

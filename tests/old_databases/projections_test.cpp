@@ -47,7 +47,7 @@ class OldProjections : public ::testing::Test {
     Runner runner{projections};
     for (int round = 0; round < 3; ++round) {
       opened.clock.advance(1h);
-      runner.catch_up();
+      runner.run_once();
     }
   }
   std::string state_of(std::string_view projector) {
@@ -67,7 +67,7 @@ class OldProjections : public ::testing::Test {
     import_events(fresh, events);
     Projections made{fresh};
     made.add(Listing<Live>{});
-    Runner{made}.catch_up();
+    Runner{made}.run_once();
     return rows_of(fresh, Live::text);
   }
 

@@ -197,7 +197,7 @@ class UnansweredWorker : public ::testing::TestWithParam<bool FileBroker::*> {
   void pass(std::chrono::seconds time) {
     for (const auto end = shop.clock.steady_now() + time; shop.clock.steady_now() < end;) {
       shop.relay();
-      other.tick();
+      other.run_once();
     }
   }
   bool is_cut_off() {

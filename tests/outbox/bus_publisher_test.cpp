@@ -23,7 +23,7 @@ struct InProcess {
   }
   RelayTick relay_now() {
     clock.advance(std::chrono::minutes{2});
-    return relay.tick();
+    return relay.run_once();
   }
 
   test::TempDir dir = test::TempDir::in_memory();
@@ -125,7 +125,7 @@ TEST(BusPublisher, TakesUpWhereADeadProcessLeftOff) {
   EventBus bus{app.store, {}, EventBus::Feed::deliver};
   const auto listener = bus.on_any([&](const StoredEvent& e) { heard.push_back(e.stream.name()); });
   BusPublisher publisher{bus};
-  Relay{app.outbox, publisher}.tick();
+  Relay{app.outbox, publisher}.run_once();
   EXPECT_THAT(heard, ElementsAre("order-1"));
 }
 

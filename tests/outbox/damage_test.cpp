@@ -82,7 +82,7 @@ struct FailingDisk : ::testing::TestWithParam<Fence> {
     Relay relay{outbox, broker, {.worker = "mender"}};
     for (int i = 0; i < 4; ++i) {
       shop.clock.advance(2s);
-      relay.tick();
+      relay.run_once();
     }
     const auto evidence = test::compare(store, broker, GetParam());
     EXPECT_THAT(evidence.flaws, IsEmpty());
@@ -257,14 +257,14 @@ struct SetClock : ::testing::TestWithParam<Fence> {
       shop.append("order-" + std::to_string(i % 5));
       shop.relay();
       shop.append("order-" + std::to_string(i % 3));
-      other.tick();
+      other.run_once();
     }
   }
   void set_by(std::chrono::microseconds step) { shop.clock.jump_to(shop.clock.now() + step); }
   void finish() {
     for (int i = 0; i < 60; ++i) {
       shop.relay();
-      other.tick();
+      other.run_once();
     }
     const auto evidence = test::compare(shop.store, shop.broker, GetParam());
     EXPECT_THAT(evidence.flaws, IsEmpty());

@@ -92,7 +92,7 @@ TEST_P(SentMessages, SurviveAPowerCut) {
   for (const int events : {1, 7, 20, 3}) {
     append(events);
     clock.advance(1s);
-    relay.tick();
+    relay.run_once();
   }
 
   EXPECT_EQ(sent, 31);
@@ -119,13 +119,13 @@ TEST(FailedSync, StopsSending) {
   test::append(store, "order-1", placed);
 
   disk.arm({.operations = {FileOperation::sync}});
-  EXPECT_EQ(relay.tick().published, 0);
+  EXPECT_EQ(relay.run_once().published, 0);
   EXPECT_TRUE(disk.has_fired());
   disk.disarm();
   // The disk says that all is well again, and what it lost nobody knows.
   for (int i = 0; i < 3; ++i) {
     clock.advance(2s);
-    EXPECT_EQ(relay.tick().published, 0);
+    EXPECT_EQ(relay.run_once().published, 0);
   }
 
   EXPECT_EQ(broker.log(PartitionId{0}), "");

@@ -52,7 +52,7 @@ TEST(OutboxResize, LeavesAWorkerAliveWhoseLeaseOfAnOldPartitionRanOut) {
   test::FileBroker broker{shop.dir.file("broker.db"), Fence::stream};
   Relay other{shop.outbox, broker, {.worker = "w2"}};
 
-  const RelayTick tick = other.tick();
+  const RelayTick tick = other.run_once();
   EXPECT_EQ(tick.active_workers, 2);
   EXPECT_EQ(tick.desired_count, 1);
 }
@@ -77,7 +77,7 @@ TEST(OutboxLeases, AreLeftToADefaultRelayByOneWithShorterLeases) {
   test::FileBroker broker{shop.dir.file("broker.db"), Fence::stream};
   Relay other{shop.outbox, broker, short_leases};
 
-  const RelayTick tick = other.tick();
+  const RelayTick tick = other.run_once();
 
   EXPECT_EQ(tick.owned_count, 0);
   EXPECT_EQ(tick.active_workers, 2);
@@ -96,7 +96,7 @@ TEST(OutboxLeases, AreSharedAmongRelaysOfOldAndNewSettings) {
   RelayTick tick;
   for (int second = 0; second < 20; ++second) {
     const std::int64_t owned = shop.relay().owned_count;
-    tick = other.tick();
+    tick = other.run_once();
     EXPECT_LE(owned + tick.owned_count, 2) << second;
   }
 

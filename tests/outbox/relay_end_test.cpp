@@ -79,7 +79,7 @@ TEST_P(RelayEnd, IsFollowedByAnotherBeginning) {
   ASSERT_FALSE(broker.is_open());
 
   test::append(store, "order-1", {NewEvent{"placed", 1, true, "{}"}});
-  relay.tick();
+  relay.run_once();
 
   EXPECT_GT(broker.in_flight, 0);
 }
@@ -87,15 +87,15 @@ TEST_P(RelayEnd, IsFollowedByAnotherBeginning) {
 TEST_P(RelayEnd, IsWhenAnotherRelayMayUseItsPublisher) {
   auto first = std::make_unique<Relay>(outbox, broker, RelayOptions{.worker = "first"});
   Relay second{outbox, broker, {.worker = "second"}};
-  first->tick();
+  first->run_once();
 
-  EXPECT_THAT(test::message_of<UsageError>([&] { second.tick(); }),
+  EXPECT_THAT(test::message_of<UsageError>([&] { second.run_once(); }),
               HasSubstr("another relay of this process works with this publisher"));
   EXPECT_THAT(test::message_of<UsageError>([&] { second.run({}); }), HasSubstr("another relay"));
   EXPECT_TRUE(broker.is_open()) << "the session of the first one";
 
   first.reset();
-  EXPECT_TRUE(second.tick().broker.is_connected());
+  EXPECT_TRUE(second.run_once().broker.is_connected());
 }
 
 }  // namespace

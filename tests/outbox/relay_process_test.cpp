@@ -150,7 +150,7 @@ class Site {
     test::FileBroker broker{dir_.file("broker.db"), fence_};
     Relay relay{outbox, broker, quick("last")};
     const bool drained = test::eventually([&] {
-      relay.tick();
+      relay.run_once();
       return OutboxOperations{store}.status().pending == 0;
     });
     EXPECT_TRUE(drained);

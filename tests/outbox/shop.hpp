@@ -53,7 +53,7 @@ class Shop {
   RelayTick relay() {
     if (!relay_) relay_.emplace(outbox, broker, relay_options_);
     clock.advance(relay_options_.idle_backoff);
-    return relay_->tick();
+    return relay_->run_once();
   }
   /// Relays until its one partition is stopped. A loss is looked at again before it is believed.
   void relay_until_stopped() {

@@ -50,16 +50,16 @@ TEST_P(SingleWorker, IsRefusedBesideOneThatLives) {
   Shop shop{with(1)};
   shop.append("order-1");
   Relay first{shop.outbox, shop.broker, {.worker = "first"}};
-  EXPECT_EQ(first.tick().published, 1);
+  EXPECT_EQ(first.run_once().published, 1);
   test::FileBroker other{shop.dir.file("broker.db"), GetParam()};
   Relay second{shop.outbox, other, {.worker = "second"}};
 
-  EXPECT_THAT(message_of<UsageError>([&] { second.tick(); }),
+  EXPECT_THAT(message_of<UsageError>([&] { second.run_once(); }),
               AllOf(HasSubstr("leasing off"), HasSubstr("'first' is alive (host "),
                     HasSubstr("process " + std::to_string(getpid()))));
 
   shop.append("order-1");
-  EXPECT_EQ(first.tick().published, 1);
+  EXPECT_EQ(first.run_once().published, 1);
 }
 
 TEST_P(SingleWorker, TakesOverAtOnceFromOneThatHasDied) {
@@ -70,7 +70,7 @@ TEST_P(SingleWorker, TakesOverAtOnceFromOneThatHasDied) {
     test::append(store, "order-1", {NewEvent{"placed", 1, true, "{}"}});
     test::FileBroker broker{dir.file("broker.db"), GetParam()};
     Relay relay{outbox, broker, {.worker = worker}};
-    EXPECT_EQ(relay.tick().published, 1) << worker;
+    EXPECT_EQ(relay.run_once().published, 1) << worker;
     if (worker == "first") ::kill(getpid(), SIGKILL);
   };
   test::Process first{[&] { publish_one("first"); }};

@@ -114,12 +114,13 @@ TEST(OutboxStatus, TellsNothingOfARelayThatEnded) {
        {OutboxOptions{}, OutboxOptions{.fence = Fence::none, .leasing = false}}) {
     Shop shop{options};
     shop.append("order-1");
-    EXPECT_EQ((Relay{shop.outbox, shop.broker}.tick().published), 1);
+    EXPECT_EQ((Relay{shop.outbox, shop.broker}.run_once().published), 1);
 
     shop.append("order-1");
 
     EXPECT_THAT(shop.operations.status().workers, IsEmpty());
-    EXPECT_EQ((Relay{shop.outbox, shop.broker}.tick().published), 1) << "no lease has to run out";
+    EXPECT_EQ((Relay{shop.outbox, shop.broker}.run_once().published), 1)
+        << "no lease has to run out";
   }
 }
 

@@ -42,7 +42,7 @@ class WorkerNames : public ::testing::Test {
   /// What comes of its work: why it is refused, or nothing.
   static std::string refusal_of(Relay& relay) {
     try {
-      relay.tick();
+      relay.run_once();
     } catch (const UsageError& e) {
       return e.what();
     }
@@ -68,7 +68,7 @@ class WorkerNames : public ::testing::Test {
 
 TEST_F(WorkerNames, AreRefusedForASecondRelayOfTheSameProcess) {
   const auto first = relay();
-  first->tick();
+  first->run_once();
   auto second = relay();
   EXPECT_THAT(refusal_of(*second), AllOf(HasSubstr("a worker named 'w1' is alive (host "),
                                          HasSubstr(std::to_string(getpid()))));
@@ -77,12 +77,12 @@ TEST_F(WorkerNames, AreRefusedForASecondRelayOfTheSameProcess) {
   EXPECT_THAT(shop.operations.status().workers, SizeIs(1)) << "the first one has left";
   shop.append("order-1");
   shop.clock.advance(1s);
-  EXPECT_EQ(first->tick().published, 1);
+  EXPECT_EQ(first->run_once().published, 1);
 }
 
 TEST_F(WorkerNames, AreFreeAsSoonAsTheirRelayIsGone) {
   auto first = relay();
-  first->tick();
+  first->run_once();
   // It can't say that it leaves.
   auto other = test::RawSqlite{sqlite::path(shop.store)};
   other.run("BEGIN IMMEDIATE");
@@ -97,7 +97,7 @@ TEST_F(WorkerNames, AreFreeAsSoonAsTheirRelayIsGone) {
 
 TEST_F(WorkerNames, AreLostByARelayThatIsSilentForTooLong) {
   const auto silent = relay();
-  silent->tick();
+  silent->run_once();
   shop.clock.advance(RelayOptions{}.heartbeat_ttl);
   const auto other = relay();
   EXPECT_EQ(refusal_of(*other), "");
@@ -105,19 +105,19 @@ TEST_F(WorkerNames, AreLostByARelayThatIsSilentForTooLong) {
   EXPECT_THAT(refusal_of(*silent), HasSubstr("a worker named 'w1' is alive"));
   shop.append("order-1");
   shop.clock.advance(RelayOptions{}.lease_ttl);
-  EXPECT_EQ(other->tick().published, 1);
+  EXPECT_EQ(other->run_once().published, 1);
 }
 
 TEST_F(WorkerNames, AreLookedAtAgainAfterTheStoreWasBusy) {
   const auto first = relay();
-  first->tick();
+  first->run_once();
   shop.append("order-1");
   const auto second = relay();
   {
     auto other = test::RawSqlite{sqlite::path(shop.store)};
     other.run("BEGIN IMMEDIATE");
     EXPECT_EQ(refusal_of(*second), "") << "it isn't known yet";
-    EXPECT_EQ(second->tick().owned_count, 0);
+    EXPECT_EQ(second->run_once().owned_count, 0);
   }
 
   shop.clock.advance(RelayOptions{}.lease_renew / 8);
@@ -178,7 +178,7 @@ Container worker_in_container(const test::TempDir& dir, const test::Pipe& said,
     test::FileBroker broker{dir.file("broker.db"), Fence::stream};
     Relay relay{outbox, broker, {.worker = "w1"}};
     try {
-      relay.tick();
+      relay.run_once();
       said.write("joined");
     } catch (const UsageError& e) {
       said.write(e.what());

@@ -163,7 +163,7 @@ void take_step(const std::string& path, const Step& step) {
       append_some(store, dice);
       break;
     case Act::catch_up:
-      Runner{projections, {.drop_after = 0ms}}.catch_up();
+      Runner{projections, {.drop_after = 0ms}}.run_once();
       break;
     case Act::replay:
       (void)Replayer{projections}.run({.projectors = {"totals"},
@@ -301,7 +301,7 @@ TEST(Chaos, ReplaysWhileThreadsAppendAndLiveProjectorsRun) {
     appending.clear();
     EXPECT_TRUE(projections.wait_for("totals", store.last_sequence(), 60s));
   }
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_EQ(store.last_sequence(), GlobalSequence{8 * 40 * 2});
   EXPECT_EQ(orders_in(store), fold(store, 1, store.last_sequence().value()));
@@ -323,7 +323,7 @@ TEST(Chaos, AFullDiskAtEachWriteLosesNothing) {
               .verdict = test::Verdict::disk_full,
               .nth = nth});
     try {
-      runner.catch_up();
+      runner.run_once();
     } catch (const StoreFull&) {
       ++failures;
     }
@@ -333,7 +333,7 @@ TEST(Chaos, AFullDiskAtEachWriteLosesNothing) {
     EXPECT_EQ(orders_in(store), fold(store, 1, status.position.value())) << "write " << nth;
     EXPECT_FALSE(status.halted) << "the handler isn't to blame";
 
-    runner.catch_up();
+    runner.run_once();
     EXPECT_EQ(orders_in(store), fold(store, 1, 5)) << "write " << nth;
     if (!fired) break;
     ASSERT_LT(nth, 200);

@@ -52,7 +52,7 @@ TEST(DeferredKey, HaltsTheProjectorThatBreaksIt) {
     if (has_company) projections.add(test::Counts{});
     place_three(store);
 
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
 
     EXPECT_EQ(standing(store).back(), "family@1 v1 living 1 halted at 2");
     EXPECT_THAT(ProjectionOperations{store}.status().back().error,
@@ -70,7 +70,7 @@ TEST(DeferredKey, ParksOnlyTheEventThatBreaksIt) {
   projections.add(test::Counts{});
   place_three(store);
 
-  const RunnerTick tick = Runner{projections}.catch_up();
+  const RunnerTick tick = Runner{projections}.run_once();
 
   EXPECT_EQ(tick.parked, 1);
   EXPECT_THAT(standing(store), ElementsAre("counts@1 v1 living 3", "family@1 v1 living 3"));
@@ -103,7 +103,7 @@ TEST(DeferredKey, HaltsTheReactionThatBreaksIt) {
   projections.add(test::Counts{});
   place_three(store);
 
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   EXPECT_THAT(standing(store),
               ElementsAre("counts@1 v1 living 3", "orphans@1 v1 living 1 halted at 2"));

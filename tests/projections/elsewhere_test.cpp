@@ -60,10 +60,10 @@ TEST(ModelElsewhere, SeesAnEventAgainAndKnowsItByItsId) {
   place(store, "2", 7);
   Runner runner{projections};
 
-  runner.catch_up();
+  runner.run_once();
   *fails = false;
   ProjectionOperations{store}.retry("elsewhere");
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_GT(*deliveries, 2);
   EXPECT_THAT(test::RawSqlite{dir.file("other.db")}.rows("SELECT cents FROM \"elsewhere@1.sales\""),

@@ -45,8 +45,8 @@ class ThrowingHandler : public ::testing::Test {
 
 TEST_F(ThrowingHandler, KeepsEarlierRowsAndPausesBeforeARetry) {
   Runner runner{projections_};
-  const RunnerTick first = runner.catch_up();
-  const RunnerTick second = runner.catch_up();
+  const RunnerTick first = runner.run_once();
+  const RunnerTick second = runner.run_once();
 
   EXPECT_EQ(first.failed, 1);
   EXPECT_EQ(second.failed, 0) << "its back-off isn't over";
@@ -57,23 +57,23 @@ TEST_F(ThrowingHandler, KeepsEarlierRowsAndPausesBeforeARetry) {
 
 TEST_F(ThrowingHandler, ContinuesWhenALaterAttemptSucceeds) {
   Runner runner{projections_};
-  runner.catch_up();
+  runner.run_once();
   poison_->clear();
   clock_.advance(1s);
 
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
 }
 
 TEST_F(ThrowingHandler, HaltsItsProjectorAndNamesTheEvent) {
   Runner runner{projections_};
-  runner.catch_up();
+  runner.run_once();
   clock_.advance(1s);
-  const RunnerTick tick = runner.catch_up();
+  const RunnerTick tick = runner.run_once();
   clock_.advance(24h);
   place(store_, "4");
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_EQ(tick.halted, 1);
   EXPECT_THAT(standing(store_),
@@ -88,7 +88,7 @@ TEST_F(ThrowingHandler, IsNotChargedForAShortageOfMemory) {
   Runner runner{projections_};
   short_of_memory_ = true;
   for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(runner.catch_up().failed, 1);
+    EXPECT_EQ(runner.run_once().failed, 1);
     clock_.advance(1h);
   }
   EXPECT_EQ(ProjectionOperations{store_}.status().at(1).attempts, 0);
@@ -96,7 +96,7 @@ TEST_F(ThrowingHandler, IsNotChargedForAShortageOfMemory) {
   short_of_memory_ = false;
   poison_->clear();
 
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
 }
@@ -106,7 +106,7 @@ TEST_F(ThrowingHandler, OfAProjectorShortOfMemoryBlocksNoOther) {
   // Together with others, and alone.
   for (const auto& which : {std::vector<std::string>{}, {"totals"}, {"counts"}}) {
     place(store_, std::to_string(store_.last_sequence().value() + 1));
-    EXPECT_NO_THROW((Runner{projections_, {.projectors = which}}.catch_up()));
+    EXPECT_NO_THROW((Runner{projections_, {.projectors = which}}.run_once()));
     clock_.advance(1h);
   }
   EXPECT_THAT(standing(store_),
@@ -120,24 +120,24 @@ TEST_F(ThrowingHandler, IsTriedEverMoreRarelyWhileItIsShortOfMemory) {
   short_of_memory_ = true;
   std::vector<int> tried_at;
   for (int second = 0; second < 200; ++second, clock_.advance(1s)) {
-    if (runner.catch_up().failed > 0) tried_at.push_back(second);
+    if (runner.run_once().failed > 0) tried_at.push_back(second);
   }
   EXPECT_THAT(tried_at, ElementsAre(0, 1, 3, 7, 15, 31, 63, 123, 183));
 
   short_of_memory_ = false;
   clock_.advance(60s);
   poison_->clear();
-  runner.catch_up();
+  runner.run_once();
   short_of_memory_ = true;
   place(store_, "4");
-  runner.catch_up();
+  runner.run_once();
   clock_.advance(1s);
-  EXPECT_EQ(runner.catch_up().failed, 1) << "it begins with short pauses again";
+  EXPECT_EQ(runner.run_once().failed, 1) << "it begins with short pauses again";
 }
 
 TEST_F(ThrowingHandler, InAReplayIsNotBlamedForAShortageOfMemory) {
   poison_->clear();
-  Runner{projections_}.catch_up();
+  Runner{projections_}.run_once();
   short_of_memory_ = true;
   Replayer replayer{projections_};
   EXPECT_THROW(replayer.run({.projectors = {"totals"}}), std::bad_alloc);
@@ -149,13 +149,13 @@ TEST_F(ThrowingHandler, InAReplayIsNotBlamedForAShortageOfMemory) {
 
 TEST_F(ThrowingHandler, IsTriedAgainWhenAnOperatorSaysSo) {
   Runner runner{projections_};
-  runner.catch_up();
+  runner.run_once();
   clock_.advance(1s);
-  runner.catch_up();
+  runner.run_once();
   poison_->clear();
 
   ProjectionOperations{store_}.retry("totals");
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
   EXPECT_EQ(orders_in(store_).size(), 3U);
@@ -163,10 +163,10 @@ TEST_F(ThrowingHandler, IsTriedAgainWhenAnOperatorSaysSo) {
 
 TEST_F(ThrowingHandler, IsPassedOverWhenAnOperatorSaysSo) {
   Runner runner{projections_};
-  runner.catch_up();
+  runner.run_once();
 
   ProjectionOperations{store_}.skip("totals", GlobalSequence{2});
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
   EXPECT_THAT(orders_in(store_), ElementsAre("1 jane 100 0 -", "3 jane 100 0 -"));
@@ -196,12 +196,12 @@ class PatientlyParkingProjector : public ThrowingHandler {
 
 TEST_F(PatientlyParkingProjector, KeepsItsBackOffWhileAParkedEventIsTried) {
   Runner runner{projections_};
-  runner.catch_up();
+  runner.run_once();
   clock_.advance(1s);
-  EXPECT_EQ(runner.catch_up().parked, 1);
+  EXPECT_EQ(runner.run_once().parked, 1);
   poison_->push_back(4);
   place(store_, "4");
-  runner.catch_up();
+  runner.run_once();
   const ProjectorStatus before = totals();
   ASSERT_EQ(before.attempts, 1);
 
@@ -209,7 +209,7 @@ TEST_F(PatientlyParkingProjector, KeepsItsBackOffWhileAParkedEventIsTried) {
     if (works) std::erase(*poison_, 2);
     clock_.advance(100ms);
     ProjectionOperations{store_}.retry("totals", GlobalSequence{2});
-    runner.catch_up();
+    runner.run_once();
     EXPECT_EQ(totals().parked, works ? 0 : 1);
     EXPECT_EQ(totals().attempts, 1);
     EXPECT_EQ(totals().failing, GlobalSequence{4});
@@ -223,15 +223,15 @@ class ParkingProjector : public ThrowingHandler {
 };
 
 TEST_F(ParkingProjector, TriesAParkedEventAgainWhileItIsHalted) {
-  Runner{projections_}.catch_up();
+  Runner{projections_}.run_once();
   Projections halting{store_};
   halting.add(Totals<1>{test::throwing_at(poison_)}, {.max_attempts = 1});
   *poison_ = {4};
   place(store_, "4");
-  EXPECT_EQ(Runner{halting}.catch_up().halted, 1);
+  EXPECT_EQ(Runner{halting}.run_once().halted, 1);
 
   ProjectionOperations{store_}.retry("totals", GlobalSequence{2});
-  Runner{halting}.catch_up();
+  Runner{halting}.run_once();
 
   EXPECT_THAT(ProjectionOperations{store_}.parked("totals"), IsEmpty());
   EXPECT_THAT(standing(store_),
@@ -239,7 +239,7 @@ TEST_F(ParkingProjector, TriesAParkedEventAgainWhileItIsHalted) {
 }
 
 TEST_F(ParkingProjector, ParksTheEventAndContinues) {
-  const RunnerTick tick = Runner{projections_}.catch_up();
+  const RunnerTick tick = Runner{projections_}.run_once();
 
   EXPECT_EQ(tick.parked, 1);
   EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
@@ -252,14 +252,14 @@ TEST_F(ParkingProjector, ParksTheEventAndContinues) {
 
 TEST_F(ParkingProjector, TakesAParkedEventInWhenItWorks) {
   Runner runner{projections_};
-  runner.catch_up();
+  runner.run_once();
 
   ProjectionOperations{store_}.retry("totals", GlobalSequence{2});
-  runner.catch_up();
+  runner.run_once();
   const auto still = ProjectionOperations{store_}.parked("totals");
   poison_->clear();
   ProjectionOperations{store_}.retry("totals", GlobalSequence{2});
-  runner.catch_up();
+  runner.run_once();
 
   ASSERT_EQ(still.size(), 1U) << "it threw again";
   EXPECT_EQ(still[0].attempts, 2);
@@ -269,11 +269,11 @@ TEST_F(ParkingProjector, TakesAParkedEventInWhenItWorks) {
 
 TEST_F(ParkingProjector, ParksAnEventAgainThatMemoryRunsOutFor) {
   Runner runner{projections_};
-  runner.catch_up();
+  runner.run_once();
   short_of_memory_ = true;
   place(store_, "4");
   ProjectionOperations{store_}.retry("totals", GlobalSequence{2});
-  EXPECT_NO_THROW(runner.catch_up());
+  EXPECT_NO_THROW(runner.run_once());
 
   EXPECT_THAT(standing(store_), ::testing::Contains("counts@1 v1 living 4"));
   EXPECT_EQ(ProjectionOperations{store_}.parked("totals").at(0).attempts, 2);
@@ -281,7 +281,7 @@ TEST_F(ParkingProjector, ParksAnEventAgainThatMemoryRunsOutFor) {
 
 TEST_F(ParkingProjector, ListsItsParkedEventsPageByPage) {
   poison_->push_back(3);
-  Runner{projections_}.catch_up();
+  Runner{projections_}.run_once();
   ProjectionOperations operations{store_};
 
   const auto first = operations.parked("totals", {.limit = 1});
@@ -295,7 +295,7 @@ TEST_F(ParkingProjector, ListsItsParkedEventsPageByPage) {
 
 TEST_F(ParkingProjector, GivesAParkedEventUp) {
   Runner runner{projections_};
-  runner.catch_up();
+  runner.run_once();
 
   ProjectionOperations{store_}.skip("totals", GlobalSequence{2});
 
@@ -320,13 +320,13 @@ TEST(Failures, LeaveACleanPrefixAtWhicheverEventTheHandlerThrows) {
     projections.add(Counts{});
     Runner runner{projections};
 
-    runner.catch_up();
+    runner.run_once();
     if (n > 0) {
       EXPECT_EQ(ProjectionOperations{store}.status().at(1).position, GlobalSequence{n - 1});
       EXPECT_EQ(orders_in(store).size(), static_cast<std::size_t>((n + 1) / 3)) << n;
       poison->clear();
       ProjectionOperations{store}.retry("totals");
-      runner.catch_up();
+      runner.run_once();
     } else {
       whole = orders_in(store);
     }
@@ -353,7 +353,7 @@ TEST(Failures, AHandlerThatEndsItsTransactionIsStopped) {
         {.max_attempts = 1});
     if (has_company) projections.add(Counts{});
 
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
 
     EXPECT_EQ(standing(store).back(), "totals@1 v1 living 1 halted at 2");
     EXPECT_THAT(ProjectionOperations{store}.status().back().error,
@@ -370,7 +370,7 @@ TEST(Failures, AnEventOfItsSetInAVersionThatItDoesNotKnowIsLeftToANewerRunner) {
   projections.add(Totals<1>{}, {.max_attempts = 1});
   test::append(store, "order-1", {NewEvent{"order.placed", 9, false, "{}"}});
 
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 0 retries 1"));
   EXPECT_THAT(ProjectionOperations{store}.status().at(0).error, HasSubstr("order.placed"));

@@ -21,7 +21,7 @@ struct Inn {
     projections.add_process(std::move(process), options);
     runner.emplace(projections, RunnerOptions{.clock_jump_limit = std::chrono::minutes{10}});
   }
-  RunnerTick run() { return runner->catch_up(); }
+  RunnerTick run() { return runner->run_once(); }
   RunnerTick run_after(std::chrono::microseconds time) {
     clock.advance(time);
     return run();

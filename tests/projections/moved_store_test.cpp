@@ -79,7 +79,7 @@ TEST_F(MovedStore, KeepsItsOutboxAndRelay) {
   place("1");
   EXPECT_EQ(operations.status().pending, 1);
   clock.advance(std::chrono::minutes{2});
-  EXPECT_EQ(relay.tick().published, 1);
+  EXPECT_EQ(relay.run_once().published, 1);
 
   EXPECT_THAT(heard, ElementsAre("order-1"));
   store.emplace(std::move(last));
@@ -102,7 +102,7 @@ TEST_F(MovedStore, KeepsItsProjections) {
 
   place("1");
   place("2");
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_TRUE(projections.wait_for("totals", GlobalSequence{2}, std::chrono::seconds{0}));
   EXPECT_THAT(lines(reader.query("SELECT id FROM orders ORDER BY id")), ElementsAre("1", "2"));

@@ -22,7 +22,7 @@ class NewerStates : public ::testing::Test {
                         std::make_shared<std::vector<std::int64_t>>(std::vector<std::int64_t>{1}))},
                     {.on_error = OnError::park, .max_attempts = 1});
     place(store, "1");
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
   }
 
   void write(const std::string& sql) {

@@ -32,7 +32,7 @@ class PostgresProjectorStatements : public ::testing::Test {
                     {.max_attempts = 1});
     for (int i = 0; i < orders; ++i) {
       place(store, std::to_string(++orders_));
-      Runner{projections}.catch_up();
+      Runner{projections}.run_once();
     }
     for (const auto& status : ProjectionOperations{store}.status()) {
       EXPECT_EQ(status.error, "");

@@ -51,7 +51,7 @@ class PostgresProjections : public ::testing::Test {
     projections.add(Totals<1>{[&](ReadModel& model, const StoredEvent&) { work(model); }},
                     {.max_attempts = 1});
     place(store, std::to_string(++orders_));
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
     const std::string error = operations.status().at(0).error;
     operations.remove("totals");
     return error;
@@ -69,7 +69,7 @@ class PostgresProjections : public ::testing::Test {
     Runner runner{projections};
     EXPECT_TRUE(test::eventually([&] {
       try {
-        runner.catch_up();
+        runner.run_once();
       } catch (const StoreBusy&) {
         return false;
       }
@@ -200,7 +200,7 @@ TEST_F(PostgresProjections, AreHaltedIfTheirFunctionsAddEvents) {
   projections.add(test::Counts{});
   place(store, "1");
 
-  EXPECT_EQ(Runner{projections}.catch_up().halted, 1);
+  EXPECT_EQ(Runner{projections}.run_once().halted, 1);
 
   for (const ProjectorStatus& status : ProjectionOperations{store}.status()) {
     const bool is_good = status.name == "counts";
@@ -214,7 +214,7 @@ TEST_F(PostgresProjections, AreReadAndNotWrittenByOthers) {
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   store.transact([](Transaction& transaction) {
     Sql sql{transaction};
@@ -246,14 +246,14 @@ TEST_F(PostgresProjections, AreHaltedWhenTheirTablesWereAltered) {
         "DROP INDEX \"stela/totals@4\".orders_by_customer",
         "CREATE INDEX extra ON \"stela/totals@5\".orders (cents)"}) {
     run_sql(sql);
-    EXPECT_EQ(Runner{projections}.catch_up().halted, 1) << sql;
+    EXPECT_EQ(Runner{projections}.run_once().halted, 1) << sql;
     EXPECT_THAT(ProjectionOperations{store}.status().back().error,
                 HasSubstr("altered or dropped by hand"))
         << sql;
     Replayer{projections}.run();
   }
   place(store, "1");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -"));
 }
 
@@ -284,7 +284,7 @@ TEST_F(PostgresProjections, KeepWhoMayReadThemThroughARebuild) {
   Projections projections{store};
   projections.add(Wide{});
   place(store, "1");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   run_sql("SET ROLE reader; SELECT place FROM stela.orders");
   EXPECT_THAT(orders_in(store), ElementsAre("x 1"));
 }
@@ -297,7 +297,7 @@ TEST_F(PostgresProjections, SayWhatKeepsAViewFromBeingTurned) {
   run_sql("CREATE VIEW report AS SELECT cents FROM stela.orders");
   Projections projections{store};
   projections.add(Wide{});
-  EXPECT_EQ(Runner{projections}.catch_up().halted, 1);
+  EXPECT_EQ(Runner{projections}.run_once().halted, 1);
   EXPECT_THAT(ProjectionOperations{store}.status().back().error,
               HasSubstr("other objects of the database depend on it"));
 }
@@ -315,7 +315,7 @@ TEST_F(PostgresProjections, OfTwoStoresShareNoTable) {
       EXPECT_EQ(model.value<int>("SELECT cents FROM rates"), cents);
     }});
     place(*one, rate);
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
     Replayer{projections}.run();
     EXPECT_THAT(orders_in(*one), ElementsAre(rate + " jane 100 0 -"));
     EXPECT_EQ(ModelReader{*one}.value<int>("SELECT cents FROM rates"), cents);
@@ -326,7 +326,7 @@ TEST_F(PostgresProjections, TakeOverOnceALongReaderHasEnded) {
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   Store reading = postgres::open(server.url(), {.schema = "reader"});
   std::atomic<bool> is_reading = false;
   std::atomic<bool> may_end = false;
@@ -374,7 +374,7 @@ TEST_F(PostgresProjections, ShortenNamesThatAreTooLong) {
               HasSubstr("has 64 bytes; PostgreSQL takes 63"));
   projections.add(LongNames{"long_ones"});
   place(store, "1");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   Replayer{projections}.run();
   EXPECT_THAT(test::lines(ModelReader{store}.query("SELECT id FROM long_ones")), ElementsAre("1"));
 }
@@ -448,11 +448,11 @@ class PostgresReaction : public PostgresProjections {
     for (const char* const key : {"1", "2", "3"}) place(store, key);
     Runner runner{projections};
     EXPECT_TRUE(test::eventually([&] {
-      runner.catch_up();
+      runner.run_once();
       const auto status = ProjectionOperations{store}.status().at(0);
       return status.halted || status.parked > 0;
     }));
-    for (int i = 0; i < 3; ++i) runner.catch_up();
+    for (int i = 0; i < 3; ++i) runner.run_once();
   }
   std::vector<std::string> seen() {
     std::vector<std::string> all;

@@ -28,14 +28,14 @@ class PostgresTimers : public ::testing::Test {
     Projections projections{store};
     projections.add_process(PaymentDeadline{});
     test::request(store, "1");
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
     clock_.advance(1h);
   }
   std::int64_t fired_in(const std::string& url) {
     Store store = postgres::open(url, {.clock = &clock_});
     Projections projections{store};
     projections.add_process(PaymentDeadline{});
-    return Runner{projections}.catch_up().timers_fired;
+    return Runner{projections}.run_once().timers_fired;
   }
   void fire_only_when_resumed(const std::string& url) {
     EXPECT_EQ(fired_in(url), 0);

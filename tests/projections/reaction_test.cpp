@@ -81,7 +81,7 @@ TEST(Reaction, RecordsOnOtherAggregatesAndCompensates) {
   projections.add_reaction(Reserve{});
   for (const char* const key : {"1", "2", "3"}) place(store, key);
 
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   std::vector<std::string> seen;
   for (const StoredEvent& event : store.read_all({.from = GlobalSequence{4}})) {
@@ -101,7 +101,7 @@ TEST(Reaction, KeepsTheCorrelationAndNamesTheCause) {
     place(store, "1");
   }
 
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   EventRange range = store.read_all();
   const auto events = range.next_page();
@@ -121,13 +121,13 @@ TEST(Reaction, RollsItsEventsBackWhenItThrows) {
   orders.save(order);
   place(store, "3");
 
-  const RunnerTick tick = Runner{projections}.catch_up();
+  const RunnerTick tick = Runner{projections}.run_once();
 
   EXPECT_EQ(tick.halted, 1);
   EXPECT_EQ(store.last_sequence(), GlobalSequence{4}) << "one reservation, for the first order";
   EXPECT_THAT(standing(store), ElementsAre("reserve@1 v1 living 1 halted at 2"));
   ProjectionOperations{store}.skip("reserve", GlobalSequence{2});
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   EXPECT_EQ(store.last_sequence(), GlobalSequence{5});
 }
 
@@ -153,7 +153,7 @@ TEST(Reaction, FailsIfItCommitsAndCatchesTheError) {
     Projections projections{store};
     projections.add_reaction(Committing{is_invalid}, {.handling = {.max_attempts = 1}});
     place(store, "1");
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
 
     EXPECT_THAT(standing(store), ElementsAre("committing@1 v1 living 0 halted at 1"));
     EXPECT_THAT(
@@ -184,7 +184,7 @@ TEST(Reaction, ReportsAFailedStatementWhoseErrorItCaught) {
   Projections projections{store};
   projections.add_reaction(Careless{});
   place(store, "1");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   EXPECT_THAT(standing(store), ElementsAre("careless@1 v1 living 1"));
   EXPECT_THAT(log.entries(),
@@ -217,12 +217,12 @@ TEST(Reaction, ShortOfMemoryBlocksNoOther) {
   place(store, "1");
   Runner runner{projections};
 
-  EXPECT_EQ(runner.catch_up().failed, 1);
+  EXPECT_EQ(runner.run_once().failed, 1);
   EXPECT_THAT(standing(store),
               ElementsAre("noting@1 v1 living 0 retries 1", "reserve@1 v1 living 2"));
   short_of_memory = false;
   clock.advance(1s);
-  runner.catch_up();
+  runner.run_once();
   EXPECT_THAT(standing(store), ElementsAre("noting@1 v1 living 3", "reserve@1 v1 living 3"));
 }
 
@@ -231,14 +231,14 @@ TEST(Reaction, BeginsNowUnlessItIsToldTo) {
   place(store, "1");
   Projections projections{store};
   projections.add_reaction(Reserve{});
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
 
   auto other = test::open_empty();
   place(other, "1");
   Projections others{other};
   others.add_reaction(Reserve{}, {.start = ReactionStart::beginning});
-  Runner{others}.catch_up();
+  Runner{others}.run_once();
   EXPECT_EQ(other.last_sequence(), GlobalSequence{2});
 }
 
@@ -248,7 +248,7 @@ TEST(Reaction, IsNotReplayed) {
   projections.add_reaction(Reserve{});
   projections.add(test::Counts{});
   place(store, "1");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   EXPECT_TRUE(Replayer{projections}.run().is_complete);
 
@@ -264,7 +264,7 @@ TEST(Reaction, TakesManyEventsInOrder) {
   projections.add_reaction(Reserve{});
   for (int i = 0; i < 300; ++i) place(store, std::to_string(i));
 
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   std::vector<std::int64_t> missing;
   for (const StoredEvent& event : store.read_all({.event_types = {"stock.missing"}})) {
@@ -291,7 +291,7 @@ TEST(Reaction, IsChargedWithTheFailureOfAnotherStore) {
   projections.add_reaction(WritesElsewhere{}, {.handling = {.max_attempts = 1}});
   for (const char* const key : {"1", "2"}) place(store, key);
 
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   EXPECT_THAT(standing(store), ElementsAre("elsewhere@1 v1 living 1 halted at 2"));
 }
@@ -322,7 +322,7 @@ TEST(Reaction, IsNotChargedWithAFullDiskOfItsOwnStore) {
   projections.add_reaction(FillsTheDisk{}, {.handling = {.max_attempts = 1}});
   place(store, "1");
 
-  EXPECT_THROW(Runner{projections}.catch_up(), StoreFull);
+  EXPECT_THROW(Runner{projections}.run_once(), StoreFull);
 
   EXPECT_THAT(standing(store), ElementsAre("fills@1 v1 living 0"));
 }

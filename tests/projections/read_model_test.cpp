@@ -27,7 +27,7 @@ std::string in_handler(const std::function<void(ReadModel&)>& work) {
   projections.add(Totals<1>{[&](ReadModel& model, const StoredEvent&) { work(model); }},
                   {.max_attempts = 1});
   place(store, "1");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   return ProjectionOperations{store}.status().at(0).error;
 }
 
@@ -199,7 +199,7 @@ TEST_P(AlteredTables, HaltTheirProjectorAndNameIt) {
   projections.add(Totals<1>{});
   place(store, "1");
 
-  const RunnerTick tick = Runner{projections}.catch_up();
+  const RunnerTick tick = Runner{projections}.run_once();
 
   EXPECT_EQ(tick.halted, 1);
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 0 halted"));
@@ -223,7 +223,7 @@ TEST(ReadModel, IsReadAndNotWrittenBySqlOfATransaction) {
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   store.transact([](Transaction& transaction) {
     Sql sql{transaction};

@@ -28,15 +28,15 @@ TEST(Rebuild, OfANewVersionTakesOverWhenItHasCaughtUp) {
   old_ones.add(Totals<1>{});
   Runner old_runner{old_ones};
   place(old_store, "1");
-  old_runner.catch_up();
+  old_runner.run_once();
   auto store = test::open_at(dir.file("a.db"));
   Projections projections{store};
   projections.add(Totals<2>{});
   const auto before = orders_in(store);
 
-  const RunnerTick tick = Runner{projections}.catch_up();
+  const RunnerTick tick = Runner{projections}.run_once();
   place(store, "2");
-  const RunnerTick old_tick = old_runner.catch_up();
+  const RunnerTick old_tick = old_runner.run_once();
 
   EXPECT_THAT(before, ElementsAre("1 jane 100 0 -"));
   EXPECT_EQ(tick.taken_over, 1);
@@ -51,13 +51,13 @@ TEST(Rebuild, IsLeftAloneByARunnerWithAShorterLease) {
   projections.add(Totals<1>{});
   for (int i = 0; i < 5; ++i) place(store, std::to_string(i));
   Runner runner{projections, {.lease_ttl = 3s}};
-  runner.catch_up();
+  runner.run_once();
   int looks = 0;
 
   const ReplayResult rebuilt =
       Replayer{projections}.run({.on_progress = [&](const ReplayProgress&) {
         ++looks;
-        EXPECT_EQ(runner.catch_up().elsewhere_count, 1) << "the build that the rebuild fills";
+        EXPECT_EQ(runner.run_once().elsewhere_count, 1) << "the build that the rebuild fills";
       }});
 
   EXPECT_TRUE(rebuilt.is_complete);
@@ -72,7 +72,7 @@ TEST(Rebuild, KeepsNoOldVersionWithoutItsProgram) {
     old_ones.add(Totals<1>{});
     place(store, "1");
     place(store, "2");
-    Runner{old_ones}.catch_up();
+    Runner{old_ones}.run_once();
   }
   auto poison = std::make_shared<std::vector<std::int64_t>>(1, 2);
   Projections projections{store};
@@ -80,13 +80,13 @@ TEST(Rebuild, KeepsNoOldVersionWithoutItsProgram) {
   Runner runner{projections};
 
   place(store, "3");
-  runner.catch_up();
+  runner.run_once();
   const auto meanwhile = orders_in(store);
   poison->clear();
   ProjectionOperations{store}.retry("totals");
-  const RunnerTick tick = runner.catch_up();
+  const RunnerTick tick = runner.run_once();
   place(store, "4");
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_THAT(meanwhile, ElementsAre("1 jane 100 0 -", "2 jane 100 0 -", "3 jane 100 0 -"));
   EXPECT_EQ(tick.taken_over, 1);
@@ -109,7 +109,7 @@ TEST(Rebuild, LetsTheOldVersionHaveItsTurnsWhileTheNewOneHasFarToGo) {
   {
     Projections old_ones{store};
     old_ones.add(Totals<1>{});
-    Runner{old_ones}.catch_up();
+    Runner{old_ones}.run_once();
   }
   place(store, "late");
   ModelReader reader{store};
@@ -121,7 +121,7 @@ TEST(Rebuild, LetsTheOldVersionHaveItsTurnsWhileTheNewOneHasFarToGo) {
   };
   projections.add_rolling(Totals<2>{look}, Totals<1>{});
 
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   EXPECT_TRUE(was_there);
   EXPECT_EQ(reader.value<int>("SELECT count(*) FROM orders WHERE cents = 200"), all + 1);
@@ -133,7 +133,7 @@ TEST(Rebuild, ByHandIsOfTheNewVersionOfTwo) {
     Projections old_ones{store};
     old_ones.add(Totals<1>{});
     place(store, "1");
-    Runner{old_ones}.catch_up();
+    Runner{old_ones}.run_once();
   }
   Projections projections{store};
   projections.add_rolling(Totals<2>{}, Totals<1>{});
@@ -150,13 +150,13 @@ TEST(Rebuild, DropsTheOldTablesAfterAGrace) {
   projections.add(Totals<1>{});
   place(store, "1");
   Runner runner{projections, {.drop_after = 60s}};
-  runner.catch_up();
+  runner.run_once();
   ASSERT_TRUE(Replayer{projections}.run().is_complete);
 
-  runner.catch_up();
+  runner.run_once();
   const auto at_once = standing(store);
   clock.advance(61s);
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_THAT(at_once, ElementsAre("totals@1 v1 retired 1", "totals@2 v1 living 1"));
   EXPECT_THAT(standing(store), ElementsAre("totals@2 v1 living 1"));
@@ -169,9 +169,9 @@ TEST(Rebuild, MendsTablesThatWereChangedByHand) {
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   test::RawSqlite{dir.file("a.db")}.run("DROP VIEW orders; DROP TABLE \"totals@1.orders\"");
-  EXPECT_EQ(Runner{projections}.catch_up().halted, 1);
+  EXPECT_EQ(Runner{projections}.run_once().halted, 1);
 
   (void)Replayer{projections}.run();
 
@@ -184,7 +184,7 @@ TEST(Rebuild, NeverShowsReadersAHalfBuiltModel) {
   Projections projections{store};
   projections.add(Totals<1>{});
   for (int i = 0; i < 3000; ++i) place(store, std::to_string(i));
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   ModelReader reader{store};
   int looks = 0;
 
@@ -203,7 +203,7 @@ TEST(Rebuild, IncludesEventsAppendedMeanwhile) {
   projections.add(Totals<1>{});
   for (int i = 0; i < 200; ++i) place(store, std::to_string(i));
   Runner runner{projections};
-  runner.catch_up();
+  runner.run_once();
   int more = 200;
 
   (void)Replayer{projections}.run({.on_progress = [&](const ReplayProgress&) {
@@ -214,7 +214,7 @@ TEST(Rebuild, IncludesEventsAppendedMeanwhile) {
         unit.add(test::Order::place(Id<test::Order>::from(std::to_string(more++)), "jane", 100));
       }
       unit.commit();
-      runner.catch_up();
+      runner.run_once();
     }
   }});
 
@@ -228,7 +228,7 @@ TEST(Rebuild, ThatThrowsLeavesTheLivingModelAlone) {
   projections.add(Totals<1>{test::throwing_at(poison)});
   Runner runner{projections};
   for (const char* const key : {"1", "2", "3"}) place(store, key);
-  runner.catch_up();
+  runner.run_once();
   poison->push_back(2);
   Replayer replayer{projections};
 
@@ -237,7 +237,7 @@ TEST(Rebuild, ThatThrowsLeavesTheLivingModelAlone) {
   EXPECT_THAT(standing(store),
               ElementsAre("totals@1 v1 living 3", "totals@2 v1 building 1 halted at 2"));
   place(store, "4");
-  runner.catch_up();
+  runner.run_once();
   EXPECT_EQ(orders_in(store).size(), 4U);
 
   poison->clear();
@@ -252,7 +252,7 @@ TEST(Rebuild, ContinuesAfterASkippedEvent) {
   Projections projections{store};
   projections.add(Totals<1>{test::throwing_at(poison)});
   for (const char* const key : {"1", "2", "3"}) place(store, key);
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   poison->push_back(2);
   EXPECT_THROW((void)Replayer{projections}.run(), UsageError);
 
@@ -268,7 +268,7 @@ TEST(Rebuild, CanBeGivenUp) {
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   std::stop_source stop;
   stop.request_stop();
   EXPECT_FALSE(Replayer{projections}.run({}, stop.get_token()).is_complete);
@@ -342,14 +342,14 @@ TEST(Rebuild, TakesViewsAndTablesAwayThatTheNewVersionHasNot) {
     Projections projections{store};
     projections.add(Lines<1>{});
     place(store, "1");
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
   }
   Projections projections{store};
   projections.add(Lines<2>{});
   Runner runner{projections, {.drop_after = 0ms}};
 
-  runner.catch_up();
-  runner.catch_up();
+  runner.run_once();
+  runner.run_once();
 
   EXPECT_THAT(test::objects_in(store, "%lines"), ElementsAre("c_lines", "lines@2.c_lines"));
   EXPECT_THAT(test::objects_in(store, "%heads"), IsEmpty());

@@ -138,14 +138,14 @@ TEST(RecurringTimer, FiresEachTimeUntilItIsCleared) {
   projections.add_process(Daily{DailyAt{12h, "UTC"}, fired});
   Runner runner{projections};
   test::request(store, "1");
-  runner.catch_up();
+  runner.run_once();
   for (int i = 0; i < 3; ++i) {
     clock.advance(24h);
-    runner.catch_up();
+    runner.run_once();
   }
   test::pay(store, "1");
   clock.advance(48h);
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_THAT(fired, ElementsAre("2026-01-01T12:00", "2026-01-02T12:00", "2026-01-03T12:00"));
 }
@@ -158,11 +158,11 @@ TEST(RecurringTimer, FiresOnceForAllTimesThatWereMissed) {
   projections.add_process(Daily{Every{1h, testing::ManualClock::start + 1h}, fired});
   Runner runner{projections};
   test::request(store, "1");
-  runner.catch_up();
+  runner.run_once();
   clock.advance(5h + 30min);
-  runner.catch_up();
+  runner.run_once();
   clock.advance(30min);
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_THAT(fired, ElementsAre("2026-01-01T01:00", "2026-01-01T06:00"));
 }

@@ -39,7 +39,7 @@ class Replay : public ::testing::Test {
       clock_.advance(24h);
     }
     ship(store_, "2");
-    Runner{projections_}.catch_up();
+    Runner{projections_}.run_once();
   }
 
   testing::ManualClock clock_;
@@ -95,7 +95,7 @@ TEST_F(Replay, IsKnownToHandlersWithTheOriginalTimes) {
   };
   replayer_.run({.filter = {.event_types = {"order.placed"}}});
   place(store_, "4");
-  Runner{projections_}.catch_up();
+  Runner{projections_}.run_once();
 
   EXPECT_THAT(seen, ElementsAre("2026-01-01 replaying", "2026-01-02 replaying",
                                 "2026-01-03 replaying", "2026-01-04 living"));
@@ -189,7 +189,7 @@ class Customers {
 TEST_F(Replay, GoesOverLivingTablesOfIdempotentProjectorsOnly) {
   projections_.add(Customers{});
   Runner runner{projections_};
-  runner.catch_up();
+  runner.run_once();
   const ReplayOptions living{
       .projectors = {"customers"}, .filter = {.to = GlobalSequence{1}}, .into = ReplayInto::living};
 
@@ -206,14 +206,14 @@ TEST_F(Replay, GoesOverLivingTablesOfIdempotentProjectorsOnly) {
 TEST_F(Replay, ShutsTheRunnerOutWhileItWritesTheLivingTables) {
   projections_.add(Customers{});
   Runner runner{projections_};
-  runner.catch_up();
+  runner.run_once();
   RunnerTick meanwhile;
   (void)replayer_.run(
       {.projectors = {"customers"},
        .filter = {.to = GlobalSequence{1}},
        .into = ReplayInto::living,
-       .on_progress = [&](const ReplayProgress&) { meanwhile = runner.catch_up(); }});
-  const RunnerTick afterwards = runner.catch_up();
+       .on_progress = [&](const ReplayProgress&) { meanwhile = runner.run_once(); }});
+  const RunnerTick afterwards = runner.run_once();
 
   EXPECT_EQ(meanwhile.owned_count, 1) << "totals, but not customers";
   EXPECT_EQ(afterwards.owned_count, 2);
@@ -224,7 +224,7 @@ class LivingReplay : public Replay {
  protected:
   LivingReplay() {
     append_customers(0, 1000);
-    runner_.catch_up();
+    runner_.run_once();
   }
 
   /// Two for each customer, so that an older event may be replayed over a newer one.
@@ -267,10 +267,10 @@ TEST_F(LivingReplay, ShutsOutARunnerWithAShorterLease) {
   (void)replayer_.run(living([&] {
     if (++looks > 1) return;
     append_customers(5000, 100);
-    EXPECT_EQ(runner_.catch_up().elsewhere_count, 1) << "of totals and customers";
+    EXPECT_EQ(runner_.run_once().elsewhere_count, 1) << "of totals and customers";
   }));
   ASSERT_GT(looks, 1) << "there is something left to replay";
-  runner_.catch_up();
+  runner_.run_once();
 
   const auto replayed = customers();
   EXPECT_EQ(replayed, customers_as_they_should_be());
@@ -284,7 +284,7 @@ TEST_F(LivingReplay, CommitsNothingOnceItsLeaseIsLost) {
       // It is paused past its lease, and the runner takes the projector.
       clock_.advance(16s);
       append_customers(5000, 100);
-      EXPECT_EQ(runner_.catch_up().elsewhere_count, 0);
+      EXPECT_EQ(runner_.run_once().elsewhere_count, 0);
     }));
   });
   EXPECT_THAT(refusal, HasSubstr("was taken over by another process meanwhile; its living tables "
@@ -292,7 +292,7 @@ TEST_F(LivingReplay, CommitsNothingOnceItsLeaseIsLost) {
   EXPECT_EQ(looks, 1);
 
   (void)replayer_.run(living());
-  runner_.catch_up();
+  runner_.run_once();
   const auto replayed = customers();
   EXPECT_EQ(replayed, customers_as_they_should_be());
 }
@@ -320,7 +320,7 @@ TEST_F(LivingReplay, ThatFailsSaysHowFarItWent) {
   std::int64_t refused = 0;
   Projections projections{store_};
   projections.add(PickyCustomers{refused});
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   const auto read = [&] {
     return test::lines(ModelReader{store_}.query("SELECT name, at FROM picky ORDER BY name"));
   };
@@ -354,7 +354,7 @@ TEST_F(LivingReplay, EndsAfterWhatTheRunnerProjectedSinceItWasCancelled) {
   std::stop_source stop;
   (void)replayer_.run(living([&] { stop.request_stop(); }), stop.get_token());
   append_customers(5000, 100);
-  runner_.catch_up();
+  runner_.run_once();
 
   const ReplayResult second = replayer_.run(living());
 
@@ -408,7 +408,7 @@ TEST_F(Replay, NamesImpossibleRequests) {
 TEST_F(Replay, DecodedAheadEndsInTheSame) {
   test::append(store_, "other-1", 3000);
   for (int i = 100; i < 1100; ++i) place(store_, std::to_string(i));
-  Runner{projections_}.catch_up();
+  Runner{projections_}.run_once();
   const ReplayFilter everything{.since = testing::ManualClock::start};
 
   const ReplayResult result = replayer_.run({.filter = everything, .decode_ahead = true});
@@ -420,7 +420,7 @@ TEST_F(Replay, DecodedAheadContinuesAfterAnEventLargerThanAPage) {
   for (int i = 100; i < 700; ++i) place(store_, std::to_string(i));
   ship(store_, "1", std::string(300'000, 'x'));
   for (int i = 100; i < 700; ++i) ship(store_, std::to_string(i), std::string(1000, 'y'));
-  Runner{projections_}.catch_up();
+  Runner{projections_}.run_once();
 
   const ReplayResult result =
       replayer_.run({.filter = {.since = testing::ManualClock::start}, .decode_ahead = true});

@@ -41,10 +41,10 @@ TEST(Runner, ProjectsEachCommittedEventOnce) {
   place(store, "1");
   note(store, "1");
 
-  const RunnerTick first = runner.catch_up();
+  const RunnerTick first = runner.run_once();
   ship(store, "1");
-  const RunnerTick second = runner.catch_up();
-  const RunnerTick third = runner.catch_up();
+  const RunnerTick second = runner.run_once();
+  const RunnerTick third = runner.run_once();
 
   EXPECT_EQ(first.scanned, 2);
   EXPECT_EQ(second.scanned, 1);
@@ -58,7 +58,7 @@ TEST(Runner, LeavesNothingHeldWhenItHasCaughtUp) {
   projections.add(Totals<1>{});
   place(store, "1");
 
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   EXPECT_EQ(ProjectionOperations{store}.status().at(0).owner, "");
 }
@@ -99,9 +99,9 @@ TEST(Runner, KeepsABuildThatOnlyWaitsForAnotherWriter) {
   projections.add(Failing{}, {.max_attempts = 1});
   Runner runner{projections};
 
-  EXPECT_THROW(runner.catch_up(), StoreBusy);
+  EXPECT_THROW(runner.run_once(), StoreBusy);
   intruder.leave();
-  const RunnerTick tick = runner.catch_up();
+  const RunnerTick tick = runner.run_once();
 
   EXPECT_EQ(tick.taken_over, 1);
   EXPECT_THAT(tick.elsewhere, IsEmpty());
@@ -173,7 +173,7 @@ TEST(Runner, IsWaitedForWithoutALimit) {
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
-  const std::jthread catching_up{[&] { Runner{projections}.catch_up(); }};
+  const std::jthread catching_up{[&] { Runner{projections}.run_once(); }};
 
   EXPECT_TRUE(projections.wait_for("totals", GlobalSequence{1}, std::chrono::milliseconds::max()));
   EXPECT_TRUE(projections.wait_for("totals", GlobalSequence{1}, std::chrono::milliseconds::min()));
@@ -186,7 +186,7 @@ TEST(Runner, ReadsEventsOnceForProjectorsThatStandAtTheSame) {
   projections.add(Counts{});
   for (int i = 0; i < 10; ++i) place(store, std::to_string(i));
 
-  const RunnerTick tick = Runner{projections}.catch_up();
+  const RunnerTick tick = Runner{projections}.run_once();
 
   EXPECT_EQ(tick.scanned, 10);
   EXPECT_EQ(tick.owned_count, 2);
@@ -199,14 +199,14 @@ TEST(Runner, BringsALateProjectorToTheOthers) {
     Projections projections{store};
     projections.add(Totals<1>{});
     for (int i = 0; i < 10; ++i) place(store, std::to_string(i));
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
     for (int i = 10; i < 15; ++i) place(store, std::to_string(i));
   }
   Projections projections{store};
   projections.add(Totals<1>{});
   projections.add(Counts{});
 
-  const RunnerTick tick = Runner{projections}.catch_up();
+  const RunnerTick tick = Runner{projections}.run_once();
 
   EXPECT_EQ(tick.scanned, 15) << "ten for the new one, then five for both";
   EXPECT_EQ(ModelReader{store}.value<int>("SELECT n FROM counts"), 15);
@@ -218,7 +218,7 @@ TEST(Runner, MovesTheCheckpointToTheLastEventThatItRead) {
   projections.add(Counts{});
   for (int i = 0; i < 2000; ++i) test::append(store, "other-1");
 
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   EXPECT_THAT(standing(store), ElementsAre("counts@1 v1 living 2000"));
 }
@@ -233,7 +233,7 @@ TEST(Runner, FindsTheFewEventsThatAreWantedAmongMany) {
   }
   test::append(store, "other-1", 500);
 
-  const RunnerTick tick = Runner{projections}.catch_up();
+  const RunnerTick tick = Runner{projections}.run_once();
 
   EXPECT_EQ(tick.scanned, 10) << "SQL passes over the rest";
   EXPECT_EQ(ModelReader{store}.value<int>("SELECT n FROM counts"), 10);
@@ -252,7 +252,7 @@ TEST(Runner, LeavesProjectorsToTheRunnersThatDriveThem) {
   std::jthread running{[&](std::stop_token stop) { first.run(stop); }};
   ASSERT_TRUE(projections.wait_for("totals", GlobalSequence{1}, 30s));
 
-  const RunnerTick tick = second.catch_up();
+  const RunnerTick tick = second.run_once();
 
   EXPECT_EQ(tick.owned_count, 0);
   EXPECT_EQ(tick.elsewhere_count, 1);
@@ -296,7 +296,7 @@ TEST(Runner, TakesOverAtOnceFromOneThatWasKilled) {
   Runner runner{projections, {.idle_backoff = 1ms}};
 
   // A server may take a moment to notice that the connection is gone. The clock stands still.
-  EXPECT_TRUE(test::eventually([&] { return runner.catch_up().owned_count == 1; }));
+  EXPECT_TRUE(test::eventually([&] { return runner.run_once().owned_count == 1; }));
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 dhl"));
 }
 
@@ -325,12 +325,12 @@ TEST(Runner, WorksWhereOthersCannotSeeThatItRuns) {
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   ship(store, "1");
   Runner runner{projections};
   {
     const NoMoreFiles limit;
-    EXPECT_EQ(runner.catch_up().commits, 1);
+    EXPECT_EQ(runner.run_once().commits, 1);
   }
 
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 dhl"));
@@ -350,9 +350,9 @@ TEST(Runner, LeavesProjectorsToOneThatOnlyStandsStill) {
   ship(store, "1");
   Runner runner{projections};
 
-  EXPECT_EQ(runner.catch_up().elsewhere_count, 1) << "its lease still runs";
+  EXPECT_EQ(runner.run_once().elsewhere_count, 1) << "its lease still runs";
   clock.advance(16s);
-  EXPECT_EQ(runner.catch_up().owned_count, 1);
+  EXPECT_EQ(runner.run_once().owned_count, 1);
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 dhl"));
 }
 
@@ -368,9 +368,9 @@ TEST(Runner, WaitsForTheLeaseOfOneThatShowsNoPresence) {
   ship(store, "1");
   Runner runner{projections};
 
-  EXPECT_EQ(runner.catch_up().elsewhere_count, 1) << "its lease still runs";
+  EXPECT_EQ(runner.run_once().elsewhere_count, 1) << "its lease still runs";
   clock.advance(16s);
-  const RunnerTick tick = runner.catch_up();
+  const RunnerTick tick = runner.run_once();
   EXPECT_EQ(tick.owned_count, 1);
   EXPECT_TRUE(tick.elsewhere.empty());
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 dhl"));
@@ -394,7 +394,7 @@ class RunnerLeases : public ::testing::Test {
   /// Whether a runner with such leases gets `totals`.
   bool takes(std::chrono::milliseconds lease_ttl) {
     return Runner{projections_, {.worker = "taker", .lease_ttl = lease_ttl}}
-               .catch_up()
+               .run_once()
                .owned_count == 1;
   }
   /// What a runner of 0.1.0 writes when it takes a projector.
@@ -467,7 +467,7 @@ TEST(Runner, CommitsNothingAfterATakeover) {
     if (was_paused && !stop.stop_requested()) {
       clock.advance(5s);
       place(other_store, "2");
-      EXPECT_EQ(other.catch_up().owned_count, 1);
+      EXPECT_EQ(other.run_once().owned_count, 1);
       stop.request_stop();
     }
   });
@@ -507,7 +507,7 @@ TEST(Runner, WaitForSaysWhenItIsNotThere) {
   place(store, "1");
 
   EXPECT_FALSE(projections.wait_for("totals", GlobalSequence{1}, 0ms));
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   EXPECT_TRUE(projections.wait_for("totals", GlobalSequence{1}, 0ms));
   EXPECT_THAT(test::message_of<UsageError>(
                   [&] { (void)projections.wait_for("nobody", GlobalSequence{1}, 0ms); }),
@@ -524,7 +524,7 @@ TEST(Runner, ReportsTheLagOfAProjector) {
   place(store, "2");
 
   const auto before = ProjectionOperations{store}.status().at(0);
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   const auto after = ProjectionOperations{store}.status().at(0);
 
   EXPECT_EQ(before.lag_events, 2);

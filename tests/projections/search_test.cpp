@@ -46,7 +46,7 @@ TEST(FullTextIndex, IsSearchedThroughItsPlainName) {
   write_notes(store);
   Projections projections{store};
   projections.add(Notes{});
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   ModelReader reader{store};
 
   EXPECT_THAT(lines(reader.query("SELECT id FROM notes WHERE notes MATCH ?1 ORDER BY rank", "red")),

@@ -67,7 +67,7 @@ TEST(FailedStatement, OfAHandlerThatGoesOnIsLogged) {
   Projections projections{store};
   projections.add(Told{insert_if_new});
   for (const char* const key : {"1", "2", "3"}) place(store, key);
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   EXPECT_THAT(standing(store), ElementsAre("told@1 v1 living 3"));
   EXPECT_THAT(customers_in(store), ElementsAre("jane"));
@@ -123,7 +123,7 @@ TEST(FailedStatement, OfAHandlerThatFailsIsSaidByItsFailure) {
                   {.max_attempts = 1});
   place(store, "1");
   place(store, "2");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   EXPECT_THAT(log.entries(), ElementsAre(HasSubstr("error projection.halted projector=told")));
 }
 
@@ -134,7 +134,7 @@ TEST(FailedStatementOnSqlite, IsCounted) {
   Projections projections{store};
   projections.add(Told{insert_if_new});
   for (const char* const key : {"1", "2", "3"}) place(store, key);
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   EXPECT_EQ(metrics.counts().at("stela_handler_failed_statements_total{handler=told}"), 2);
 }
 
@@ -163,7 +163,7 @@ TEST(WaitingWriterOnSqlite, IsToldWhichProjectorsBatchHoldsTheStore) {
   Projections projections{store};
   projections.add(crossed(store, refusal));
   place(store, "1");
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   EXPECT_THAT(refusal, HasSubstr("projector 'told' v1 of this process has held this store's line"));
 }
 
@@ -204,7 +204,7 @@ TEST(ChangedCreate, IsRefusedWithoutANewVersion) {
 
   Projections projections{store};
   projections.add(made<2>(wide));
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   EXPECT_THAT(lines(ModelReader{store}.query("SELECT cents FROM orders")), IsEmpty());
 }
 

@@ -44,9 +44,9 @@ TEST(Timer, RecordsNothingBeforeItsTime) {
   projections.add_process(PaymentDeadline{});
   Runner runner{projections};
   request(store, "1");
-  runner.catch_up();
+  runner.run_once();
   clock.advance(15min - 200ms);
-  for (int i = 0; i < 200 && history(store).size() < 2; ++i) runner.catch_up();
+  for (int i = 0; i < 200 && history(store).size() < 2; ++i) runner.run_once();
 
   std::vector<Timestamp> times;
   for (const StoredEvent& event : store.read_all()) times.push_back(event.recorded_at);
@@ -61,13 +61,13 @@ TEST(Timer, IsNeitherSetNorFiredByAReplay) {
   inn.projections.add(test::Counts{});
   request(inn.store, "1");
   Runner runner{inn.projections};
-  runner.catch_up();
+  runner.run_once();
   inn.clock.advance(1h);
 
   EXPECT_TRUE(Replayer{inn.projections}.run().is_complete);
 
   EXPECT_THAT(history(inn.store), ElementsAre("1 requested"));
-  EXPECT_EQ(runner.catch_up().timers_fired, 1);
+  EXPECT_EQ(runner.run_once().timers_fired, 1);
 }
 
 TEST(Timer, OfARestoredBackupIsHeld) {
@@ -78,16 +78,16 @@ TEST(Timer, OfARestoredBackupIsHeld) {
     Projections projections{store};
     projections.add_process(PaymentDeadline{});
     request(store, "1");
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
     sqlite::backup(store, dir.file("backup.db"));
     clock.advance(1h);
-    EXPECT_EQ(Runner{projections}.catch_up().timers_fired, 1);
+    EXPECT_EQ(Runner{projections}.run_once().timers_fired, 1);
   }
   auto store = sqlite::open(dir.file("backup.db"), {.clock = &clock});
   Projections projections{store};
   projections.add_process(PaymentDeadline{});
 
-  EXPECT_EQ(Runner{projections}.catch_up().timers_fired, 0);
+  EXPECT_EQ(Runner{projections}.run_once().timers_fired, 0);
   EXPECT_THAT(history(store), ElementsAre("1 requested"));
 }
 
@@ -101,10 +101,10 @@ TEST(Timer, IsNotHeldInACopyThatHadNone) {
   projections.add_process(PaymentDeadline{});
   request(store, "1");
   Runner runner{projections};
-  runner.catch_up();
+  runner.run_once();
   clock.advance(15min);
 
-  EXPECT_EQ(runner.catch_up().timers_fired, 1);
+  EXPECT_EQ(runner.run_once().timers_fired, 1);
 }
 
 TEST(Timer, DoesNotFollowAJumpOfTheClockUntilItHasLasted) {
@@ -185,7 +185,7 @@ TEST(Timer, OfARemovedProcessIsGone) {
   Projections again{inn.store};
   again.add_process(PaymentDeadline{});
   inn.clock.advance(1h);
-  EXPECT_EQ(Runner{again}.catch_up().timers_fired, 0);
+  EXPECT_EQ(Runner{again}.run_once().timers_fired, 0);
 }
 
 // --- wake-ups

@@ -37,7 +37,7 @@ class MovedTimers : public ::testing::Test {
     Projections projections{store};
     projections.add_process(PaymentDeadline{std::move(on_due)},
                             {.handling = {.max_attempts = 2, .retry_backoff = 1min}});
-    return Runner{projections}.catch_up();
+    return Runner{projections}.run_once();
   }
   static std::string exported(Store& store) {
     const auto state = projection_state();
@@ -153,7 +153,7 @@ TEST_F(MovedTimers, LetAReactionContinueAndKeepItsParkedEvents) {
     projections.add_reaction(Counting{seen, fails},
                              {.start = ReactionStart::beginning,
                               .handling = {.on_error = OnError::park, .max_attempts = 1}});
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
   };
   Store first = open("first.db");
   for (const char* const key : {"1", "2", "3"}) request(first, key);

@@ -34,7 +34,7 @@ struct Desk {
                             {.handling = {.max_attempts = max_attempts}});
     runner.emplace(projections);
   }
-  RunnerTick run() { return runner->catch_up(); }
+  RunnerTick run() { return runner->run_once(); }
   RunnerTick run_after(std::chrono::microseconds time) {
     clock.advance(time);
     return run();
@@ -276,7 +276,7 @@ TEST(TimerOperations, ResumeTheTimersOfARestoredBackup) {
     Projections projections{store};
     projections.add_process(PaymentDeadline{});
     request(store, "1");
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
     sqlite::backup(store, dir.file("backup.db"));
   }
   auto store = sqlite::open(dir.file("backup.db"), {.clock = &clock});
@@ -291,7 +291,7 @@ TEST(TimerOperations, ResumeTheTimersOfARestoredBackup) {
   ASSERT_EQ(holds.size(), 1U);
   EXPECT_THAT(holds[0].detail,
               HasSubstr("this database is a backup that was made at 2026-01-01T00:00:00"));
-  EXPECT_EQ(Runner{projections}.catch_up().timers_fired, 1);
+  EXPECT_EQ(Runner{projections}.run_once().timers_fired, 1);
 }
 
 TEST(TimerOperations, SayThatADatabaseHasNoProcesses) {

@@ -112,7 +112,7 @@ class RandomAlarms {
 
   void run(int worker) {
     try {
-      workers_[static_cast<std::size_t>(worker)]->runner->catch_up();
+      workers_[static_cast<std::size_t>(worker)]->runner->run_once();
     } catch (const Crash&) {
       start(worker);
     }

@@ -183,12 +183,12 @@ TEST(Timer, IsClearedByTheAnswerToAnEventThatComesBeforeIt) {
   Runner runner{inn.projections};
   UnitOfWork unit{inn.store};
   unit.append(StreamId::parse("question-1"), ExpectedVersion::any(), Opened{});
-  runner.catch_up();
+  runner.run_once();
   unit.commit();
-  runner.catch_up();
+  runner.run_once();
   inn.clock.advance(15min);
 
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_THAT(test::lines(inn.store.read_all()),
               ElementsAre("1 question-1@1 question.opened {}", "2 question-1@2 question.asked {}",
@@ -443,12 +443,12 @@ TEST(Timer, OfOneProcessIsNotHeldByAnother) {
   Runner runner{inn.projections};
   request(inn.store, "1");
   request(inn.store, "2");
-  runner.catch_up();
+  runner.run_once();
   pay(inn.store, "2");
-  EXPECT_EQ(runner.catch_up().halted, 1);
+  EXPECT_EQ(runner.run_once().halted, 1);
   inn.clock.advance(15min);
 
-  EXPECT_EQ(runner.catch_up().timers_fired, 1);
+  EXPECT_EQ(runner.run_once().timers_fired, 1);
   EXPECT_THAT(history(inn.store),
               ElementsAre("1 requested", "2 requested", "2 paid", "1 cancelled"));
 }
@@ -468,16 +468,16 @@ TEST(Timer, OfAReactionThatBecomesAProcessStartsFromItsCheckpoint) {
   before.add_reaction(Before{});
   Runner old_runner{before};
   request(store, "1");
-  old_runner.catch_up();
+  old_runner.run_once();
   request(store, "2");
 
   Projections after{store};
   after.add_process(PaymentDeadline{});
-  EXPECT_EQ(old_runner.catch_up().owned_count, 0) << "it isn't a reaction any more";
+  EXPECT_EQ(old_runner.run_once().owned_count, 0) << "it isn't a reaction any more";
   Runner runner{after};
-  runner.catch_up();
+  runner.run_once();
   clock.advance(15min);
-  runner.catch_up();
+  runner.run_once();
 
   EXPECT_THAT(history(store), ElementsAre("1 requested", "2 requested", "2 cancelled"));
   EXPECT_THAT(message_of<UsageError>([&] { Projections{store}.add_reaction(Before{}); }),
@@ -525,13 +525,13 @@ TEST(Timer, OfANewerReleaseIsLeftToItsRunner) {
   older.add_process(Old{});
   request(store, "1");
   Runner new_runner{newer};
-  new_runner.catch_up();
+  new_runner.run_once();
   clock.advance(15min);
 
   Runner old_runner{older};
-  EXPECT_EQ(old_runner.catch_up().timers_failed, 0);
+  EXPECT_EQ(old_runner.run_once().timers_failed, 0);
   EXPECT_THAT(fired, IsEmpty());
-  new_runner.catch_up();
+  new_runner.run_once();
 
   EXPECT_THAT(fired, ElementsAre(1));
 }
@@ -544,7 +544,7 @@ TEST(Timer, IsTakenByARunnerThatKnowsItFromOneThatDoesNot) {
   newer.add_process(New{&fired});
   request(store, "1");
   Runner new_runner{newer};
-  new_runner.catch_up();
+  new_runner.run_once();
   clock.advance(15min);
   Projections older{store};
   older.add_process(Old{});
@@ -555,7 +555,7 @@ TEST(Timer, IsTakenByARunnerThatKnowsItFromOneThatDoesNot) {
     // The older runner holds the process while the newer one comes.
     if (has_seen) return stop.request_stop(), void();
     has_seen = true;
-    new_runner.catch_up();
+    new_runner.run_once();
     stop.request_stop();
   });
   old_runner.run(stop.get_token());
@@ -579,13 +579,13 @@ TEST(Timer, OfAnOlderVersionIsReadByTheNewerRelease) {
   Projections older{store};
   older.add_process(First{});
   request(store, "1");
-  Runner{older}.catch_up();
+  Runner{older}.run_once();
   std::vector<int> fired;
   Projections newer{store};
   newer.add_process(New{&fired});
   clock.advance(15min);
 
-  Runner{newer}.catch_up();
+  Runner{newer}.run_once();
 
   EXPECT_THAT(fired, ElementsAre(7));
 }

@@ -190,7 +190,7 @@ class UnknownVersionOfAProjector : public UnknownVersion {
 
 TEST_F(UnknownVersionOfAProjector, IsLeftToARunnerThatKnowsIt) {
   Runner old_runner{older_};
-  const RunnerTick tick = old_runner.catch_up();
+  const RunnerTick tick = old_runner.run_once();
 
   EXPECT_EQ(tick.left_to_newer, 1);
   EXPECT_EQ(tick.failed, 0);
@@ -208,7 +208,7 @@ TEST_F(UnknownVersionOfAProjector, IsLeftToARunnerThatKnowsIt) {
       "version; it waits for a runner that knows it");
   EXPECT_EQ(left.next_attempt_at, clock_.now() + 1h);
 
-  const RunnerTick newer = Runner{newer_}.catch_up();
+  const RunnerTick newer = Runner{newer_}.run_once();
 
   EXPECT_EQ(newer.commits, 1);
   EXPECT_THAT(payments_in(store_), ElementsAre("1 100", "2 200", "3 300"));
@@ -218,7 +218,7 @@ TEST_F(UnknownVersionOfAProjector, IsLeftToARunnerThatKnowsIt) {
 TEST_F(UnknownVersionOfAProjector, IsSaidOnceByEachRunner) {
   Runner old_runner{older_};
   for (int i = 0; i < 5; ++i) {
-    old_runner.catch_up();
+    old_runner.run_once();
     clock_.advance(1min);
   }
   EXPECT_THAT(log_.entries(),
@@ -236,12 +236,12 @@ TEST_F(UnknownVersionOfAProjector, IsWaitedForAYearAtMost) {
 
 TEST_F(UnknownVersionOfAProjector, TakesNothingFromARunnerThatKnowsIt) {
   Runner old_runner{older_};
-  old_runner.catch_up();
+  old_runner.run_once();
   std::stop_source stop;
   std::vector<std::string> owners;
   Runner new_runner{newer_};
   new_runner.on_tick([&](const RunnerTick&) {
-    old_runner.catch_up();
+    old_runner.run_once();
     owners.push_back(status().owner);
     stop.request_stop();
   });
@@ -253,22 +253,22 @@ TEST_F(UnknownVersionOfAProjector, TakesNothingFromARunnerThatKnowsIt) {
 
 TEST_F(UnknownVersionOfAProjector, GivesWayToEventsThatBothKnow) {
   Runner old_runner{older_};
-  old_runner.catch_up();
-  Runner{newer_}.catch_up();
+  old_runner.run_once();
+  Runner{newer_}.run_once();
   append(store_, "4", PaidV1{400});
 
-  old_runner.catch_up();
+  old_runner.run_once();
 
   EXPECT_THAT(payments_in(store_), ElementsAre("1 100", "2 200", "3 300", "4 400"));
 }
 
 TEST_F(UnknownVersionOfAProjector, HaltsItWhenNobodyKnewItForSoLong) {
-  Runner{older_}.catch_up();
+  Runner{older_}.run_once();
   clock_.advance(1h - 1s);
-  EXPECT_EQ(Runner{older_}.catch_up().halted, 0) << "the time is that of the database";
+  EXPECT_EQ(Runner{older_}.run_once().halted, 0) << "the time is that of the database";
   clock_.advance(1s);
   Runner last{older_};
-  const RunnerTick tick = last.catch_up();
+  const RunnerTick tick = last.run_once();
 
   EXPECT_EQ(tick.halted, 1);
   EXPECT_THAT(standing(store_), ElementsAre("payments@1 v1 living 1 halted at 2"));
@@ -277,16 +277,16 @@ TEST_F(UnknownVersionOfAProjector, HaltsItWhenNobodyKnewItForSoLong) {
       status().error,
       HasSubstr("no runner that knows it came in time; one that comes later continues by itself"));
   EXPECT_EQ(status().owner, "");
-  EXPECT_EQ(last.catch_up().halted, 0);
+  EXPECT_EQ(last.run_once().halted, 0);
 }
 
 TEST_F(UnknownVersionOfAProjector, ResumesWhatHaltedWhenARunnerKnowsIt) {
   const RunnerOptions hasty{.unknown_version_wait = 0ms};
-  EXPECT_EQ((Runner{older_, hasty}.catch_up().halted), 1);
+  EXPECT_EQ((Runner{older_, hasty}.run_once().halted), 1);
   append(store_, "4", PaidV1{400});
-  EXPECT_EQ((Runner{older_, hasty}.catch_up().halted), 0);
+  EXPECT_EQ((Runner{older_, hasty}.run_once().halted), 0);
 
-  Runner{newer_}.catch_up();
+  Runner{newer_}.run_once();
 
   EXPECT_THAT(standing(store_), ElementsAre("payments@1 v1 living 4"));
   EXPECT_THAT(payments_in(store_), SizeIs(4));
@@ -314,51 +314,51 @@ TEST(UnknownVersionThatHalts, GivesTheProjectorBackInTheSameTransaction) {
   older.add(Payments<PaidV1>{});
   append(store, "1", Paid{200, "USD"});
 
-  EXPECT_EQ((Runner{older, {.unknown_version_wait = 0ms}}.catch_up().halted), 1);
+  EXPECT_EQ((Runner{older, {.unknown_version_wait = 0ms}}.run_once().halted), 1);
 
   EXPECT_THAT(onlooker.seen, ElementsAre("halted and free"));
 }
 
 TEST_F(UnknownVersionOfAProjector, StaysHaltedUntilARunnerThatKnowsItHasTried) {
-  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.catch_up().halted), 1);
+  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.run_once().halted), 1);
   fails_ = true;
 
-  EXPECT_EQ(Runner{newer_}.catch_up().failed, 1);
+  EXPECT_EQ(Runner{newer_}.run_once().failed, 1);
 
   EXPECT_THAT(standing(store_), ElementsAre("payments@1 v1 living 1 retries 2"));
   EXPECT_EQ(status().attempts, 1);
 }
 
 TEST_F(UnknownVersionOfAProjector, ChargesARunnerThatKnowsItForItsOwnFailures) {
-  Runner{older_}.catch_up();
+  Runner{older_}.run_once();
   fails_ = true;
   Runner new_runner{newer_};
-  EXPECT_EQ(new_runner.catch_up().failed, 1);
+  EXPECT_EQ(new_runner.run_once().failed, 1);
   EXPECT_EQ(status().attempts, 1);
-  EXPECT_EQ(new_runner.catch_up().failed, 0) << "its back-off isn't over";
+  EXPECT_EQ(new_runner.run_once().failed, 0) << "its back-off isn't over";
   clock_.advance(1s);
-  EXPECT_EQ(Runner{newer_}.catch_up().failed, 1);
+  EXPECT_EQ(Runner{newer_}.run_once().failed, 1);
   EXPECT_EQ(status().attempts, 2);
   // That runner has gone: the time begins again.
   clock_.advance(1h);
-  EXPECT_EQ(Runner{older_}.catch_up().left_to_newer, 1);
+  EXPECT_EQ(Runner{older_}.run_once().left_to_newer, 1);
   EXPECT_EQ(status().next_attempt_at, clock_.now() + 1h);
   fails_ = false;
-  Runner{newer_}.catch_up();
+  Runner{newer_}.run_once();
 
   EXPECT_THAT(payments_in(store_), SizeIs(3));
 }
 
 TEST_F(UnknownVersionOfAProjector, CanBeSkippedOrTriedAgain) {
   Runner old_runner{older_};
-  old_runner.catch_up();
+  old_runner.run_once();
   ProjectionOperations{store_}.retry("payments");
   clock_.advance(1min);
-  EXPECT_EQ(old_runner.catch_up().left_to_newer, 1);
+  EXPECT_EQ(old_runner.run_once().left_to_newer, 1);
   EXPECT_EQ(status().next_attempt_at, clock_.now() + 1h);
 
   ProjectionOperations{store_}.skip("payments", GlobalSequence{2});
-  old_runner.catch_up();
+  old_runner.run_once();
 
   EXPECT_THAT(payments_in(store_), ElementsAre("1 100", "3 300"));
 }
@@ -377,17 +377,17 @@ struct UnknownVersionOfAParkingProjector : UnknownVersionOfAProjector {
 
 TEST_F(UnknownVersionOfAParkingProjector, IsParkedWhenNobodyKnewItForSoLong) {
   Runner old_runner{older_};
-  EXPECT_EQ(old_runner.catch_up().parked, 0);
+  EXPECT_EQ(old_runner.run_once().parked, 0);
   clock_.advance(1h);
-  EXPECT_EQ(old_runner.catch_up().parked, 1);
+  EXPECT_EQ(old_runner.run_once().parked, 1);
   EXPECT_THAT(payments_in(store_), ElementsAre("1 100", "3 300"));
 
   ProjectionOperations operations{store_};
   operations.retry("payments", GlobalSequence{2});
-  old_runner.catch_up();
+  old_runner.run_once();
   EXPECT_EQ(operations.parked("payments").at(0).attempts, 0) << "no handler has had it";
   operations.retry("payments", GlobalSequence{2});
-  Runner{newer_}.catch_up();
+  Runner{newer_}.run_once();
 
   EXPECT_THAT(operations.parked("payments"), IsEmpty());
   EXPECT_THAT(payments_in(store_), SizeIs(3));
@@ -399,7 +399,7 @@ TEST_F(UnknownVersion, HoldsUpNoOtherProjector) {
   pay();
   append(store_, "3", Refunded{});
 
-  Runner{older_}.catch_up();
+  Runner{older_}.run_once();
 
   EXPECT_THAT(standing(store_),
               ElementsAre("payments@1 v1 living 1 retries 2", "refunds@1 v1 living 4"));
@@ -407,15 +407,15 @@ TEST_F(UnknownVersion, HoldsUpNoOtherProjector) {
 
 TEST_F(UnknownVersion, LeavesARebuildToANewerRunner) {
   older_.add(Payments<PaidV1>{});
-  Runner{older_}.catch_up();
+  Runner{older_}.run_once();
   pay();
   Replayer replayer{older_};
   EXPECT_THROW((void)replayer.run(), UsageError);
   ProjectionOperations{store_}.retry("payments");
 
-  EXPECT_EQ(Runner{older_}.catch_up().halted, 0);
+  EXPECT_EQ(Runner{older_}.run_once().halted, 0);
   newer_.add(Payments<Paid>{});
-  Runner{newer_}.catch_up();
+  Runner{newer_}.run_once();
 
   EXPECT_THAT(standing(store_), Contains("payments@2 v1 living 3"));
   EXPECT_THAT(payments_in(store_), SizeIs(3));
@@ -426,9 +426,9 @@ TEST_F(UnknownVersion, LeavesAReactionToANewerRunner) {
   newer_.add_reaction(Generous<Paid>{}, {.start = ReactionStart::beginning});
   pay();
 
-  EXPECT_EQ(Runner{older_}.catch_up().left_to_newer, 1);
+  EXPECT_EQ(Runner{older_}.run_once().left_to_newer, 1);
   EXPECT_EQ(store_.last_sequence(), GlobalSequence{4}) << "the first was refunded";
-  Runner{newer_}.catch_up();
+  Runner{newer_}.run_once();
 
   EXPECT_EQ(store_.last_sequence(), GlobalSequence{6});
 }
@@ -441,12 +441,12 @@ TEST_F(UnknownVersion, InAnAggregateLeavesAReactionToANewerRunner) {
   append(store_, "9", Asked{"2"});
   Runner old_runner{older_};
 
-  EXPECT_EQ(old_runner.catch_up().left_to_newer, 1);
-  EXPECT_EQ(old_runner.catch_up().left_to_newer, 0);
+  EXPECT_EQ(old_runner.run_once().left_to_newer, 1);
+  EXPECT_EQ(old_runner.run_once().left_to_newer, 0);
   EXPECT_EQ(status().attempts, 0);
   EXPECT_THAT(status().error, HasSubstr("event 2 (bill.asked v1, version 1 of 'bill-9'): event 1 "
                                         "(bill.paid v2"));
-  Runner{newer_}.catch_up();
+  Runner{newer_}.run_once();
 
   EXPECT_EQ(store_.last_sequence(), GlobalSequence{3});
 }
@@ -457,15 +457,15 @@ TEST_F(UnknownVersion, InAnAggregateKeepsAReactionHaltedUntilARunnerKnowsIt) {
   newer_.add_reaction(Obliging<Paid>{}, {.start = ReactionStart::beginning});
   append(store_, "2", Paid{200, "USD"});
   append(store_, "9", Asked{"2"});
-  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.catch_up().halted), 1);
+  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.run_once().halted), 1);
   const std::string error = status().error;
 
   Runner another{older_};
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(another.catch_up().left_to_newer, 0);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(another.run_once().left_to_newer, 0);
   EXPECT_TRUE(status().halted);
   EXPECT_EQ(status().error, error);
   EXPECT_EQ(status().owner, "");
-  Runner{newer_}.catch_up();
+  Runner{newer_}.run_once();
 
   EXPECT_EQ(store_.last_sequence(), GlobalSequence{3});
   EXPECT_FALSE(status().halted);
@@ -475,11 +475,11 @@ TEST_F(UnknownVersion, InAnAggregateOfAHaltedReactionIsTriedByAnyRunnerWhenAPers
   older_.add_reaction(Obliging<PaidV1>{}, {.start = ReactionStart::beginning});
   append(store_, "2", Paid{200, "USD"});
   append(store_, "9", Asked{"2"});
-  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.catch_up().halted), 1);
+  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.run_once().halted), 1);
 
   ProjectionOperations{store_}.retry("obliging");
 
-  EXPECT_EQ(Runner{older_}.catch_up().left_to_newer, 1);
+  EXPECT_EQ(Runner{older_}.run_once().left_to_newer, 1);
   EXPECT_FALSE(status().halted);
 }
 
@@ -489,16 +489,16 @@ TEST_F(UnknownVersion, InAnAggregatePutsATimerOff) {
   append(store_, "2", Paid{200, "USD"});
   append(store_, "9", Asked{"2"});
   Runner old_runner{older_};
-  old_runner.catch_up();
+  old_runner.run_once();
   clock_.advance(1h);
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(old_runner.catch_up().timers_failed, 0);
+    EXPECT_EQ(old_runner.run_once().timers_failed, 0);
     clock_.advance(6min - 1s);
   }
   EXPECT_EQ(TimerOperations{store_}.list().at(0).attempts, 0);
   EXPECT_THAT(log_.entries(), ElementsAre(HasSubstr("timer.failed"))) << "said once";
 
-  EXPECT_EQ(Runner{newer_}.catch_up().timers_fired, 1);
+  EXPECT_EQ(Runner{newer_}.run_once().timers_fired, 1);
   EXPECT_EQ(store_.last_sequence(), GlobalSequence{3});
 }
 
@@ -507,7 +507,7 @@ TEST_F(UnknownVersion, InAnAggregateLeavesTheProcessOfATimerToANewerRunner) {
   newer_.add_process(Dilatory<Paid>{}, {.start = ReactionStart::beginning});
   append(store_, "2", Paid{200, "USD"});
   append(store_, "9", Asked{"2"});
-  Runner{older_}.catch_up();
+  Runner{older_}.run_once();
   clock_.advance(1h);
   const std::jthread old{[&](const std::stop_token& stop) {
     Runner{older_, {.idle_backoff = 5ms}}.run(stop);
@@ -533,10 +533,10 @@ TEST_F(UnknownVersion, InAnAggregateFailsATimerAfterSoLong) {
   append(store_, "2", Paid{200, "USD"});
   append(store_, "9", Asked{"2"});
   Runner old_runner{older_};
-  old_runner.catch_up();
+  old_runner.run_once();
   clock_.advance(2h);
 
-  EXPECT_EQ(old_runner.catch_up().timers_parked, 1);
+  EXPECT_EQ(old_runner.run_once().timers_parked, 1);
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ class Waits : public ::testing::Test {
         },
         stop);
   }
-  void catch_up() { Runner{projections}.catch_up(); }
+  void catch_up() { Runner{projections}.run_once(); }
 
   test::TempDir dir = test::TempDir::in_memory();
   std::string path = dir.file("a.db");
@@ -168,7 +168,7 @@ TEST_F(Waits, SeeByATimerWhatOtherRunnersDo) {
   EXPECT_LE(executor.timers.at(0).first, 20ms);
   Projections elsewhere{store};
   elsewhere.add(Totals<1>{});
-  Runner{elsewhere}.catch_up();
+  Runner{elsewhere}.run_once();
   executor.run_all();
   EXPECT_THAT(ended, ElementsAre());
 
@@ -196,7 +196,7 @@ TEST_F(Waits, EndWhereTheProjectorIsHalted) {
   failing.add(Totals<1>{test::throwing_at(broken)}, {.max_attempts = 1});
   place(store, "1");
   place(store, "2");
-  Runner{failing}.catch_up();
+  Runner{failing}.run_once();
   wait(waits, "a", 1);
   wait(waits, "b", 2);
   executor.run_all();

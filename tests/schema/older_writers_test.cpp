@@ -176,12 +176,12 @@ class OlderWriterWithARelay : public OlderWriter {
 };
 
 TEST_F(OlderWriterWithARelay, IsRefusedAtTheNextMessage) {
-  relay.tick();
+  relay.run_once();
   upgrade(*newer, shutting_out);
   const Outbox newer_outbox{*newer};
   append(*newer, "order-1", {NewEvent{"placed", 1, true, "{}"}});
 
-  EXPECT_THAT(message_of<SchemaMismatch>([&] { relay.tick(); }),
+  EXPECT_THAT(message_of<SchemaMismatch>([&] { relay.run_once(); }),
               HasSubstr("restart this process with the newer Stela"));
 }
 

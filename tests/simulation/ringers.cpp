@@ -219,7 +219,7 @@ class Ringer final : public Person {
   void live() {
     for (int i = 0; i < rounds_of_a_ringer; ++i) {
       do_alive(true, [&](Body& body) {
-        const RunnerTick tick = body.runner->catch_up();
+        const RunnerTick tick = body.runner->run_once();
         if (tick.elsewhere_count > 0) tower_.meet("alarms left to another process");
         if (tick.timers_fired > 0) tower_.meet("rounds in which alarms ring");
       });
@@ -232,7 +232,7 @@ class Ringer final : public Person {
   void end() {
     for (int i = 0; i < 3; ++i) {
       tower_.time += 24 * 60 * minute;
-      do_alive(true, [](Body& body) { body.runner->catch_up(); });
+      do_alive(true, [](Body& body) { body.runner->run_once(); });
     }
   }
 };

@@ -140,7 +140,7 @@ TEST(ToolMetrics, StoreAndRelayOfAnApplicationReport) {
   EventBus bus{store, {}, EventBus::Feed::deliver};
   BusPublisher publisher{bus};
   Relay relay{outbox, publisher};
-  EXPECT_EQ(relay.tick().published, 1);
+  EXPECT_EQ(relay.run_once().published, 1);
 
   const std::string text = metrics.text();
   EXPECT_THAT(problems_in_metrics(text), IsEmpty()) << text;
@@ -175,7 +175,7 @@ TEST(ToolMetrics, StoresOfAnApplicationStandSideBySide) {
   test::place(orders.store, "1");
   test::place(orders.store, "2");
   test::place(stock.store, "3");
-  Runner{stock.projections}.catch_up();
+  Runner{stock.projections}.run_once();
 
   const std::string text = metrics.text();
 

@@ -45,7 +45,7 @@ class HaltedProjector : public ::testing::Test {
     projections.add(Tally<1>{});
     auto order = Order::place(Id<Order>::from("1"), "jane", 100);
     Repository<Order>{store_}.save(order);
-    Runner{projections}.catch_up();
+    Runner{projections}.run_once();
   }
   Ran tool(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--db", db_});
@@ -62,7 +62,7 @@ TEST_F(HaltedProjector, IsShownWithItsReasonAndResumesAsAdvised) {
   projections.add(Tally<2>{});
   RawSqlite{db_}.run("CREATE TABLE extra (other)");
   Runner runner{projections};
-  EXPECT_EQ(runner.catch_up().halted, 1);
+  EXPECT_EQ(runner.run_once().halted, 1);
 
   EXPECT_THAT(tool({"projections", "list"}).out, AllOf(HasSubstr("halted: "), HasSubstr("extra")));
   const Ran doctor = tool({"doctor"});
@@ -72,14 +72,14 @@ TEST_F(HaltedProjector, IsShownWithItsReasonAndResumesAsAdvised) {
 
   RawSqlite{db_}.run("DROP TABLE extra");
   EXPECT_EQ(tool({"projections", "retry", "tally"}).code, 0);
-  EXPECT_EQ(runner.catch_up().taken_over, 1);
+  EXPECT_EQ(runner.run_once().taken_over, 1);
   EXPECT_THAT(tool({"doctor"}).out, Not(HasSubstr("halted")));
 }
 
 TEST_F(HaltedProjector, IsNamedByDoctorWithItsEvent) {
   Projections projections{store_};
   projections.add(Tally<3>{});
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   EXPECT_THAT(tool({"doctor"}).out, AllOf(HasSubstr("tally v3 (building) is halted at event 1: "),
                                           HasSubstr("'projections skip tally 1' skips the event")));
@@ -89,7 +89,7 @@ TEST_F(HaltedProjector, ThatOnlyWaitsForANewerReleaseIsToldFromOneThatFails) {
   append(store_, "order-2", {NewEvent{"order.placed", 9, false, "{}"}});
   Projections projections{store_};
   projections.add(Tally<1>{});
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
 
   EXPECT_THAT(tool({"projections", "list"}).out,
               HasSubstr("waiting at 2: event 2 (order.placed v9"));
@@ -100,7 +100,7 @@ TEST_F(HaltedProjector, ThatOnlyWaitsForANewerReleaseIsToldFromOneThatFails) {
 
   EXPECT_EQ(tool({"projections", "retry", "tally"}).code, 0);
   EXPECT_EQ((Runner{projections, {.unknown_version_wait = std::chrono::milliseconds{0}}}
-                 .catch_up()
+                 .run_once()
                  .halted),
             1);
   EXPECT_THAT(tool({"doctor"}).out,

@@ -85,7 +85,7 @@ TEST_F(ReadinessOfAProcess, SeesALaggingAndAHaltedProjector) {
   clock.advance(61s);
   EXPECT_THAT(readiness.problems(), IsEmpty());
   EXPECT_THAT(strict.problems(), ElementsAre("projector failing: lag: 1 min 1 s, more than 1 min"));
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   EXPECT_THAT(readiness.problems(), ElementsAre(HasSubstr("projector failing is halted: ")));
 }
 
@@ -94,7 +94,7 @@ TEST_F(ReadinessOfAProcess, LeavesOutWhatOtherProgramsDoInTheDatabase) {
   Projections projections{store};
   projections.add(Failing{}, {.max_attempts = 1});
   append();
-  Runner{projections}.catch_up();
+  Runner{projections}.run_once();
   run("UPDATE outbox_partitions SET stopped = 'poison', stopped_detail = ''");
   const auto halted = HasSubstr("projector failing is halted: ");
 

@@ -32,7 +32,7 @@ class ToolTimers : public ::testing::Test {
     TimerOperations{store_, "test"}.move(name_of("2"), system_clock().now() - 2min);
   }
 
-  void run_process() { Runner{projections_}.catch_up(); }
+  void run_process() { Runner{projections_}.run_once(); }
   static TimerName name_of(const std::string& key) {
     return {"payment_deadline", "booking-" + key, "not_paid"};
   }
@@ -121,7 +121,7 @@ TEST_F(ToolTimers, ThatAreTriedAgainCountAsLate) {
   failing.add_process(
       PaymentDeadline{[](Process&, const std::string&) { throw std::runtime_error{"no"}; }},
       {.handling = {.retry_backoff = 1h, .retry_backoff_max = 1h}});
-  EXPECT_EQ(Runner{failing}.catch_up().timers_failed, 1);
+  EXPECT_EQ(Runner{failing}.run_once().timers_failed, 1);
 
   EXPECT_EQ(tool({"timers", "check"}).code, 1);
   EXPECT_THAT(tool({"doctor"}).out, HasSubstr("is late with 1 timer"));
@@ -181,7 +181,7 @@ TEST_F(ToolTimers, MoveWithTheirStore) {
   Store store = sqlite::open(moved);
   Projections projections{store};
   projections.add_process(PaymentDeadline{});
-  EXPECT_EQ(Runner{projections}.catch_up().timers_fired, 1);
+  EXPECT_EQ(Runner{projections}.run_once().timers_fired, 1);
   EXPECT_THAT(history(store), ::testing::ElementsAre("1 requested", "2 requested", "2 cancelled"));
 }
 

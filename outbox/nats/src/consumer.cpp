@@ -50,8 +50,8 @@ void Consumer::add(std::string_view event, std::unique_ptr<Handler> handler) {
   worker_->add(event, std::move(handler));
 }
 
-ConsumerTick Consumer::poll() {
-  return worker_->poll();
+ConsumerTick Consumer::run_once() {
+  return worker_->run_once();
 }
 
 void Consumer::run(std::stop_token stop) {

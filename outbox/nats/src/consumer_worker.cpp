@@ -52,7 +52,7 @@ Handler* Consumer::Worker::handler_of(const std::string& event) const noexcept {
   return nullptr;
 }
 
-ConsumerTick Consumer::Worker::poll() {
+ConsumerTick Consumer::Worker::run_once() {
   next_look_ = {};
   if (retries_left_to_newer_ == 0) next_retry_ = {};
   while (turn(std::min(options_.idle_wait, 100ms))) {

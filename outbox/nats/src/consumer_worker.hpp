@@ -39,7 +39,7 @@ class Consumer::Worker {
 
   void add(std::string_view event, std::unique_ptr<Handler> handler);
   void on_tick(std::function<void(const ConsumerTick&)> listener);
-  ConsumerTick poll();
+  ConsumerTick run_once();
   void run(std::stop_token stop);
 
  private:

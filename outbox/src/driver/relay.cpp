@@ -77,7 +77,7 @@ class Relay::Driver final : public relay::Observer {
     }
   }
 
-  RelayTick tick() {
+  RelayTick run_once() {
     begin();
     const Steady begun = now();
     step();
@@ -272,8 +272,8 @@ Relay::~Relay() {
   driver_->leave();
 }
 
-RelayTick Relay::tick() {
-  return driver_->tick();
+RelayTick Relay::run_once() {
+  return driver_->run_once();
 }
 void Relay::run(std::stop_token stop) {
   driver_->run(std::move(stop));

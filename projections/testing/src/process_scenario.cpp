@@ -30,7 +30,7 @@ ProcessBench::ProcessBench()
 
 void ProcessBench::catch_up() {
   if (!runner_) runner_.emplace(projections);
-  runner_->catch_up();
+  runner_->run_once();
   recorded_.clear();
   for (const StoredEvent& event : store.read_all({.from = GlobalSequence{mark_.value() + 1}})) {
     recorded_.push_back(render_stored(event));

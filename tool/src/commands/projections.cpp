@@ -123,7 +123,7 @@ int run(Invocation& call) {
     runner.run(signals.token());
     return done;
   }
-  const RunnerTick tick = runner.catch_up();
+  const RunnerTick tick = runner.run_once();
   if (call.out.is_json()) {
     print_json(call.out, description::runner_tick, tick);
   } else {

@@ -276,7 +276,7 @@ class Work {
   template <class IsDone>
   int tick_until(IsDone is_done) {
     for (;;) {
-      const RelayTick tick = crew_.tick();
+      const RelayTick tick = crew_.run_once();
       const StatusWatch::Seen seen = watch_.look(0ms);
       if (!tick.broker.is_connected()) {
         crew_.hand_over();

@@ -34,8 +34,8 @@ void Crew::note(int index, const RelayTick& tick) {
   if (listener_) listener_(relay(static_cast<std::size_t>(index)), tick);
 }
 
-RelayTick Crew::tick() {
-  const RelayTick tick = members_.front()->relay->tick();
+RelayTick Crew::run_once() {
+  const RelayTick tick = members_.front()->relay->run_once();
   try {
     note(0, tick);
   } catch (...) {

@@ -43,7 +43,7 @@ class Crew {
   void on_tick(OnTick listener) { listener_ = std::move(listener); }
 
   /// One tick of the first relay, on this thread.
-  RelayTick tick();
+  RelayTick run_once();
   /// After ticks: hands over what the first relay holds.
   void hand_over();
 

@@ -54,21 +54,21 @@ struct RelayTick {
 /// hands the partitions over when it stops. Any number of workers in any number of processes share
 /// one outbox.
 ///
-/// `tick` and `run` wait out problems of the store and the broker. They throw SchemaMismatch when a
-/// newer Stela has migrated the database and excluded this version. The worker's leases then run
-/// out, and a newer relay takes over. They throw UsageError if another relay, in this or another
-/// process, works under the same name: the first heartbeat claims the name before any partition is
-/// taken, and later ones check it again. A name becomes free at once when its relay has ended,
-/// however it ended, and otherwise when it has been silent for `heartbeat_ttl`. (A living relay
-/// locks a byte of the database's lock file, which other containers can see.)
+/// `run_once` and `run` wait out problems of the store and the broker. They throw SchemaMismatch
+/// when a newer Stela has migrated the database and excluded this version. The worker's leases then
+/// run out, and a newer relay takes over. They throw UsageError if another relay, in this or
+/// another process, works under the same name: the first heartbeat claims the name before any
+/// partition is taken, and later ones check it again. A name becomes free at once when its relay
+/// has ended, however it ended, and otherwise when it has been silent for `heartbeat_ttl`. (A
+/// living relay locks a byte of the database's lock file, which other containers can see.)
 ///
 /// Threads: one at a time. It starts no thread; the publisher may have some.
 class STELA_OUTBOX_EXPORT Relay {
  public:
   /// UsageError if the options contradict each other or the database, or if the publisher can't
   /// provide the fence. `outbox` and `publisher` must outlive the relay. The relay uses the
-  /// publisher from its first `tick` or `run` until `run` returns or it is destroyed. Another relay
-  /// that starts with the same publisher meanwhile gets a UsageError.
+  /// publisher from its first `run_once` or `run` until `run` returns or it is destroyed. Another
+  /// relay that starts with the same publisher meanwhile gets a UsageError.
   Relay(Outbox& outbox, Publisher& publisher, const RelayOptions& options = {});
   /// Hands its partitions over, unless messages are in flight: then the leases must run out first.
   /// Ends its session of the publisher in any case.
@@ -77,7 +77,7 @@ class STELA_OUTBOX_EXPORT Relay {
   Relay& operator=(const Relay&) = delete;
 
   /// Publishes the messages that are pending now. Returns when nothing more can be done at once.
-  RelayTick tick();
+  RelayTick run_once();
 
   /// Relays until `stop` is requested. Then it waits for messages in flight and hands its
   /// partitions over. A commit of this process wakes it at once, a commit of another process within

@@ -84,7 +84,7 @@ class STELA_PROJECTIONS_EXPORT Runner {
   /// triggers itself without end, or while other writers append faster than it projects. An event
   /// that fails is tried once; a later call tries it again after its back-off. Projectors of other
   /// runners are left to them, however far behind they are: `elsewhere` names them.
-  RunnerTick catch_up();
+  RunnerTick run_once();
 
   /// Projects until `stop` is requested, then hands all projectors over. A commit of this process
   /// wakes it at once, a commit of another process within milliseconds. Throws errors that make the

@@ -195,7 +195,7 @@ class STELA_NATS_EXPORT Consumer {
   /// returns what this one had done. BrokerFailed if the broker can't be reached, has no such
   /// stream, or refuses to deliver messages. UsageError if the stream at the broker drops what was
   /// read, or the consumer has another filter.
-  ConsumerTick poll();
+  ConsumerTick run_once();
 
   /// Consumes until `stop` is requested, then finishes the transaction that it is in. While another
   /// process reads the stream, it stands by. It waits with growing pauses while the broker has
