@@ -183,7 +183,7 @@ story() {
 
   say "The outbox and the read models, as the tool that is built in shows them."
   orders outbox status
-  orders projections list
+  orders projections status
 
   say "The next release counts pieces, too. Its sales are built beside the living ones, under load."
   orders list sales

@@ -12,14 +12,15 @@ namespace {
 constexpr std::chrono::hours most{24};
 
 const RetryOptions& checked(const RetryOptions& options) {
-  if (options.attempts < 1) throw UsageError{"retry needs 1 attempt or more"};
+  if (options.max_attempts < 1) throw UsageError{"retry needs 1 attempt or more"};
   if (options.deadline.count() < 0 || options.deadline > most) {
     throw UsageError{"retry: deadline is negative, or more than a day"};
   }
-  if (options.first_pause.count() < 0 || options.longest_pause < options.first_pause ||
-      options.longest_pause > most) {
+  if (options.retry_backoff.count() < 0 || options.retry_backoff_max < options.retry_backoff ||
+      options.retry_backoff_max > most) {
     throw UsageError{
-        "retry: first_pause is negative or longer than longest_pause, or that is more than a day"};
+        "retry: retry_backoff is negative or longer than retry_backoff_max, or that is more than a "
+        "day"};
   }
   return options;
 }
@@ -29,16 +30,16 @@ const RetryOptions& checked(const RetryOptions& options) {
 Retries::Retries(const RetryOptions& options)
     : options_{checked(options)},
       end_{options.clock->steady_now() + options.deadline},
-      limit_{options.first_pause} {}
+      limit_{options.retry_backoff} {}
 
 bool Retries::is_worthwhile(const Error& error) {
   if (!error.is_retryable() || TransactionScope::is_open()) return false;
-  if (is_last_conflict(error) || is_last_condition(error) || attempts_++ == options_.attempts)
+  if (is_last_conflict(error) || is_last_condition(error) || attempts_++ == options_.max_attempts)
     return false;
   thread_local std::minstd_rand random{std::random_device{}()};
   using Range = std::uniform_int_distribution<std::chrono::microseconds::rep>;
   pause_ = std::chrono::microseconds{Range{limit_.count() / 2, limit_.count()}(random)};
-  limit_ = std::min<std::chrono::microseconds>(limit_ * 2, options_.longest_pause);
+  limit_ = std::min<std::chrono::microseconds>(limit_ * 2, options_.retry_backoff_max);
   return options_.clock->steady_now() + pause_ <= end_;
 }
 

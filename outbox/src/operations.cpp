@@ -249,8 +249,8 @@ std::vector<PublishedBatch> OutboxOperations::batches(std::optional<PartitionId>
                                                       int limit) {
   return impl_->view.batches(partition, limit);
 }
-std::vector<OperatorAction> OutboxOperations::actions(int limit, std::int64_t before) {
-  return impl_->view.actions(limit, before);
+std::vector<OperatorAction> OutboxOperations::actions(const ActionQuery& query) {
+  return impl_->view.actions(query);
 }
 
 // --- messages
@@ -321,7 +321,7 @@ Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) 
 
 Affected OutboxOperations::republish(const RepublishSelection& selection, Mode mode,
                                      std::stop_token stop) {
-  const bool bounded = selection.first.value() > 1 || selection.last < GlobalSequence::max() ||
+  const bool bounded = selection.from.value() > 1 || selection.to < GlobalSequence::max() ||
                        selection.since || selection.until || !selection.stream.empty();
   if (!bounded) {
     throw UsageError{

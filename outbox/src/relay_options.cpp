@@ -37,8 +37,8 @@ std::string_view to_string(OnPoison on_poison) noexcept {
   switch (on_poison) {
     case OnPoison::park:
       return "park";
-    case OnPoison::halt:
-      return "halt";
+    case OnPoison::stop:
+      return "stop";
     case OnPoison::skip:
       return "skip";
   }

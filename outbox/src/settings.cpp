@@ -37,7 +37,7 @@ constexpr Setting<R> for_relays[] = {
     setting<&R::max_attempts>("max_attempts", "tries before a message is parked",
                               {.range = {1, 1'000'000}}),
     setting<&R::on_poison>("on_poison", "what becomes of a message that the broker refuses",
-                           {.choices = "park|halt|skip"}),
+                           {.choices = "park|stop|skip"}),
     setting<&R::retention>("retention", "how long the log of batches is kept",
                            {.range = {.least = 3'600'000}}),
     setting<&R::worker>("worker", "the worker's name; one is made if it is empty",

@@ -10,11 +10,11 @@ SELECT to_regclass('projections') IS NOT NULL AS present;
 
 -- name: builds
 -- gives: name text, build int, version int, kind text, state text, position int, epoch int, owner text,
---        lease_until time, attempts int, next_attempt_at time, failing int, error text, halted bool,
+--        lease_until time, attempts int, next_attempt_at time, failing int, error text, stopped bool,
 --        definitions int, began_at time, changed_at time, filter text, upto int, target int,
 --        lease_ttl int?, presence int?
 SELECT name, build, version, kind, state, position, epoch, owner, lease_until, attempts,
-       next_attempt_at, failing, error, halted, definitions, began_at, changed_at, filter, upto,
+       next_attempt_at, failing, error, halted AS stopped, definitions, began_at, changed_at, filter, upto,
        target, CASE WHEN lease_epoch = epoch THEN lease_ttl END AS lease_ttl,
        CASE WHEN lease_epoch = epoch THEN presence END AS presence
 FROM projections ORDER BY name, build;
@@ -94,10 +94,10 @@ WHERE name = :name AND build = :build AND position = :from_position AND state = 
 
 -- name: note_failure
 -- takes: name text, build int, position int, epoch int, attempts int, next_attempt_at time, failing int,
---        error text, halted bool, resumes bool
+--        error text, stopped bool, resumes bool
 UPDATE projections
 SET attempts = :attempts, next_attempt_at = :next_attempt_at, failing = :failing, error = :error,
-    halted = CASE WHEN :halted THEN 1 ELSE 0 END
+    halted = CASE WHEN :stopped THEN 1 ELSE 0 END
 WHERE name = :name AND build = :build AND position = :position AND epoch = :epoch
   AND (halted = 0 OR :resumes);
 
@@ -107,7 +107,7 @@ UPDATE projections
 SET position = failing, failing = 0, attempts = 0, next_attempt_at = 0, error = '', halted = 0
 WHERE name = :name AND build = :build AND failing = :failing;
 
--- name: resume_halted
+-- name: resume_stopped
 -- takes: name text, build int
 UPDATE projections SET halted = 0, attempts = 0, next_attempt_at = 0
 WHERE name = :name AND build = :build AND (halted = 1 OR failing > 0);

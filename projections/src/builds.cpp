@@ -42,7 +42,7 @@ Build read_build(const sql::builds::Row& row) {
       .next_attempt_at = row.next_attempt_at(),
       .failing = row.failing(),
       .error = std::string{row.error()},
-      .halted = row.halted(),
+      .stopped = row.stopped(),
       .filter = std::string{row.filter()},
       .upto = row.upto(),
       .target = row.target(),

@@ -32,8 +32,8 @@ struct Build {
   /// The event that couldn't be handled; 0 if there is none.
   std::int64_t failing = 0;
   std::string error = {};
-  bool halted = false;
-  /// It halted as no runner knew the version of an event. What this runner commits next ends that.
+  bool stopped = false;
+  /// It stopped as no runner knew the version of an event. What this runner commits next ends that.
   bool resumes = false;
   /// Of a replay: what it is for, where it ends, and whose tables it writes if not its own. Of
   /// other builds `upto` is the checksum of the statements that made their tables; 0 if it isn't

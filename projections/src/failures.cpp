@@ -108,7 +108,7 @@ void Failures::note_counted(Seat& seat, const Failure& failure) {
                                                 .next_attempt_at = next,
                                                 .failing = failure.sequence,
                                                 .error = failure.error,
-                                                .halted = is_last,
+                                                .stopped = is_last,
                                                 .resumes = build.resumes}) != 1;
         if (is_let_go) release(connection, build);
       },
@@ -130,15 +130,15 @@ void Failures::note_counted(Seat& seat, const Failure& failure) {
   build.failing = failure.sequence;
   build.error = failure.error;
   build.next_attempt_at = next;
-  build.halted = is_last;
-  if (is_last) ++counts_.halted;
+  build.stopped = is_last;
+  if (is_last) ++counts_.stopped;
   if (is_let_go) give_up(seat);
-  log(seat, failure, is_last ? "projection.halted" : "projection.failed");
+  log(seat, failure, is_last ? "projection.stopped" : "projection.failed");
 }
 
 void Failures::note_unknown(Seat& seat, Failure failure) {
   const Build& build = seat.build;
-  if (build.resumes) return keep_halted(seat);
+  if (build.resumes) return keep_stopped(seat);
   const Timestamp now = store_.database().now();
   const std::string waiting = failure.error + waits_for_newer;
   // Who met it first has set the end of the time, unless an operator said to try again.
@@ -153,10 +153,10 @@ void Failures::note_unknown(Seat& seat, Failure failure) {
   note_counted(seat, failure);
 }
 
-void Failures::keep_halted(Seat& seat) {
+void Failures::keep_stopped(Seat& seat) {
   store_.database().write([&](Connection& connection) { release(connection, seat.build); },
                           database::Sync::none);
-  seat.build.halted = true;
+  seat.build.stopped = true;
   seat.build.resumes = false;
   give_up(seat);
 }
@@ -174,7 +174,7 @@ void Failures::leave_to_newer(Seat& seat, const Failure& failure, Timestamp unti
                                                 .next_attempt_at = until,
                                                 .failing = failure.sequence,
                                                 .error = failure.error,
-                                                .halted = false,
+                                                .stopped = false,
                                                 .resumes = false}) != 1;
         release(connection, build);
       },
@@ -190,7 +190,7 @@ void Failures::leave_to_newer(Seat& seat, const Failure& failure, Timestamp unti
   log(seat, failure, "projection.left_to_newer", LogLevel::warning);
 }
 
-void Failures::halt(Seat& seat, const std::string& error) {
+void Failures::stop(Seat& seat, const std::string& error) {
   store_.database().write(
       [&](Connection& connection) {
         connection.run(sql::note_failure{.name = seat.build.name,
@@ -201,15 +201,15 @@ void Failures::halt(Seat& seat, const std::string& error) {
                                          .next_attempt_at = Timestamp{},
                                          .failing = 0,
                                          .error = error,
-                                         .halted = true,
+                                         .stopped = true,
                                          .resumes = seat.build.resumes});
       },
       database::Sync::none);
-  seat.build.halted = true;
+  seat.build.stopped = true;
   seat.build.resumes = false;
   seat.build.error = error;
-  ++counts_.halted;
-  log(seat, {0, error}, "projection.halted");
+  ++counts_.stopped;
+  log(seat, {0, error}, "projection.stopped");
 }
 
 void Failures::park_again(Seat& seat, const Failure& failure, int attempts) {

@@ -1,4 +1,4 @@
-// What becomes of builds whose handlers fail: attempts, back-off, halts and parked events.
+// What becomes of builds whose handlers fail: attempts, back-off, stops and parked events.
 #pragma once
 
 #include "builds.hpp"
@@ -20,7 +20,7 @@ struct FeedCounts {
   std::int64_t scanned = 0;
   std::int64_t commits = 0;
   std::int64_t failed = 0;
-  std::int64_t halted = 0;
+  std::int64_t stopped = 0;
   std::int64_t parked = 0;
   std::int64_t left_to_newer = 0;
   std::int64_t timers_fired = 0;
@@ -62,20 +62,20 @@ class Failures {
         unknown_version_wait_{unknown_version_wait},
         counts_{counts} {}
 
-  /// The event that the seat stands before failed: it is tried again later, halts the build or is
+  /// The event that the seat stands before failed: it is tried again later, stops the build or is
   /// parked, or the build is left to a runner that knows its version.
   void note(Seat& seat, const Failure& failure);
   /// A parked event that was tried again stays parked.
   void park_again(Seat& seat, const Failure& failure, int attempts);
   /// Halts the build with an error that no event is to blame for.
-  void halt(Seat& seat, const std::string& error);
+  void stop(Seat& seat, const std::string& error);
 
  private:
   void note_unknown(Seat& seat, Failure failure);
   void note_counted(Seat& seat, const Failure& failure);
   void leave_to_newer(Seat& seat, const Failure& failure, Timestamp until);
-  /// It had halted for a version that this runner doesn't know either.
-  void keep_halted(Seat& seat);
+  /// It had stopped for a version that this runner doesn't know either.
+  void keep_stopped(Seat& seat);
   /// When it is tried again after so many failures in a row.
   Timestamp next_attempt(const Seat& seat, const Failure& failure, int attempts) const;
   void park(database::Connection& connection, const Build& build, const Failure& failure,

@@ -250,7 +250,7 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
     seat.held = false;
     return;
   }
-  if (outcome.error) return halt(seat, *outcome.error);
+  if (outcome.error) return stop(seat, *outcome.error);
   if (!outcome.failure) {
     seat.build.position = batch.end;
     seat.build.attempts = 0;

@@ -68,7 +68,7 @@ class Feed {
   bool fire(Seat& seat, TimerClock& clock);
 
   /// Halts a seat with an error that no event is to blame for.
-  void halt(Seat& seat, const std::string& error) { failures_.halt(seat, error); }
+  void stop(Seat& seat, const std::string& error) { failures_.stop(seat, error); }
 
   const FeedCounts& counts() const noexcept { return counts_; }
 

@@ -84,7 +84,7 @@ Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
     firing.position = 0;
   } catch (const database::CommittedByCaller& e) {
     // The handler of an event, before any timer fired.
-    halt(seat, e.what());
+    stop(seat, e.what());
     return {};
   }
   if (firing.broke_with) {

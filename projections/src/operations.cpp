@@ -68,7 +68,7 @@ ProjectorStatus status_of(Connection& connection, const Build& build, std::int64
                          .error = build.error,
                          .attempts = build.attempts,
                          .next_attempt_at = build.next_attempt_at,
-                         .halted = build.halted};
+                         .stopped = build.stopped};
   {
     auto count = connection.rows(sql::count_parked{.name = build.name, .build = build.number});
     count.step();
@@ -143,10 +143,10 @@ void ProjectionOperations::retry(std::string_view projector) {
   with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     bool any = false;
     for (const Build& build : builds) {
-      const sql::resume_halted resume{.name = build.name, .build = build.number};
+      const sql::resume_stopped resume{.name = build.name, .build = build.number};
       any = connection.run(resume) > 0 || any;
     }
-    if (!any) refuse(projector, "neither is halted nor waits to try an event again");
+    if (!any) refuse(projector, "neither is stopped nor waits to try an event again");
   });
 }
 

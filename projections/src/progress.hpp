@@ -14,7 +14,7 @@
 namespace stela::projections {
 
 /// True if the model that readers see contains everything up to `sequence`, false if the projector
-/// is halted before, nothing if it may still come. UsageError if there is no such projector.
+/// is stopped before, nothing if it may still come. UsageError if there is no such projector.
 std::optional<bool> has_reached(const std::vector<Build>& builds, std::string_view projector,
                                 std::int64_t sequence);
 

@@ -198,7 +198,7 @@ std::optional<bool> has_reached(const std::vector<Build>& builds, std::string_vi
     throw UsageError{"this database has no projector '" + std::string{projector} + "'"};
   }
   if (living->position >= sequence) return true;
-  return living->halted ? std::optional{false} : std::nullopt;
+  return living->stopped ? std::optional{false} : std::nullopt;
 }
 
 std::chrono::steady_clock::time_point deadline_of(std::chrono::milliseconds timeout) {

@@ -114,7 +114,7 @@ class Replay {
     started_ = steady_clock::now();
     started_at_ = position();
     while (!is_done() && !stop.stop_requested()) pass(stop);
-    fail_if_halted();
+    fail_if_stopped();
     if (is_rebuild_ && !stop.stop_requested()) take_over(stop);
     if (is_into_living() && !stop.stop_requested()) catch_up_with_appends(stop);
     ReplayResult result{.is_complete = !stop.stop_requested() || is_done(),
@@ -145,8 +145,8 @@ class Replay {
     if (there != nullptr && can_resume(*there, registration)) {
       build = *there;
       was_resumed_ = was_resumed_ || build.position > 0;
-      connection.run(projections::sql::resume_halted{.name = build.name, .build = build.number});
-      build.halted = false;
+      connection.run(projections::sql::resume_stopped{.name = build.name, .build = build.number});
+      build.stopped = false;
       build.failing = 0;
     } else {
       if (there != nullptr) projections::drop(connection, *there);
@@ -231,14 +231,14 @@ class Replay {
 
   bool is_done() const {
     return std::all_of(seats_.begin(), seats_.end(), [&](const auto& seat) {
-      return seat->build.halted || seat->build.position >= end_of(*seat);
+      return seat->build.stopped || seat->build.position >= end_of(*seat);
     });
   }
 
   std::int64_t position() const {
     std::int64_t first = end_;
     for (const auto& seat : seats_) {
-      if (!seat->build.halted) first = std::min(first, seat->build.position);
+      if (!seat->build.stopped) first = std::min(first, seat->build.position);
     }
     return first;
   }
@@ -255,7 +255,7 @@ class Replay {
     std::vector<Seat*> behind;
     std::int64_t end = 0;
     for (const auto& seat : seats_) {
-      if (seat->build.halted || seat->build.position >= end_of(*seat)) continue;
+      if (seat->build.stopped || seat->build.position >= end_of(*seat)) continue;
       behind.push_back(seat.get());
       end = end_of(*seat);
     }
@@ -327,9 +327,9 @@ class Replay {
     if (std::any_of(seats_.begin(), seats_.end(), is_short)) throw std::bad_alloc{};
   }
 
-  void fail_if_halted() const {
+  void fail_if_stopped() const {
     for (const auto& seat : seats_) {
-      if (!seat->build.halted) continue;
+      if (!seat->build.stopped) continue;
       const bool is_unknown = seat->build.failing > 0 && seat->build.attempts == 0;
       throw UsageError{
           (is_rebuild_ ? "the rebuild of " : "the replay of ") + seat->build.describe() +
@@ -347,7 +347,7 @@ class Replay {
         // Much was appended meanwhile.
         end_ = projections::last_sequence(store_);
         pass(stop);
-        fail_if_halted();
+        fail_if_stopped();
         if (stop.stop_requested()) return;
       }
     }
@@ -360,7 +360,7 @@ class Replay {
       if (seat->shut_out) continue;
       while (!is_caught_up(*seat)) {
         pass(stop);
-        fail_if_halted();
+        fail_if_stopped();
         if (stop.stop_requested()) return;
       }
     }

@@ -211,7 +211,7 @@ class Runner::Driver {
     auto seat = known != before.end() ? std::move(known->second)
                                       : std::make_unique<Seat>(store_, registration, build);
     seat->held = seat->held && build.owner == worker_ && build.epoch == seat->build.epoch;
-    const bool resumes = seat->held && build.halted && seat->build.resumes;
+    const bool resumes = seat->held && build.stopped && seat->build.resumes;
     seat->build = build;
     if (resumes) resume(*seat);
     seats_.emplace(key, std::move(seat));
@@ -284,7 +284,7 @@ class Runner::Driver {
               projections::renew(connection, seat->build, mine.until());
             } else if (acquire(connection, *seat, mine, free.contains(seat.get()))) {
               fresh.push_back(seat.get());
-              if (seat->build.halted && waits_without_attempts(*seat)) resume(*seat);
+              if (seat->build.stopped && waits_without_attempts(*seat)) resume(*seat);
               auto problem =
                   projections::tables_of(connection).find_alteration(connection, seat->build);
               if (!problem.empty()) altered.emplace_back(seat.get(), std::move(problem));
@@ -296,7 +296,7 @@ class Runner::Driver {
     renewed_at_ = mine.now;
     for (Seat* const seat : fresh) seat->held = true;
     for (const auto& [seat, problem] : altered) {
-      if (!seat->build.halted) feed_.halt(*seat, problem);
+      if (!seat->build.stopped) feed_.stop(*seat, problem);
     }
   }
 
@@ -317,13 +317,13 @@ class Runner::Driver {
       seat.refuses =
           !found.empty() && seat.handling(found.front().kind) == detail::Handling::refuse;
     }
-    return seat.refuses && (build.halted || build.next_attempt_at > now());
+    return seat.refuses && (build.stopped || build.next_attempt_at > now());
   }
 
-  /// It halted because no runner knew the version of an event. Whether this one does is seen when
-  /// it tries: until then it stays halted in the database.
+  /// It stopped because no runner knew the version of an event. Whether this one does is seen when
+  /// it tries: until then it stays stopped in the database.
   static void resume(Seat& seat) {
-    seat.build.halted = false;
+    seat.build.stopped = false;
     seat.build.resumes = true;
   }
 
@@ -342,7 +342,7 @@ class Runner::Driver {
   }
 
   bool can_run(const Seat& seat) const {
-    return seat.held && !seat.build.halted && !is_pausing(seat);
+    return seat.held && !seat.build.stopped && !is_pausing(seat);
   }
 
   /// What another runner lacked, a version or memory, this one may have.
@@ -398,7 +398,7 @@ class Runner::Driver {
       } catch (const projections::VersionUnknown&) {
         // The next pass meets it, and leaves the build to others.
       } catch (const UsageError& e) {
-        feed_.halt(*seat, e.what());
+        feed_.stop(*seat, e.what());
       }
     }
   }
@@ -432,7 +432,7 @@ class Runner::Driver {
   std::chrono::microseconds nap() const {
     std::chrono::microseconds nap = longest_nap();
     for (const auto& [key, seat] : seats_) {
-      if (!seat->held || seat->build.halted || seat->build.failing == 0) continue;
+      if (!seat->held || seat->build.stopped || seat->build.failing == 0) continue;
       const auto due = seat->build.next_attempt_at - now();
       nap = std::min(nap, std::max(due, std::chrono::microseconds{0}));
     }
@@ -479,7 +479,7 @@ class Runner::Driver {
     const RunnerTick tick{.scanned = c.scanned - r.scanned,
                           .commits = c.commits - r.commits,
                           .failed = c.failed - r.failed,
-                          .halted = c.halted - r.halted,
+                          .stopped = c.stopped - r.stopped,
                           .parked = c.parked - r.parked,
                           .left_to_newer = c.left_to_newer - r.left_to_newer,
                           .taken_over = std::exchange(taken_over_, 0),
@@ -499,7 +499,7 @@ class Runner::Driver {
     metrics.count("stela_runner_events_total", tick.scanned, {});
     metrics.count("stela_runner_commits_total", tick.commits, {});
     metrics.count("stela_runner_failures_total", tick.failed, {});
-    metrics.count("stela_runner_halts_total", tick.halted, {});
+    metrics.count("stela_runner_stops_total", tick.stopped, {});
     metrics.count("stela_runner_parked_total", tick.parked, {});
     metrics.count("stela_runner_left_to_newer_total", tick.left_to_newer, {});
     metrics.count("stela_runner_takeovers_total", tick.taken_over, {});

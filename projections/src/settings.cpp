@@ -8,7 +8,7 @@ constexpr SettingLimits a_time{.range = {.least = 1}};
 using P = ProjectorOptions;
 constexpr Setting<P> for_projectors[] = {
     setting<&P::on_error>("on_error", "what becomes of an event whose handler fails to the end",
-                          {.choices = "halt|park"}),
+                          {.choices = "stop|park"}),
     setting<&P::max_attempts>("max_attempts", "tries before an event counts as failing",
                               {.range = {.least = 1}}),
     setting<&P::retry_backoff>("retry_backoff", "the first wait after a failure"),

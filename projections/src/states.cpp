@@ -4,7 +4,7 @@
 namespace stela {
 
 std::string_view to_string(OnError on_error) noexcept {
-  return on_error == OnError::park ? "park" : "halt";
+  return on_error == OnError::park ? "park" : "stop";
 }
 
 std::string_view to_string(ProjectionKind kind) noexcept {

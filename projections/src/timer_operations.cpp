@@ -119,7 +119,7 @@ ProcessStatus process_status(Connection& connection, const Build& build, std::in
                        .position = GlobalSequence{build.position},
                        .lag_events = std::max<std::int64_t>(last - build.position, 0),
                        .owner = build.owner,
-                       .halted = build.halted,
+                       .stopped = build.stopped,
                        .error = build.error};
   {
     auto parked = connection.rows(sql::count_parked{.name = build.name, .build = build.number});
@@ -221,9 +221,9 @@ std::vector<TimerHold> TimerOperations::holds() {
   return all;
 }
 
-std::vector<TimerAction> TimerOperations::actions(const TimerActionQuery& query) {
+std::vector<OperatorAction> TimerOperations::actions(const ActionQuery& query) {
   if (query.limit < 1) throw UsageError{"limit must be 1 or more"};
-  std::vector<TimerAction> all;
+  std::vector<OperatorAction> all;
   store_.database().read([&](Connection& connection) {
     all.clear();
     if (!projections::has_timer_tables(connection)) return;

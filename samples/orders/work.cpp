@@ -71,7 +71,7 @@ void wait_until_handled(Application& application) {
        {"fulfilment", "payment_deadline", "open_orders", "sales_per_day"}) {
     const auto end = application.store.last_sequence();
     if (!application.projections.wait_for(name, end, std::chrono::minutes{1})) {
-      throw std::runtime_error{std::string{name} + " doesn't come on; is it halted?"};
+      throw std::runtime_error{std::string{name} + " doesn't come on; is it stopped?"};
     }
   }
 }

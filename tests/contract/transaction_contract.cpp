@@ -77,7 +77,7 @@ TEST_P(EventStoreContract, SavesAndDropsSnapshotsInTheOrderOfTheTransaction) {
 TEST_P(EventStoreContract, IsNotHeldUpByARetryInsideATransaction) {
   int calls = 0;
   const auto fail_in_retry = [&](EventLog&) {
-    retry({.attempts = 3, .wait = [](std::chrono::microseconds) {}}, [&] {
+    retry({.max_attempts = 3, .wait = [](std::chrono::microseconds) {}}, [&] {
       ++calls;
       throw StoreBusy{"busy"};
     });
@@ -253,7 +253,7 @@ TEST_P(EventStoreContract, SeesEveryConflictOfManyThreads) {
       Repository<test::Order> orders{*store};
       const auto id = Id<test::Order>::from(std::to_string(t % 2));
       for (int i = 0; i < each; ++i) {
-        retry({.attempts = 10'000}, [&] {
+        retry({.max_attempts = 10'000}, [&] {
           auto order = orders.find(id);
           if (!order) order.emplace(id);
           order->note("n");

@@ -178,7 +178,7 @@ TEST_F(Move, KeepsWhatIsParkedDiscardedAndToBeSentAgain) {
   relay(first);
   OutboxOperations operations{first};
   operations.discard({.sequences = {GlobalSequence{5}}});
-  operations.republish({.first = GlobalSequence{1}, .last = GlobalSequence{2}});
+  operations.republish({.from = GlobalSequence{1}, .to = GlobalSequence{2}});
   {
     const Outbox outbox{first};
     append_one(first, "order-0", 10);

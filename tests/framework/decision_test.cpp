@@ -120,7 +120,7 @@ TEST_F(Decisions, AreNotDisturbedByOtherTagsAndTypes) {
 TEST_F(Decisions, SucceedAtTheLastAttemptWhoeverElseWrites) {
   decide(store, DefineCourse{course, 1000});
   int runs = 0;
-  const DecideOptions options{.retry = {.attempts = 4, .wait = [](auto) {}}};
+  const DecideOptions options{.retry = {.max_attempts = 4, .wait = [](auto) {}}};
   decide(store, options, Seats{course}, [&](Decision& decision, const Seats& seats) {
     // Somebody is always faster, until nobody else may write.
     if (++runs < 4) {

@@ -24,7 +24,7 @@ template <class Fail>
 int calls_until_done(int attempts, int failures, Fail fail) {
   int calls = 0;
   try {
-    return retry({.attempts = attempts, .wait = no_wait}, [&] {
+    return retry({.max_attempts = attempts, .wait = no_wait}, [&] {
       if (++calls <= failures) fail();
       return calls;
     });
@@ -51,7 +51,7 @@ TEST(Retry, RerunsWorkThatLostARaceOrMetALock) {
 
 TEST(Retry, PassesTheLastErrorOn) {
   EXPECT_EQ(calls_until_done(3, 3, conflict), -3);
-  EXPECT_THROW(retry({.attempts = 2, .wait = no_wait}, conflict), ConcurrencyConflict);
+  EXPECT_THROW(retry({.max_attempts = 2, .wait = no_wait}, conflict), ConcurrencyConflict);
 }
 
 TEST(Retry, StopsAtAConflictThatComesBackTheSame) {
@@ -70,7 +70,7 @@ TEST(Retry, RerunsNothingElse) {
 }
 
 TEST(Retry, NeedsAnAttempt) {
-  EXPECT_THAT(message_of<UsageError>([] { retry({.attempts = 0}, [] {}); }),
+  EXPECT_THAT(message_of<UsageError>([] { retry({.max_attempts = 0}, [] {}); }),
               HasSubstr("1 attempt or more"));
 }
 
@@ -88,7 +88,7 @@ std::vector<std::chrono::microseconds> pauses(RetryOptions options) {
 }
 
 TEST(Retry, PausesLongerEachTime) {
-  const auto all = pauses({.attempts = 7, .first_pause = 8ms, .longest_pause = 100ms});
+  const auto all = pauses({.max_attempts = 7, .retry_backoff = 8ms, .retry_backoff_max = 100ms});
 
   const std::vector<std::chrono::milliseconds> limits{8ms, 16ms, 32ms, 64ms, 100ms, 100ms};
   ASSERT_EQ(all.size(), limits.size());
@@ -100,15 +100,15 @@ TEST(Retry, PausesLongerEachTime) {
 
 TEST(Retry, PausesForADifferentTimeEachTime) {
   const auto all =
-      pauses({.attempts = 20, .deadline = 24h, .first_pause = 1h, .longest_pause = 1h});
+      pauses({.max_attempts = 20, .deadline = 24h, .retry_backoff = 1h, .retry_backoff_max = 1h});
   const std::set<std::chrono::microseconds> different{all.begin(), all.end()};
 
   EXPECT_GT(different.size(), 10U);
 }
 
 TEST(Retry, BeginsNoAttemptAfterItsDeadline) {
-  const auto all =
-      pauses({.attempts = 1000, .deadline = 1s, .first_pause = 100ms, .longest_pause = 100ms});
+  const auto all = pauses(
+      {.max_attempts = 1000, .deadline = 1s, .retry_backoff = 100ms, .retry_backoff_max = 100ms});
 
   EXPECT_GE(all.size(), 10U);
   EXPECT_LE(std::accumulate(all.begin(), all.end(), 0us), 1s);
@@ -138,9 +138,9 @@ TEST(Retry, EndsWithTheExceptionOfItsWait) {
 TEST(Retry, RefusesOptionsOutOfRange) {
   EXPECT_THROW(retry({.deadline = -1ms}, [] {}), UsageError);
   EXPECT_THROW(retry({.deadline = 25h}, [] {}), UsageError);
-  EXPECT_THROW(retry({.first_pause = -1ms}, [] {}), UsageError);
-  EXPECT_THROW(retry({.first_pause = 2ms, .longest_pause = 1ms}, [] {}), UsageError);
-  EXPECT_THROW(retry({.longest_pause = 25h}, [] {}), UsageError);
+  EXPECT_THROW(retry({.retry_backoff = -1ms}, [] {}), UsageError);
+  EXPECT_THROW(retry({.retry_backoff = 2ms, .retry_backoff_max = 1ms}, [] {}), UsageError);
+  EXPECT_THROW(retry({.retry_backoff_max = 25h}, [] {}), UsageError);
 }
 
 TEST(Retry, ReturnsReferencesAsReferences) {

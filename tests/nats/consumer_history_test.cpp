@@ -157,7 +157,7 @@ TEST_F(AnotherHistory, IsNoCopyThatAnOperatorHadPublishedAgain) {
   test::RawSqlite{sqlite::path(ledger.store)}.run(
       "UPDATE inbox_positions SET recorded_at = recorded_at - 3600000000");
   Shop shop{dir.file("shop.db"), server.url()};
-  OutboxOperations{shop.store}.republish({.first = GlobalSequence{1}, .last = GlobalSequence{2}});
+  OutboxOperations{shop.store}.republish({.from = GlobalSequence{1}, .to = GlobalSequence{2}});
   shop.publish();
 
   EXPECT_EQ(consumer->run_once(), (nats::ConsumerTick{.duplicates = 2}));

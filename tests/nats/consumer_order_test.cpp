@@ -97,7 +97,7 @@ TEST_F(ConsumingInOrder, BeginsAgainInAStreamThatWasMadeAgainAndKnowsWhatItHandl
   broker.delete_stream("SHOP");
   broker.make_stream("SHOP", "shop.>");
   OutboxOperations operations{shop.store, {.who = "ann"}};
-  operations.republish({.first = GlobalSequence{1}, .last = GlobalSequence{3}});
+  operations.republish({.from = GlobalSequence{1}, .to = GlobalSequence{3}});
   ASSERT_TRUE(test::eventually([&] {
     shop.publish();
     if (operations.status().stopped > 0) operations.adopt(PartitionId{});

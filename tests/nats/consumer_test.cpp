@@ -441,7 +441,7 @@ TEST_F(Consuming, HandlesAMissedMessageThatIsPublishedAgain) {
   consumer->run_once();
   const auto gaps = inbox.gaps();
 
-  OutboxOperations{shop.store}.republish({.first = GlobalSequence{1}, .last = GlobalSequence{3}});
+  OutboxOperations{shop.store}.republish({.from = GlobalSequence{1}, .to = GlobalSequence{3}});
   shop.publish();
   const nats::ConsumerTick tick = consumer->run_once();
 

@@ -95,7 +95,7 @@ TEST_F(Relaying, StopsAtARemadeStreamAndRepublishesOnRequest) {
 
   EXPECT_EQ(stops(), StopReason::broker_lost);
   operations.adopt(PartitionId{}, 0);
-  EXPECT_EQ(operations.republish({.last = GlobalSequence{2}}).messages, 2);
+  EXPECT_EQ(operations.republish({.to = GlobalSequence{2}}).messages, 2);
   EXPECT_TRUE(publishes_all());
 
   EXPECT_EQ(log(), "1r1 2r2 3");
@@ -111,9 +111,9 @@ TEST_F(Relaying, RepublishesMessagesThatConsumersDrop) {
   shop.place("2");
   ASSERT_TRUE(publishes_all());
 
-  operations.republish({.first = GlobalSequence{2}, .last = GlobalSequence{2}});
+  operations.republish({.from = GlobalSequence{2}, .to = GlobalSequence{2}});
   EXPECT_TRUE(publishes_all());
-  operations.republish({.first = GlobalSequence{2}, .last = GlobalSequence{2}});
+  operations.republish({.from = GlobalSequence{2}, .to = GlobalSequence{2}});
   EXPECT_TRUE(publishes_all());
 
   EXPECT_EQ(log(), "1 2 2r1 2r2");
@@ -225,7 +225,7 @@ TEST_F(Relaying, StopsWhenTheServerWasStartedWithOlderData) {
   EXPECT_EQ(log(), "1") << "nothing is published behind a hole";
   EXPECT_THAT(partition().stopped_detail, StartsWith("the partition was at broker sequence 3"));
   operations.adopt(PartitionId{});
-  operations.republish({.first = GlobalSequence{2}, .last = GlobalSequence{3}});
+  operations.republish({.from = GlobalSequence{2}, .to = GlobalSequence{3}});
   EXPECT_TRUE(publishes_all());
 
   EXPECT_EQ(log(), "1 2r1 3r2 4");

@@ -93,7 +93,7 @@ void set_aside(Shop& shop) {
 
   shop.too_large.insert(key_in(1, 3));
   place(shop.store, key_in(1, 3));
-  shop.operations.republish({.last = first_of(shop.store, "again")});
+  shop.operations.republish({.to = first_of(shop.store, "again")});
   shop.relay({.worker = "skipping", .on_poison = OnPoison::skip}, 2);
 }
 
@@ -115,7 +115,7 @@ void do_at_last(Shop& shop) {
   }
   shop.operations.adopt(PartitionId{4});
   shop.operations.republish(
-      {.first = first_of(shop.store, key_in(1, 4)), .last = first_of(shop.store, key_in(1, 4))});
+      {.from = first_of(shop.store, key_in(1, 4)), .to = first_of(shop.store, key_in(1, 4))});
   shop.operations.retry({.stream = "order-" + key_in(1, 2)});
 }
 

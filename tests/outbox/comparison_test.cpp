@@ -245,7 +245,7 @@ void refuse_what_was_lost(Shop& shop) {
 }
 
 TEST(Comparisons, HaltThePartitionOfALossThatIsRefused) {
-  Shop shop{{}, {.on_poison = OnPoison::halt}};
+  Shop shop{{}, {.on_poison = OnPoison::stop}};
   refuse_what_was_lost(shop);
   EXPECT_EQ(shop.totals(), "1 to be sent again, 1 published, 1 stopped");
 

@@ -216,7 +216,7 @@ TEST(DamagedRows, OfARedeliveryInAnUnknownPartitionAreRescued) {
   Shop shop;
   shop.append_all({"order-1", "order-2"});
   shop.relay();
-  shop.operations.republish({.first = GlobalSequence{2}});
+  shop.operations.republish({.from = GlobalSequence{2}});
   shop.raw().run("UPDATE outbox_redeliveries SET partition = 7");
 
   EXPECT_EQ(shop.operations.status().partitions.back().stopped, StopReason::missing);

@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(EveryFence, OperationsCost,
                          ::testing::Values(Fence::stream, Fence::subject, Fence::none),
                          [](const auto& each) { return std::string{to_string(each.param)}; });
 
-constexpr RepublishSelection everything{.last = GlobalSequence{1'000'000'000}};
+constexpr RepublishSelection everything{.to = GlobalSequence{1'000'000'000}};
 
 void wait(Shop&) {}
 
@@ -150,7 +150,7 @@ TEST_P(OperationsCost, IsShownWhileItGrows) {
 
   seen.clear();
   publish(shop);
-  shop.operations.republish({.first = GlobalSequence{501}}, Mode::dry_run);
+  shop.operations.republish({.from = GlobalSequence{501}}, Mode::dry_run);
   EXPECT_THAT(seen, ElementsAre("counting 500/1500", "counting 1000/1500", "counting 1500/1500"));
 }
 

@@ -326,7 +326,7 @@ TEST(OutboxRepublish, SendsARangeAgainAsNewMessages) {
   shop.relay();
 
   const Affected affected =
-      shop.operations.republish({.first = GlobalSequence{2}, .last = GlobalSequence{9}});
+      shop.operations.republish({.from = GlobalSequence{2}, .to = GlobalSequence{9}});
   EXPECT_EQ(affected.messages, 2);
   shop.append("order-4");
   shop.relay();
@@ -359,7 +359,7 @@ TEST(OutboxRepublish, SkipsUnpublishedMessages) {
   shop.relay();
   shop.append("order-3");
 
-  EXPECT_EQ(shop.operations.republish({.last = GlobalSequence{9}}).messages, 1);
+  EXPECT_EQ(shop.operations.republish({.to = GlobalSequence{9}}).messages, 1);
   EXPECT_EQ(shop.totals(), "1 pending, 1 to be sent again, 1 parked, 1 published");
 }
 
@@ -372,10 +372,10 @@ TEST(OutboxRepublish, SaysWhereItStopped) {
   shop.operations.on_progress([&](const auto&) { stop.request_stop(); });
 
   const Affected part =
-      shop.operations.republish({.first = GlobalSequence{2}}, Mode::carry_out, stop.get_token());
+      shop.operations.republish({.from = GlobalSequence{2}}, Mode::carry_out, stop.get_token());
   EXPECT_EQ(part.messages, 500);
   EXPECT_EQ(part.next, GlobalSequence{502});
-  const Affected rest = shop.operations.republish({.first = *part.next});
+  const Affected rest = shop.operations.republish({.from = *part.next});
   EXPECT_EQ(rest.messages, events - 501);
   EXPECT_FALSE(rest.next);
 }
@@ -489,7 +489,7 @@ TEST(OutboxPurge, KeepsDiscardedMessagesDiscarded) {
   EXPECT_THAT(shop.list({.state = MessageState::discarded}),
               ElementsAre("2 order-2 discarded discarded"));
   EXPECT_EQ(shop.operations.reconcile().missing, 0);
-  EXPECT_EQ(shop.operations.republish({.last = GlobalSequence{4}}).messages, 3);
+  EXPECT_EQ(shop.operations.republish({.to = GlobalSequence{4}}).messages, 3);
   shop.relay();
   EXPECT_EQ(shop.broker.log(all), "1 3 4 1r1 3r2 4r3");
 }

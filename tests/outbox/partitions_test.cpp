@@ -232,7 +232,7 @@ TEST(OutboxAdopt, LetsAPartitionContinueWithARebuiltBroker) {
   EXPECT_THAT(message_of<UsageError>([&] { shop.operations.resume(all); }),
               HasSubstr("partition all is stopped by broker_lost"));
   shop.operations.adopt(all, 0);
-  shop.operations.republish({.last = GlobalSequence{2}});
+  shop.operations.republish({.to = GlobalSequence{2}});
   shop.relay();
 
   EXPECT_EQ(shop.broker.log(all), "1r1 2r2 3");

@@ -65,16 +65,16 @@ TEST_P(Poison, IsParkedAfterItsLastAttempt) {
 }
 
 TEST_P(Poison, HaltsThePartitionUntilItIsResumed) {
-  Shop shop{outbox(), {.on_poison = OnPoison::halt}};
+  Shop shop{outbox(), {.on_poison = OnPoison::stop}};
   shop.too_large = {2};
   shop.append_all({"order-1", "order-2", "order-2"});
   shop.relay();
   shop.append("order-2");
   shop.relay();
 
-  const PartitionStatus halted = shop.operations.status().partitions.front();
-  EXPECT_EQ(halted.stopped, StopReason::poison);
-  EXPECT_THAT(halted.stopped_detail, HasSubstr("event 2 can't be published: the broker"));
+  const PartitionStatus stopped = shop.operations.status().partitions.front();
+  EXPECT_EQ(stopped.stopped, StopReason::poison);
+  EXPECT_THAT(stopped.stopped_detail, HasSubstr("event 2 can't be published: the broker"));
   EXPECT_EQ(shop.broker.log(all), "1");
 
   shop.too_large.clear();
@@ -87,7 +87,7 @@ TEST_P(Poison, HaltsThePartitionUntilItIsResumed) {
 }
 
 TEST_P(Poison, HaltsThePartitionUntilTheMessageIsDiscarded) {
-  Shop shop{outbox(), {.on_poison = OnPoison::halt}};
+  Shop shop{outbox(), {.on_poison = OnPoison::stop}};
   shop.too_large = {1};
   shop.append_all({"order-1", "order-1"});
   shop.relay();
@@ -102,7 +102,7 @@ TEST_P(Poison, HaltsThePartitionUntilTheMessageIsDiscarded) {
 }
 
 TEST_P(Poison, HaltsAgainOnARetriedMessage) {
-  Shop shop{outbox(), {.on_poison = OnPoison::halt}};
+  Shop shop{outbox(), {.on_poison = OnPoison::stop}};
   shop.append("order-1");
   shop.relay();
   shop.operations.republish({.stream = "order-1"});
@@ -139,7 +139,7 @@ TEST_P(Poison, LetsEarlierMessagesPass) {
   shop.append_all({"order-1", "order-1"});
   shop.relay();
   // Fetched while the message before it in its stream was rejected, and waits.
-  shop.operations.republish({.last = GlobalSequence{1}});
+  shop.operations.republish({.to = GlobalSequence{1}});
   for (int i = 0; i < 5; ++i) {
     shop.relay();
     shop.clock.advance(std::chrono::seconds{2});
@@ -150,7 +150,7 @@ TEST_P(Poison, LetsEarlierMessagesPass) {
 }
 
 TEST_P(Poison, LeavesTheOtherPartitionsAlone) {
-  Shop shop{{.partition_count = 4, .fence = GetParam()}, {.on_poison = OnPoison::halt}};
+  Shop shop{{.partition_count = 4, .fence = GetParam()}, {.on_poison = OnPoison::stop}};
   shop.too_large = {1};
   for (int i = 0; i < 12; ++i) shop.append("order-" + std::to_string(i));
   shop.relay();

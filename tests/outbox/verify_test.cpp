@@ -43,7 +43,7 @@ struct Verify : ::testing::Test {
 TEST_F(Verify, FindsNothingWrongWithASoundOutbox) {
   EXPECT_EQ(shop.totals(), "2 pending, 1 parked, 1 discarded, 2 published");
   EXPECT_THAT(problems_of(shop.store), IsEmpty());
-  shop.operations.republish({.last = GlobalSequence{3}});
+  shop.operations.republish({.to = GlobalSequence{3}});
   shop.operations.retry({.all = true});
   shop.operations.resize(4);
   shop.append("order-5");

@@ -331,7 +331,7 @@ TEST(Chaos, AFullDiskAtEachWriteLosesNothing) {
     disk.disarm();
     const auto status = ProjectionOperations{store}.status().at(0);
     EXPECT_EQ(orders_in(store), fold(store, 1, status.position.value())) << "write " << nth;
-    EXPECT_FALSE(status.halted) << "the handler isn't to blame";
+    EXPECT_FALSE(status.stopped) << "the handler isn't to blame";
 
     runner.run_once();
     EXPECT_EQ(orders_in(store), fold(store, 1, 5)) << "write " << nth;

@@ -54,7 +54,7 @@ TEST(DeferredKey, HaltsTheProjectorThatBreaksIt) {
 
     Runner{projections}.run_once();
 
-    EXPECT_EQ(standing(store).back(), "family@1 v1 living 1 halted at 2");
+    EXPECT_EQ(standing(store).back(), "family@1 v1 living 1 stopped at 2");
     EXPECT_THAT(ProjectionOperations{store}.status().back().error,
                 HasSubstr("event 2 (order.placed v1, version 1 of 'order-2'): a deferred FOREIGN "
                           "KEY constraint fails"));
@@ -106,7 +106,7 @@ TEST(DeferredKey, HaltsTheReactionThatBreaksIt) {
   Runner{projections}.run_once();
 
   EXPECT_THAT(standing(store),
-              ElementsAre("counts@1 v1 living 3", "orphans@1 v1 living 1 halted at 2"));
+              ElementsAre("counts@1 v1 living 3", "orphans@1 v1 living 1 stopped at 2"));
   EXPECT_THAT(ProjectionOperations{store}.status().at(1).error,
               ::testing::ContainsRegex("(a deferred FOREIGN KEY|violates foreign key constraint)"));
 }

@@ -75,9 +75,9 @@ TEST_F(ThrowingHandler, HaltsItsProjectorAndNamesTheEvent) {
   place(store_, "4");
   runner.run_once();
 
-  EXPECT_EQ(tick.halted, 1);
+  EXPECT_EQ(tick.stopped, 1);
   EXPECT_THAT(standing(store_),
-              ElementsAre("counts@1 v1 living 4", "totals@1 v1 living 1 halted at 2"));
+              ElementsAre("counts@1 v1 living 4", "totals@1 v1 living 1 stopped at 2"));
   const auto status = ProjectionOperations{store_}.status().at(1);
   EXPECT_EQ(status.attempts, 2);
   EXPECT_EQ(status.error, "event 2 (order.placed v1, version 1 of 'order-2'): can't take it");
@@ -92,7 +92,7 @@ TEST_F(ThrowingHandler, IsNotChargedForAShortageOfMemory) {
     clock_.advance(1h);
   }
   EXPECT_EQ(ProjectionOperations{store_}.status().at(1).attempts, 0);
-  EXPECT_FALSE(ProjectionOperations{store_}.status().at(1).halted);
+  EXPECT_FALSE(ProjectionOperations{store_}.status().at(1).stopped);
   short_of_memory_ = false;
   poison_->clear();
 
@@ -182,7 +182,7 @@ TEST_F(ThrowingHandler, IsNamedByOperations) {
   EXPECT_THAT(skip("nobody", 1), HasSubstr("'nobody' isn't in this database"));
   EXPECT_THAT(skip("totals", 2), HasSubstr("doesn't fail at event 2, nor has it parked it"));
   EXPECT_THAT(test::message_of<UsageError>([&] { ProjectionOperations{store_}.retry("totals"); }),
-              HasSubstr("neither is halted"));
+              HasSubstr("neither is stopped"));
   EXPECT_THAT(test::message_of<UsageError>(
                   [&] { ProjectionOperations{store_}.retry("totals", GlobalSequence{2}); }),
               HasSubstr("hasn't parked event 2"));
@@ -224,18 +224,18 @@ class ParkingProjector : public ThrowingHandler {
 
 TEST_F(ParkingProjector, TriesAParkedEventAgainWhileItIsHalted) {
   Runner{projections_}.run_once();
-  Projections halting{store_};
-  halting.add(Totals<1>{test::throwing_at(poison_)}, {.max_attempts = 1});
+  Projections stopping{store_};
+  stopping.add(Totals<1>{test::throwing_at(poison_)}, {.max_attempts = 1});
   *poison_ = {4};
   place(store_, "4");
-  EXPECT_EQ(Runner{halting}.run_once().halted, 1);
+  EXPECT_EQ(Runner{stopping}.run_once().stopped, 1);
 
   ProjectionOperations{store_}.retry("totals", GlobalSequence{2});
-  Runner{halting}.run_once();
+  Runner{stopping}.run_once();
 
   EXPECT_THAT(ProjectionOperations{store_}.parked("totals"), IsEmpty());
   EXPECT_THAT(standing(store_),
-              ::testing::Contains(std::string{"totals@1 v1 living 3 halted at 4"}));
+              ::testing::Contains(std::string{"totals@1 v1 living 3 stopped at 4"}));
 }
 
 TEST_F(ParkingProjector, ParksTheEventAndContinues) {
@@ -355,7 +355,7 @@ TEST(Failures, AHandlerThatEndsItsTransactionIsStopped) {
 
     Runner{projections}.run_once();
 
-    EXPECT_EQ(standing(store).back(), "totals@1 v1 living 1 halted at 2");
+    EXPECT_EQ(standing(store).back(), "totals@1 v1 living 1 stopped at 2");
     EXPECT_THAT(ProjectionOperations{store}.status().back().error,
                 HasSubstr("ended the transaction"));
     EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -"));

@@ -143,9 +143,9 @@ inline std::vector<std::string> standing(Store& store) {
                        std::to_string(one.version) + ' ' + std::string{to_string(one.state)} + ' ' +
                        std::to_string(one.position.value());
     if (one.failing.value() > 0) {
-      line += (one.halted ? " halted at " : " retries ") + std::to_string(one.failing.value());
-    } else if (one.halted) {
-      line += " halted";
+      line += (one.stopped ? " stopped at " : " retries ") + std::to_string(one.failing.value());
+    } else if (one.stopped) {
+      line += " stopped";
     }
     all.push_back(line);
   }

@@ -151,14 +151,14 @@ TEST_F(PostgresProjections, GoOnThoughTheirSqlDropsWhatWasPrepared) {
   constexpr int orders = 20;
   for (int i = 0; i < orders; ++i) place(store, std::to_string(i));
   const auto status = after_calls_of("DEALLOCATE ALL");
-  EXPECT_FALSE(status.halted) << status.error;
+  EXPECT_FALSE(status.stopped) << status.error;
   EXPECT_EQ(orders_in(store).size(), std::size_t{orders});
 }
 
 TEST_F(PostgresProjections, FailWithTheirOwnMistakesAboutWhatIsPrepared) {
   place(store, "1");
   const auto status = after_calls_of("DEALLOCATE nothing");
-  EXPECT_TRUE(status.halted);
+  EXPECT_TRUE(status.stopped);
   EXPECT_THAT(status.error, HasSubstr("\"nothing\" does not exist"));
 }
 
@@ -200,7 +200,7 @@ TEST_F(PostgresProjections, AreHaltedIfTheirFunctionsAddEvents) {
   projections.add(test::Counts{});
   place(store, "1");
 
-  EXPECT_EQ(Runner{projections}.run_once().halted, 1);
+  EXPECT_EQ(Runner{projections}.run_once().stopped, 1);
 
   for (const ProjectorStatus& status : ProjectionOperations{store}.status()) {
     const bool is_good = status.name == "counts";
@@ -246,7 +246,7 @@ TEST_F(PostgresProjections, AreHaltedWhenTheirTablesWereAltered) {
         "DROP INDEX \"stela/totals@4\".orders_by_customer",
         "CREATE INDEX extra ON \"stela/totals@5\".orders (cents)"}) {
     run_sql(sql);
-    EXPECT_EQ(Runner{projections}.run_once().halted, 1) << sql;
+    EXPECT_EQ(Runner{projections}.run_once().stopped, 1) << sql;
     EXPECT_THAT(ProjectionOperations{store}.status().back().error,
                 HasSubstr("altered or dropped by hand"))
         << sql;
@@ -297,7 +297,7 @@ TEST_F(PostgresProjections, SayWhatKeepsAViewFromBeingTurned) {
   run_sql("CREATE VIEW report AS SELECT cents FROM stela.orders");
   Projections projections{store};
   projections.add(Wide{});
-  EXPECT_EQ(Runner{projections}.run_once().halted, 1);
+  EXPECT_EQ(Runner{projections}.run_once().stopped, 1);
   EXPECT_THAT(ProjectionOperations{store}.status().back().error,
               HasSubstr("other objects of the database depend on it"));
 }
@@ -450,7 +450,7 @@ class PostgresReaction : public PostgresProjections {
     EXPECT_TRUE(test::eventually([&] {
       runner.run_once();
       const auto status = ProjectionOperations{store}.status().at(0);
-      return status.halted || status.parked > 0;
+      return status.stopped || status.parked > 0;
     }));
     for (int i = 0; i < 3; ++i) runner.run_once();
   }
@@ -464,9 +464,9 @@ class PostgresReaction : public PostgresProjections {
 };
 
 TEST_F(PostgresReaction, ThatCommitsOnTheLentConnectionHaltsAndRepeatsNothing) {
-  react("COMMIT", OnError::halt);
+  react("COMMIT", OnError::stop);
   EXPECT_THAT(seen(), ElementsAre("seen-1", "seen-2"));
-  EXPECT_THAT(standing(store), ElementsAre("ends@1 v1 living 1 halted at 2"));
+  EXPECT_THAT(standing(store), ElementsAre("ends@1 v1 living 1 stopped at 2"));
   EXPECT_THAT(ProjectionOperations{store}.status().at(0).error,
               HasSubstr("what it did before that may be committed"));
 }

@@ -161,7 +161,7 @@ TEST(Process, RefusesATimerAfterTheYear9999) {
   Hotel hotel{{}, {.handling = {.max_attempts = 1}}};
   request(hotel.store, "1", std::int64_t{60} * 24 * 365 * 9000);
 
-  EXPECT_EQ(hotel.run().halted, 1);
+  EXPECT_EQ(hotel.run().stopped, 1);
   EXPECT_THAT(ProjectionOperations{hotel.store}.status().at(0).error,
               HasSubstr("'not_paid' of 'booking-1' would be due after the year 9999"));
 }

@@ -123,9 +123,9 @@ TEST(Reaction, RollsItsEventsBackWhenItThrows) {
 
   const RunnerTick tick = Runner{projections}.run_once();
 
-  EXPECT_EQ(tick.halted, 1);
+  EXPECT_EQ(tick.stopped, 1);
   EXPECT_EQ(store.last_sequence(), GlobalSequence{4}) << "one reservation, for the first order";
-  EXPECT_THAT(standing(store), ElementsAre("reserve@1 v1 living 1 halted at 2"));
+  EXPECT_THAT(standing(store), ElementsAre("reserve@1 v1 living 1 stopped at 2"));
   ProjectionOperations{store}.skip("reserve", GlobalSequence{2});
   Runner{projections}.run_once();
   EXPECT_EQ(store.last_sequence(), GlobalSequence{5});
@@ -155,7 +155,7 @@ TEST(Reaction, FailsIfItCommitsAndCatchesTheError) {
     place(store, "1");
     Runner{projections}.run_once();
 
-    EXPECT_THAT(standing(store), ElementsAre("committing@1 v1 living 0 halted at 1"));
+    EXPECT_THAT(standing(store), ElementsAre("committing@1 v1 living 0 stopped at 1"));
     EXPECT_THAT(
         ProjectionOperations{store}.status().at(0).error,
         AllOf(HasSubstr("a handler commits its unit of work"), HasSubstr("leave the commit out")));
@@ -293,7 +293,7 @@ TEST(Reaction, IsChargedWithTheFailureOfAnotherStore) {
 
   Runner{projections}.run_once();
 
-  EXPECT_THAT(standing(store), ElementsAre("elsewhere@1 v1 living 1 halted at 2"));
+  EXPECT_THAT(standing(store), ElementsAre("elsewhere@1 v1 living 1 stopped at 2"));
 }
 
 /// Fills the disk in SQL of its own, and says so in its own words.

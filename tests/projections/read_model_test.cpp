@@ -201,8 +201,8 @@ TEST_P(AlteredTables, HaltTheirProjectorAndNameIt) {
 
   const RunnerTick tick = Runner{projections}.run_once();
 
-  EXPECT_EQ(tick.halted, 1);
-  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 0 halted"));
+  EXPECT_EQ(tick.stopped, 1);
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 0 stopped"));
   EXPECT_THAT(ProjectionOperations{store}.status().at(0).error,
               HasSubstr("altered or dropped by hand"));
 }

@@ -171,12 +171,13 @@ TEST(Rebuild, MendsTablesThatWereChangedByHand) {
   place(store, "1");
   Runner{projections}.run_once();
   test::RawSqlite{dir.file("a.db")}.run("DROP VIEW orders; DROP TABLE \"totals@1.orders\"");
-  EXPECT_EQ(Runner{projections}.run_once().halted, 1);
+  EXPECT_EQ(Runner{projections}.run_once().stopped, 1);
 
   (void)Replayer{projections}.run();
 
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -"));
-  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 1 halted", "totals@2 v1 living 1"));
+  EXPECT_THAT(standing(store),
+              ElementsAre("totals@1 v1 retired 1 stopped", "totals@2 v1 living 1"));
 }
 
 TEST(Rebuild, NeverShowsReadersAHalfBuiltModel) {
@@ -235,7 +236,7 @@ TEST(Rebuild, ThatThrowsLeavesTheLivingModelAlone) {
   EXPECT_THAT(test::message_of<UsageError>([&] { replayer.run(); }),
               HasSubstr("the rebuild of projector 'totals' v1 stopped at event 2"));
   EXPECT_THAT(standing(store),
-              ElementsAre("totals@1 v1 living 3", "totals@2 v1 building 1 halted at 2"));
+              ElementsAre("totals@1 v1 living 3", "totals@2 v1 building 1 stopped at 2"));
   place(store, "4");
   runner.run_once();
   EXPECT_EQ(orders_in(store).size(), 4U);

@@ -78,7 +78,7 @@ class Rollout : public ::testing::Test {
     return all.size() == 2 && is_left(all[0]) && is_left(all[1]);
   }
   static bool is_left(const ProjectorStatus& one) {
-    return one.owner.empty() && one.failing.value() > 0 && !one.halted && one.attempts == 0;
+    return one.owner.empty() && one.failing.value() > 0 && !one.stopped && one.attempts == 0;
   }
   bool have_handled(int deposits) const {
     return look([&](Store& store) {
@@ -104,7 +104,7 @@ class Rollout : public ::testing::Test {
       for (const StoredEvent& event : store.read_all()) thanks += event.type() == "account.thanked";
       EXPECT_EQ(thanks, deposits);
     });
-    EXPECT_THAT(status(), Each(AllOf(Field(&ProjectorStatus::halted, false),
+    EXPECT_THAT(status(), Each(AllOf(Field(&ProjectorStatus::stopped, false),
                                      Field(&ProjectorStatus::parked, 0),
                                      Field(&ProjectorStatus::error, ""))));
   }

@@ -69,7 +69,7 @@ class Intruder final : public LogSink {
   explicit Intruder(const std::string& path) : database_{path} {}
 
   void write(const LogEntry& entry) noexcept override {
-    if (entry.name == "projection.halted") database_.run("BEGIN IMMEDIATE");
+    if (entry.name == "projection.stopped") database_.run("BEGIN IMMEDIATE");
   }
   void leave() { database_.run("ROLLBACK"); }
 

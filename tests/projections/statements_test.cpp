@@ -124,7 +124,7 @@ TEST(FailedStatement, OfAHandlerThatFailsIsSaidByItsFailure) {
   place(store, "1");
   place(store, "2");
   Runner{projections}.run_once();
-  EXPECT_THAT(log.entries(), ElementsAre(HasSubstr("error projection.halted projector=told")));
+  EXPECT_THAT(log.entries(), ElementsAre(HasSubstr("error projection.stopped projector=told")));
 }
 
 TEST(FailedStatementOnSqlite, IsCounted) {

@@ -44,7 +44,7 @@ struct Desk {
   }
   std::vector<std::string> done() {
     std::vector<std::string> all;
-    for (const TimerAction& action : timers.actions()) {
+    for (const OperatorAction& action : timers.actions()) {
       all.push_back(action.who + ": " + action.what + ' ' + action.detail);
     }
     return all;

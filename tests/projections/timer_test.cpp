@@ -417,7 +417,7 @@ TEST(Timer, WithAnInvalidKeyIsRefused) {
 }
 
 struct Halting {
-  static constexpr ProcessType process_type{"halting"};
+  static constexpr ProcessType process_type{"stopping"};
   using Events = EventSet<Requested, test::Paid>;
   using Timers = TimerSet<test::Remind>;
   void react(stela::Process& process, const Recorded<Requested>&) {
@@ -431,7 +431,7 @@ TEST(Timer, OfAHaltedProcessDoesNotFire) {
   Inn inn{Halting{}, {.handling = {.max_attempts = 1}}};
   request(inn.store, "1");
   pay(inn.store, "1");
-  EXPECT_EQ(inn.run().halted, 1);
+  EXPECT_EQ(inn.run().stopped, 1);
 
   EXPECT_EQ(inn.run_after(20min).timers_fired, 0);
 }
@@ -445,7 +445,7 @@ TEST(Timer, OfOneProcessIsNotHeldByAnother) {
   request(inn.store, "2");
   runner.run_once();
   pay(inn.store, "2");
-  EXPECT_EQ(runner.run_once().halted, 1);
+  EXPECT_EQ(runner.run_once().stopped, 1);
   inn.clock.advance(15min);
 
   EXPECT_EQ(runner.run_once().timers_fired, 1);

@@ -194,13 +194,13 @@ TEST_F(UnknownVersionOfAProjector, IsLeftToARunnerThatKnowsIt) {
 
   EXPECT_EQ(tick.left_to_newer, 1);
   EXPECT_EQ(tick.failed, 0);
-  EXPECT_EQ(tick.halted, 0);
+  EXPECT_EQ(tick.stopped, 0);
   EXPECT_THAT(payments_in(store_), ElementsAre("1 100"));
   const ProjectorStatus left = status();
   EXPECT_EQ(left.position, GlobalSequence{1});
   EXPECT_EQ(left.owner, "");
   EXPECT_EQ(left.attempts, 0);
-  EXPECT_FALSE(left.halted);
+  EXPECT_FALSE(left.stopped);
   EXPECT_EQ(left.failing, GlobalSequence{2});
   EXPECT_EQ(
       left.error,
@@ -265,26 +265,26 @@ TEST_F(UnknownVersionOfAProjector, GivesWayToEventsThatBothKnow) {
 TEST_F(UnknownVersionOfAProjector, HaltsItWhenNobodyKnewItForSoLong) {
   Runner{older_}.run_once();
   clock_.advance(1h - 1s);
-  EXPECT_EQ(Runner{older_}.run_once().halted, 0) << "the time is that of the database";
+  EXPECT_EQ(Runner{older_}.run_once().stopped, 0) << "the time is that of the database";
   clock_.advance(1s);
   Runner last{older_};
   const RunnerTick tick = last.run_once();
 
-  EXPECT_EQ(tick.halted, 1);
-  EXPECT_THAT(standing(store_), ElementsAre("payments@1 v1 living 1 halted at 2"));
+  EXPECT_EQ(tick.stopped, 1);
+  EXPECT_THAT(standing(store_), ElementsAre("payments@1 v1 living 1 stopped at 2"));
   EXPECT_EQ(status().attempts, 0);
   EXPECT_THAT(
       status().error,
       HasSubstr("no runner that knows it came in time; one that comes later continues by itself"));
   EXPECT_EQ(status().owner, "");
-  EXPECT_EQ(last.run_once().halted, 0);
+  EXPECT_EQ(last.run_once().stopped, 0);
 }
 
 TEST_F(UnknownVersionOfAProjector, ResumesWhatHaltedWhenARunnerKnowsIt) {
   const RunnerOptions hasty{.unknown_version_wait = 0ms};
-  EXPECT_EQ((Runner{older_, hasty}.run_once().halted), 1);
+  EXPECT_EQ((Runner{older_, hasty}.run_once().stopped), 1);
   append(store_, "4", PaidV1{400});
-  EXPECT_EQ((Runner{older_, hasty}.run_once().halted), 0);
+  EXPECT_EQ((Runner{older_, hasty}.run_once().stopped), 0);
 
   Runner{newer_}.run_once();
 
@@ -292,13 +292,13 @@ TEST_F(UnknownVersionOfAProjector, ResumesWhatHaltedWhenARunnerKnowsIt) {
   EXPECT_THAT(payments_in(store_), SizeIs(4));
 }
 
-/// Looks at the projectors when it is told that one has halted.
+/// Looks at the projectors when it is told that one has stopped.
 class Onlooker final : public LogSink {
  public:
   void write(const LogEntry& entry) noexcept override {
-    if (entry.name != "projection.halted") return;
+    if (entry.name != "projection.stopped") return;
     for (const ProjectorStatus& one : ProjectionOperations{*store}.status()) {
-      seen.push_back(one.halted && one.owner.empty() ? "halted and free" : "halted or free");
+      seen.push_back(one.stopped && one.owner.empty() ? "stopped and free" : "stopped or free");
     }
   }
 
@@ -314,13 +314,13 @@ TEST(UnknownVersionThatHalts, GivesTheProjectorBackInTheSameTransaction) {
   older.add(Payments<PaidV1>{});
   append(store, "1", Paid{200, "USD"});
 
-  EXPECT_EQ((Runner{older, {.unknown_version_wait = 0ms}}.run_once().halted), 1);
+  EXPECT_EQ((Runner{older, {.unknown_version_wait = 0ms}}.run_once().stopped), 1);
 
-  EXPECT_THAT(onlooker.seen, ElementsAre("halted and free"));
+  EXPECT_THAT(onlooker.seen, ElementsAre("stopped and free"));
 }
 
 TEST_F(UnknownVersionOfAProjector, StaysHaltedUntilARunnerThatKnowsItHasTried) {
-  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.run_once().halted), 1);
+  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.run_once().stopped), 1);
   fails_ = true;
 
   EXPECT_EQ(Runner{newer_}.run_once().failed, 1);
@@ -413,7 +413,7 @@ TEST_F(UnknownVersion, LeavesARebuildToANewerRunner) {
   EXPECT_THROW((void)replayer.run(), UsageError);
   ProjectionOperations{store_}.retry("payments");
 
-  EXPECT_EQ(Runner{older_}.run_once().halted, 0);
+  EXPECT_EQ(Runner{older_}.run_once().stopped, 0);
   newer_.add(Payments<Paid>{});
   Runner{newer_}.run_once();
 
@@ -457,30 +457,30 @@ TEST_F(UnknownVersion, InAnAggregateKeepsAReactionHaltedUntilARunnerKnowsIt) {
   newer_.add_reaction(Obliging<Paid>{}, {.start = ReactionStart::beginning});
   append(store_, "2", Paid{200, "USD"});
   append(store_, "9", Asked{"2"});
-  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.run_once().halted), 1);
+  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.run_once().stopped), 1);
   const std::string error = status().error;
 
   Runner another{older_};
   for (int i = 0; i < 2; ++i) EXPECT_EQ(another.run_once().left_to_newer, 0);
-  EXPECT_TRUE(status().halted);
+  EXPECT_TRUE(status().stopped);
   EXPECT_EQ(status().error, error);
   EXPECT_EQ(status().owner, "");
   Runner{newer_}.run_once();
 
   EXPECT_EQ(store_.last_sequence(), GlobalSequence{3});
-  EXPECT_FALSE(status().halted);
+  EXPECT_FALSE(status().stopped);
 }
 
 TEST_F(UnknownVersion, InAnAggregateOfAHaltedReactionIsTriedByAnyRunnerWhenAPersonSaysSo) {
   older_.add_reaction(Obliging<PaidV1>{}, {.start = ReactionStart::beginning});
   append(store_, "2", Paid{200, "USD"});
   append(store_, "9", Asked{"2"});
-  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.run_once().halted), 1);
+  EXPECT_EQ((Runner{older_, {.unknown_version_wait = 0ms}}.run_once().stopped), 1);
 
   ProjectionOperations{store_}.retry("obliging");
 
   EXPECT_EQ(Runner{older_}.run_once().left_to_newer, 1);
-  EXPECT_FALSE(status().halted);
+  EXPECT_FALSE(status().stopped);
 }
 
 TEST_F(UnknownVersion, InAnAggregatePutsATimerOff) {

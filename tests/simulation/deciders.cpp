@@ -181,7 +181,7 @@ class Decider final : public TransactionParticipant {
     const auto pass = [this](std::chrono::microseconds) { campus_.turns.pass(); };
     const std::string id = std::to_string(job.number);
     return place_of(
-        decide(*log_, {.append_id = id, .retry = {.attempts = job.attempts, .wait = pass}},
+        decide(*log_, {.append_id = id, .retry = {.max_attempts = job.attempts, .wait = pass}},
                Seats{job.course},
                [&](Decision& decision, const Seats& seats) { decide_on(job, decision, seats); }));
   }

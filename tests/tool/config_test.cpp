@@ -63,7 +63,7 @@ TEST_F(ToolConfig, NamesAnErrorAndItsPlace) {
       {"[outbox]\nbatch_size = [1]\n", "is neither a text nor a number nor true or false"},
       {"db = \n", "stela.toml:1: "},
       {"[nats]\nurl = \"nats://ada:secret@host\"\n", "secrets come from files"},
-      {"[outbox]\non_poison = \"explode\"\n", "is one of park|halt|skip"},
+      {"[outbox]\non_poison = \"explode\"\n", "is one of park|stop|skip"},
   };
   for (const Case& c : cases) {
     write(c.file);

@@ -41,7 +41,7 @@ TEST_F(ToolEmbedded, ShowsStatesNowAndEarlier) {
 TEST_F(ToolEmbedded, DrivesAndRebuildsProjectors) {
   EXPECT_EQ(member(shop({"projections", "run", "--once", "--json"}).out, "scanned"), "2");
   EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM customers"), 2);
-  const std::string listed = shop({"projections", "list", "--json"}).out;
+  const std::string listed = shop({"projections", "status", "--json"}).out;
   EXPECT_EQ(member(listed, "projector"), "customers");
   EXPECT_EQ(member(listed, "lag_events"), "0");
   EXPECT_EQ(member(shop({"projections", "rebuild", "--json"}).out, "complete"), "true");
@@ -53,7 +53,7 @@ TEST_F(ToolEmbedded, DrivesAndRebuildsProjectors) {
   EXPECT_EQ(shop({"projections", "replay"}).code, 2);
   EXPECT_EQ(shop({"projections", "remove", "customers"}).code, 2);
   EXPECT_EQ(shop({"projections", "remove", "customers", "--yes"}).code, 0);
-  EXPECT_EQ(shop({"projections", "list", "--json"}).out, "");
+  EXPECT_EQ(shop({"projections", "status", "--json"}).out, "");
 }
 
 TEST_F(ToolEmbedded, AnInlineProjectorIsLeftBehindOnlyWhenAskedTo) {

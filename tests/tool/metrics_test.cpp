@@ -271,7 +271,7 @@ TEST_F(ToolMetricsPages, OfARunnerSayHowFarItIs) {
   EXPECT_THAT(test::get(port, "/readyz"), HasSubstr("200 OK"));
   test::RawSqlite{db_}.run("UPDATE projections SET halted = 1");
   EXPECT_TRUE(eventually([&] {
-    return test::get(port, "/readyz").find("projector customers is halted") != std::string::npos;
+    return test::get(port, "/readyz").find("projector customers is stopped") != std::string::npos;
   })) << test::get(port, "/readyz");
   EXPECT_THAT(test::get(port, "/readyz"), HasSubstr("503"));
   runner.signal(SIGTERM);

@@ -75,7 +75,7 @@ TEST_F(ToolInRoles, DoesWhatTheGuideSays) {
   const RunOptions application{.program = STELA_EMBEDDING};
   well("shop_projector", {"projections", "rebuild"}, application);
   well("shop_projector", {"projections", "replay", "--stream", "order-1"}, application);
-  EXPECT_THAT(well("shop_reader", {"projections", "list"}), HasSubstr("customers"));
+  EXPECT_THAT(well("shop_reader", {"projections", "status"}), HasSubstr("customers"));
   well("shop_owner", {"migrate"});
   well("shop_owner", {"verify"});
 }
@@ -95,8 +95,8 @@ TEST_F(ToolInRoles, LetsTheReaderReadEverything) {
                                  {"outbox", "show", "1"},
                                  {"outbox", "workers"},
                                  {"outbox", "partitions", "list"},
+                                 {"projections", "status"},
                                  {"projections", "list"},
-                                 {"projections", "halted"},
                                  {"timers", "list"},
                                  {"timers", "log"},
                                  {"timers", "check"},

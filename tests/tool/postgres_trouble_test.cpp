@@ -75,7 +75,7 @@ TEST_F(ToolInTrouble, ReportsThoughTheSynchronousStandbyIsMissing) {
                                                       {"outbox", "list"},
                                                       {"outbox", "show", "1"},
                                                       {"outbox", "partitions", "list"},
-                                                      {"projections", "list"},
+                                                      {"projections", "status"},
                                                       {"processes", "list"},
                                                       {"timers", "list"},
                                                       {"timers", "log"},

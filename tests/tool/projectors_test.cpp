@@ -1,4 +1,4 @@
-// What the tool says of projectors that are halted.
+// What the tool says of projectors that are stopped.
 #include "support/histories.hpp"
 #include "support/orders.hpp"
 #include "support/raw_sqlite.hpp"
@@ -62,18 +62,19 @@ TEST_F(HaltedProjector, IsShownWithItsReasonAndResumesAsAdvised) {
   projections.add(Tally<2>{});
   RawSqlite{db_}.run("CREATE TABLE extra (other)");
   Runner runner{projections};
-  EXPECT_EQ(runner.run_once().halted, 1);
+  EXPECT_EQ(runner.run_once().stopped, 1);
 
-  EXPECT_THAT(tool({"projections", "list"}).out, AllOf(HasSubstr("halted: "), HasSubstr("extra")));
+  EXPECT_THAT(tool({"projections", "status"}).out,
+              AllOf(HasSubstr("stopped: "), HasSubstr("extra")));
   const Ran doctor = tool({"doctor"});
   EXPECT_EQ(doctor.code, 1);
-  EXPECT_THAT(doctor.out, AllOf(HasSubstr("tally v2 (building) is halted: "), HasSubstr("extra"),
+  EXPECT_THAT(doctor.out, AllOf(HasSubstr("tally v2 (building) is stopped: "), HasSubstr("extra"),
                                 HasSubstr("'projections retry tally'"), Not(HasSubstr("skip"))));
 
   RawSqlite{db_}.run("DROP TABLE extra");
   EXPECT_EQ(tool({"projections", "retry", "tally"}).code, 0);
   EXPECT_EQ(runner.run_once().taken_over, 1);
-  EXPECT_THAT(tool({"doctor"}).out, Not(HasSubstr("halted")));
+  EXPECT_THAT(tool({"doctor"}).out, Not(HasSubstr("stopped")));
 }
 
 TEST_F(HaltedProjector, IsNamedByDoctorWithItsEvent) {
@@ -81,7 +82,7 @@ TEST_F(HaltedProjector, IsNamedByDoctorWithItsEvent) {
   projections.add(Tally<3>{});
   Runner{projections}.run_once();
 
-  EXPECT_THAT(tool({"doctor"}).out, AllOf(HasSubstr("tally v3 (building) is halted at event 1: "),
+  EXPECT_THAT(tool({"doctor"}).out, AllOf(HasSubstr("tally v3 (building) is stopped at event 1: "),
                                           HasSubstr("'projections skip tally 1' skips the event")));
 }
 
@@ -91,21 +92,43 @@ TEST_F(HaltedProjector, ThatOnlyWaitsForANewerReleaseIsToldFromOneThatFails) {
   projections.add(Tally<1>{});
   Runner{projections}.run_once();
 
-  EXPECT_THAT(tool({"projections", "list"}).out,
+  EXPECT_THAT(tool({"projections", "status"}).out,
               HasSubstr("waiting at 2: event 2 (order.placed v9"));
   const Ran doctor = tool({"doctor"});
   EXPECT_THAT(doctor.out, AllOf(HasSubstr("tally v1 (living) waits at event 2: "),
                                 HasSubstr("run a release that knows the version")));
-  EXPECT_THAT(tool({"projections", "halted"}).out, Not(HasSubstr("tally")));
+  EXPECT_THAT(tool({"projections", "list"}).out, Not(HasSubstr("tally")));
 
   EXPECT_EQ(tool({"projections", "retry", "tally"}).code, 0);
   EXPECT_EQ((Runner{projections, {.unknown_version_wait = std::chrono::milliseconds{0}}}
                  .run_once()
-                 .halted),
+                 .stopped),
             1);
   EXPECT_THAT(tool({"doctor"}).out,
-              AllOf(HasSubstr("tally v1 (living) is halted at event 2: "),
+              AllOf(HasSubstr("tally v1 (living) is stopped at event 2: "),
                     HasSubstr("run a release that knows the version, which continues by itself")));
+}
+
+TEST_F(HaltedProjector, ListsTheEventsThatWaitForAnOperator) {
+  append(store_, "order-2", {NewEvent{"order.placed", 9, false, "{}"}});
+  append(store_, "order-3", {NewEvent{"order.placed", 9, false, "{}"}});
+  Projections projections{store_};
+  projections.add(Tally<1>{}, {.on_error = OnError::park, .max_attempts = 1});
+  Runner{projections, {.unknown_version_wait = std::chrono::milliseconds{0}}}.run_once();
+
+  const std::string listed = tool({"projections", "list", "tally"}).out;
+  EXPECT_THAT(listed,
+              AllOf(ContainsRegex("tally +2 +parked +1"), ContainsRegex("tally +3 +parked +1"),
+                    HasSubstr("event 3 (order.placed v9")));
+  EXPECT_THAT(tool({"projections", "list", "--limit", "1"}).out, Not(HasSubstr("event 3")));
+
+  EXPECT_EQ(tool({"projections", "retry", "tally", "3"}).code, 0);
+  EXPECT_EQ(tool({"projections", "skip", "tally", "2", "--yes"}).code, 0);
+  EXPECT_THAT(tool({"projections", "list"}).out,
+              AllOf(ContainsRegex("tally +3 +to be retried"), Not(HasSubstr("event 2"))));
+  const Ran unknown = tool({"projections", "list", "nobody"});
+  EXPECT_EQ(unknown.code, 3);
+  EXPECT_THAT(unknown.err, HasSubstr("nobody"));
 }
 
 }  // namespace

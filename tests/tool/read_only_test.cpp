@@ -58,8 +58,8 @@ TEST_F(ToolReadOnly, PrintsTheSameAsElsewhere) {
       {"export"},
       {"outbox", "list", "--json"},
       {"outbox", "workers"},
+      {"projections", "status"},
       {"projections", "list"},
-      {"projections", "halted"},
   };
   for (const auto& words : table) {
     SCOPED_TRACE(::testing::PrintToString(words));
@@ -196,7 +196,7 @@ TEST_F(ToolWhileAnotherProgramWrites, ShowsTheDatabase) {
       {"streams", "list"},
       {"streams", "show", "order-1"},
       {"snapshots", "list"},
-      {"projections", "list"},
+      {"projections", "status"},
       {"verify"},
       {"export"},
       {"backup", dir_.file("backup.db")},

@@ -86,7 +86,7 @@ TEST_F(ReadinessOfAProcess, SeesALaggingAndAHaltedProjector) {
   EXPECT_THAT(readiness.problems(), IsEmpty());
   EXPECT_THAT(strict.problems(), ElementsAre("projector failing: lag: 1 min 1 s, more than 1 min"));
   Runner{projections}.run_once();
-  EXPECT_THAT(readiness.problems(), ElementsAre(HasSubstr("projector failing is halted: ")));
+  EXPECT_THAT(readiness.problems(), ElementsAre(HasSubstr("projector failing is stopped: ")));
 }
 
 TEST_F(ReadinessOfAProcess, LeavesOutWhatOtherProgramsDoInTheDatabase) {
@@ -96,14 +96,14 @@ TEST_F(ReadinessOfAProcess, LeavesOutWhatOtherProgramsDoInTheDatabase) {
   append();
   Runner{projections}.run_once();
   run("UPDATE outbox_partitions SET stopped = 'poison', stopped_detail = ''");
-  const auto halted = HasSubstr("projector failing is halted: ");
+  const auto stopped = HasSubstr("projector failing is stopped: ");
 
   const auto problems = [&](const ReadinessOptions& options) {
     return Readiness{store, options}.problems();
   };
-  EXPECT_THAT(problems({}), ElementsAre("partition all is stopped: poison", halted));
-  EXPECT_THAT(problems({.outbox = false}), ElementsAre(halted));
-  EXPECT_THAT(problems({.outbox = false, .projectors = {{"failing"}}}), ElementsAre(halted));
+  EXPECT_THAT(problems({}), ElementsAre("partition all is stopped: poison", stopped));
+  EXPECT_THAT(problems({.outbox = false}), ElementsAre(stopped));
+  EXPECT_THAT(problems({.outbox = false, .projectors = {{"failing"}}}), ElementsAre(stopped));
   EXPECT_THAT(problems({.outbox = false, .projectors = {{"mailing"}}}),
               ElementsAre("projector 'mailing' isn't in the database"));
   EXPECT_THAT(problems({.outbox = false, .projectors = std::vector<std::string>{}}), IsEmpty());

@@ -7,6 +7,7 @@
 #include <stela/eventstore/catalogue.hpp>
 #include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/operations.hpp>
+#include <stela/eventstore/operator_action.hpp>
 #include <stela/eventstore/owned_append.hpp>
 #include <stela/eventstore/postgres.hpp>
 #include <stela/eventstore/sql.hpp>

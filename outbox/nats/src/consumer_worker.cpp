@@ -175,7 +175,7 @@ bool Consumer::Worker::hold_lease() {
   if (reader_.is_overdue() && std::exchange(standstill_, "hangs") != "hangs") {
     log(LogLevel::warning, "consumer.reader_hangs",
         "the lease of '" + standing.owner +
-            "' is over, and a transaction of it is open: it hangs in a handler, or was halted");
+            "' is over, and a transaction of it is open: it hangs in a handler, or is paused");
   }
   return false;
 }

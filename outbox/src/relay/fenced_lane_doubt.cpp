@@ -400,7 +400,7 @@ void FencedLane::act_on(const Failure& failure) {
 
 void FencedLane::give_up(const PendingMessage& message, ParkedMessage::Reason reason, int attempts,
                          const std::string& error) {
-  if (core_.options.on_poison == OnPoison::halt) {
+  if (core_.options.on_poison == OnPoison::stop) {
     return stop(StopReason::poison, "event " + std::to_string(message.sequence.value()) +
                                         " can't be published: " + error);
   }

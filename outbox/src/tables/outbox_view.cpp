@@ -383,11 +383,12 @@ std::vector<PublishedBatch> OutboxView::batches(std::optional<PartitionId> parti
   return found;
 }
 
-std::vector<OperatorAction> OutboxView::actions(int limit, std::int64_t before) {
+std::vector<OperatorAction> OutboxView::actions(const ActionQuery& query) {
   std::vector<OperatorAction> found;
   store_.database().read([&](Connection& connection) {
-    auto rows = connection.rows(sql::list_actions{
-        .before = before > 0 ? before : std::numeric_limits<std::int64_t>::max(), .most = limit});
+    auto rows = connection.rows(
+        sql::list_actions{.before = query.before.value_or(std::numeric_limits<std::int64_t>::max()),
+                          .most = query.limit});
     while (rows.step()) {
       found.push_back({rows.action(), rows.at(), std::string{rows.who()}, std::string{rows.what()},
                        std::string{rows.detail()}});

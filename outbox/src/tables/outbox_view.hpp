@@ -23,7 +23,7 @@ class OutboxView {
   std::vector<OutboxMessage> list(const MessageQuery& query);
   std::optional<OutboxMessage> show(GlobalSequence sequence);
   std::vector<PublishedBatch> batches(std::optional<PartitionId> partition, int limit);
-  std::vector<OperatorAction> actions(int limit, std::int64_t before);
+  std::vector<OperatorAction> actions(const ActionQuery& query);
 
  private:
   /// One listing, inside one read.

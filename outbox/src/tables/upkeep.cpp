@@ -166,15 +166,14 @@ EventRange events_of(Store& store, const RepublishSelection& selection) {
     require_stream(store, selection.stream);
     return store.read_stream(StreamId::parse(selection.stream));
   }
-  return store.read_all({.from = selection.first,
-                         .to = std::min(selection.last, store.last_sequence()),
+  return store.read_all({.from = selection.from,
+                         .to = std::min(selection.to, store.last_sequence()),
                          .since = selection.since,
                          .until = selection.until});
 }
 
 bool is_meant(const StoredEvent& event, const RepublishSelection& selection) {
-  return event.publishes() && event.sequence >= selection.first &&
-         event.sequence <= selection.last &&
+  return event.publishes() && event.sequence >= selection.from && event.sequence <= selection.to &&
          (!selection.since || event.recorded_at >= *selection.since) &&
          (!selection.until || event.recorded_at <= *selection.until);
 }
@@ -187,7 +186,7 @@ Affected republish(Store& store, StoredOperations& operations, const Partitioner
   std::vector<GlobalSequence> step;
   std::unordered_set<std::string> streams;
   const bool dry_run = request.mode == Mode::dry_run;
-  const Span span{request.selection.first, std::min(request.selection.last, store.last_sequence())};
+  const Span span{request.selection.from, std::min(request.selection.to, store.last_sequence())};
   const auto carry_out = [&] {
     if (step.empty()) return;
     affected.messages += dry_run ? count_published(store, partitioner, step)

@@ -241,7 +241,7 @@ TEST(FencedLane, SkipsRefusedMessagesIfConfigured) {
 
 TEST(FencedLane, StopsAtRefusedMessagesIfConfigured) {
   Bench bench;
-  bench.options.on_poison = OnPoison::halt;
+  bench.options.on_poison = OnPoison::stop;
   bench.begin_with({1});
 
   bench.answer(1, Kind::refused);

@@ -261,28 +261,28 @@ void look_at_projectors(Examination& examination, Store& store) {
                             std::string{to_string(one.state)} + ") ";
     const std::string retry = "'projections retry " + one.name + "'";
     const std::string at = std::to_string(one.failing.value());
-    if (one.halted && one.failing.value() == 0) {
+    if (one.stopped && one.failing.value() == 0) {
       // No event is to blame, and none can be skipped.
-      examination.bad("projections", who + "is halted: " + one.error,
+      examination.bad("projections", who + "is stopped: " + one.error,
                       "do what it says, or rename the table that it names; then " + retry);
-    } else if (one.halted && one.attempts == 0) {
+    } else if (one.stopped && one.attempts == 0) {
       examination.bad(
-          "projections", who + "is halted at event " + at + ": " + one.error,
+          "projections", who + "is stopped at event " + at + ": " + one.error,
           "run a release that knows the version, which continues by itself; 'projections "
           "skip " +
               one.name + " " + at + "' skips the event");
-    } else if (one.halted) {
-      examination.bad("projections", who + "is halted at event " + at + ": " + one.error,
+    } else if (one.stopped) {
+      examination.bad("projections", who + "is stopped at event " + at + ": " + one.error,
                       "fix its handler, then " + retry + "; 'projections skip " + one.name + " " +
                           at + "' skips the event");
     }
-    if (!one.halted && one.failing.value() > 0 && one.attempts == 0 && one.owner.empty()) {
+    if (!one.stopped && one.failing.value() > 0 && one.attempts == 0 && one.owner.empty()) {
       examination.warn("projections", who + "waits at event " + at + ": " + one.error,
                        "run a release that knows the version");
     }
     if (one.parked > 0) {
       examination.warn("projections", who + "parked " + counted(one.parked, "event"),
-                       "'projections halted' says why");
+                       "'projections list' says why");
     }
   }
 }

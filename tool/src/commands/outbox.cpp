@@ -187,8 +187,8 @@ int republish(Invocation& call) {
   const Arguments& given = call.arguments;
   RepublishSelection selection{.stream = given.text("--stream").value_or("")};
   constexpr Range sequences{1, largest};
-  if (const auto from = given.integer("--from", sequences)) selection.first = GlobalSequence{*from};
-  if (const auto to = given.integer("--to", sequences)) selection.last = GlobalSequence{*to};
+  if (const auto from = given.integer("--from", sequences)) selection.from = GlobalSequence{*from};
+  if (const auto to = given.integer("--to", sequences)) selection.to = GlobalSequence{*to};
   if (const auto since = given.text("--since")) selection.since = to_time(*since, "--since");
   if (const auto until = given.text("--until")) selection.until = to_time(*until, "--until");
   const bool bounded = given.has("--from") || given.has("--to") || selection.since ||
@@ -198,7 +198,7 @@ int republish(Invocation& call) {
   const Signals signals;
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   // From the first event on is everything that is there, and not what comes meanwhile.
-  if (given.has("--from") && !given.has("--to")) selection.last = session.store().last_sequence();
+  if (given.has("--from") && !given.has("--to")) selection.to = session.store().last_sequence();
   ProgressBar bar{call.out, "events"};
   session.operations().on_progress([&](const Progress& p) { bar.show(p.stage, p.done, p.total); });
   return asked(call, republishing, "Publish again", [&](Mode mode) {

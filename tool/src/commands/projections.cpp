@@ -1,4 +1,4 @@
-// projections list, halted, retry, skip, run, cancel, remove.
+// projections status, list, retry, skip, run, cancel, remove.
 #include "description/projections.hpp"
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
@@ -18,30 +18,60 @@
 namespace stela::tool {
 namespace {
 
-int print(Invocation& call, bool only_halted) {
+int show_projectors(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   Listing listing{call.out, description::projector};
-  bool is_empty = true;
-  for (const ProjectorStatus& status : ProjectionOperations{session.store()}.status()) {
-    if (only_halted && !status.halted && status.parked == 0) continue;
-    listing.add(status);
-    is_empty = false;
-  }
-  if (!is_empty) {
+  const std::vector<ProjectorStatus> projectors = ProjectionOperations{session.store()}.status();
+  for (const ProjectorStatus& one : projectors) listing.add(one);
+  if (!projectors.empty()) {
     listing.print();
   } else if (!call.out.is_json()) {
-    call.out.note(only_halted ? "No projector is halted or has parked events."
-                              : "This database has no projectors.");
+    call.out.note("This database has no projectors.");
   }
   return done;
 }
 
-int list_projectors(Invocation& call) {
-  return print(call, false);
+/// The events of a projector that wait for an operator, or for another attempt.
+void add_failed(ProjectionOperations& operations, const ProjectorStatus& projector, int limit,
+                std::vector<description::FailedEvent>& events) {
+  if (projector.stopped || projector.attempts > 0) {
+    events.push_back({.projector = projector.name,
+                      .sequence = projector.failing,
+                      .state = projector.stopped ? "stopped" : "retrying",
+                      .attempts = projector.attempts,
+                      .error = projector.error});
+  }
+  if (projector.parked == 0 || projector.state != BuildState::living) return;
+  GlobalSequence after;
+  for (int left = limit; left > 0;) {
+    const auto page = operations.parked(projector.name, {.after = after, .limit = left});
+    if (page.empty()) return;
+    after = page.back().sequence;
+    for (const ParkedEvent& one : page) {
+      if (one.state == ParkedEventState::skipped) continue;
+      --left;
+      const bool is_to_retry = one.state == ParkedEventState::retry;
+      events.push_back({projector.name, one.sequence, is_to_retry ? "to be retried" : "parked",
+                        one.attempts, one.parked_at, one.error});
+    }
+  }
 }
 
-int halted(Invocation& call) {
-  return print(call, true);
+int list_failed(Invocation& call) {
+  const auto& operands = call.arguments.operands();
+  const auto limit =
+      static_cast<int>(call.arguments.integer("--limit", {1, 1'000'000}).value_or(100));
+  StoreSession session{call, {.only_reads = true}};
+  ProjectionOperations operations{session.store()};
+  std::vector<description::FailedEvent> events;
+  // NotFound for a name that isn't there.
+  if (!operands.empty()) operations.parked(operands.front(), {.limit = 1});
+  for (const ProjectorStatus& one : operations.status()) {
+    if (!operands.empty() && one.name != operands.front()) continue;
+    add_failed(operations, one, limit, events);
+  }
+  print_list(call.out, description::failed_event, events);
+  return done;
 }
 
 std::optional<GlobalSequence> sequence_of(const Arguments& arguments) {
@@ -141,18 +171,19 @@ const Operand projector_operand{"NAME", "the projector, or reaction", true, fals
 
 std::vector<Command> projection_commands() {
   return {
-      {.path = "projections list",
+      {.path = "projections status",
        .summary = "List projectors and reactions with lag and errors",
        .options = {db_option},
-       .examples = {{"show the lag of each", "projections list"}},
-       .run = list_projectors},
-      {.path = "projections halted",
-       .summary = "List projectors that are halted or have parked events",
-       .options = {db_option},
-       .examples = {{"as JSON", "projections halted --json"}},
-       .run = halted},
+       .examples = {{"show the lag of each", "projections status"}},
+       .run = show_projectors},
+      {.path = "projections list",
+       .summary = "List events that projectors stopped at, retry or parked",
+       .operands = {{"NAME", "of this projector only", false, false, "@projectors"}},
+       .options = {db_option, limit_option},
+       .examples = {{"of one projector", "projections list order_summary"}},
+       .run = list_failed},
       {.path = "projections retry",
-       .summary = "Retry a halted projector, or a parked event",
+       .summary = "Retry a stopped projector, or a parked event",
        .operands = {projector_operand, {"SEQUENCE", "a parked event", false}},
        .options = {db_option},
        .examples = {{"after fixing the cause", "projections retry order_summary"}},

@@ -21,9 +21,9 @@ constexpr Field<ProjectorStatus> projector_fields[] = {
          .metric = {.name = "stela_projector_lag_seconds",
                     .help = "Age of the first event that isn't projected yet; 0 without one."}}),
     field<&ProjectorStatus::owner>("owner", {.absent = "-"}),
-    field<&ProjectorStatus::halted>(
-        "halted", {.metric = {.name = "stela_projector_halted",
-                              .help = "1 while an event that it can't take holds it up."}}),
+    field<&ProjectorStatus::stopped>(
+        "stopped", {.metric = {.name = "stela_projector_stopped",
+                               .help = "1 while an event that it can't take holds it up."}}),
     field<&ProjectorStatus::failing>("failing"),
     field<&ProjectorStatus::error>("error", {.kind = Kind::untrusted}),
     field<&ProjectorStatus::attempts>("attempts"),
@@ -34,11 +34,20 @@ constexpr Field<ProjectorStatus> projector_fields[] = {
     field<problem_of>("problem", {.is_text_only = true}),
 };
 
+constexpr Field<description::FailedEvent> failed_fields[] = {
+    field<&description::FailedEvent::projector>("projector"),
+    field<&description::FailedEvent::sequence>("sequence", {.title = "event"}),
+    field<&description::FailedEvent::state>("state"),
+    field<&description::FailedEvent::attempts>("attempts"),
+    field<&description::FailedEvent::parked_at>("parked_at"),
+    field<&description::FailedEvent::error>("error", {.kind = Kind::untrusted, .most = 60}),
+};
+
 constexpr Field<RunnerTick> projection_tick_fields[] = {
     field<&RunnerTick::scanned>("scanned"),
     field<&RunnerTick::commits>("commits"),
     field<&RunnerTick::failed>("failed"),
-    field<&RunnerTick::halted>("halted"),
+    field<&RunnerTick::stopped>("stopped"),
     field<&RunnerTick::parked>("parked"),
     field<&RunnerTick::left_to_newer>("left_to_newer"),
     field<&RunnerTick::timers_fired>("timers_fired"),
@@ -54,9 +63,9 @@ constexpr Field<EventTypeCount> type_fields[] = {
 }  // namespace
 
 std::string problem_of(const ProjectorStatus& status) {
-  if (status.failing.value() == 0) return status.halted ? "halted: " + status.error : "-";
+  if (status.failing.value() == 0) return status.stopped ? "stopped: " + status.error : "-";
   // Without an attempt it waits for a runner that knows a version, or for memory.
-  const char* const how = status.halted         ? "halted at "
+  const char* const how = status.stopped        ? "stopped at "
                           : status.attempts > 0 ? "failing at "
                                                 : "waiting at ";
   return how + std::to_string(status.failing.value()) + ": " + status.error;
@@ -67,7 +76,9 @@ namespace description {
 constexpr Description<ProjectorStatus> projector{
     projector_fields,
     {.table = "projector kind version state position lag_events lag_s parked owner problem",
-     .metrics = "lag_s lag_events halted parked"}};
+     .metrics = "lag_s lag_events stopped parked"}};
+constexpr Description<FailedEvent> failed_event{
+    failed_fields, {.table = "projector sequence state attempts parked_at error"}};
 constexpr Description<RunnerTick> runner_tick{projection_tick_fields};
 constexpr Description<EventTypeCount> events_of_type{type_fields, {.table = "type events"}};
 

@@ -7,16 +7,30 @@
 #include <stela/projections/replayer.hpp>
 #include <stela/projections/runner.hpp>
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace stela::tool {
 
-/// "halted at 17: …", or "-" if nothing is wrong.
+/// "stopped at 17: …", or "-" if nothing is wrong.
 std::string problem_of(const ProjectorStatus& status);
 
 namespace description {
 
+/// An event that a projector tries again, stopped at, or parked.
+struct FailedEvent {
+  std::string projector = {};
+  /// 0: the projector stopped without one.
+  GlobalSequence sequence = {};
+  std::string_view state = {};
+  int attempts = 0;
+  std::optional<Timestamp> parked_at = {};
+  std::string error = {};
+};
+
 extern const Description<ProjectorStatus> projector;
+extern const Description<FailedEvent> failed_event;
 extern const Description<RunnerTick> runner_tick;
 extern const Description<EventTypeCount> events_of_type;
 

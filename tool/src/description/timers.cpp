@@ -9,7 +9,7 @@ namespace stela::tool {
 namespace {
 
 std::string problem_of_process(const ProcessStatus& process) {
-  if (process.halted) return "halted: " + process.error;
+  if (process.stopped) return "stopped: " + process.error;
   if (!process.error.empty()) return "retrying: " + process.error;
   if (process.parked > 0) return counted(process.parked, "parked timer");
   return process.parked_events > 0 ? counted(process.parked_events, "parked event") : "-";
@@ -58,7 +58,7 @@ constexpr Field<ProcessStatus> process_fields[] = {
                                                         .help = "How often a timer has failed."}}),
     field<&ProcessStatus::parked_events>("parked_events",
                                          {.title = "parked events", .kind = Kind::count}),
-    field<&ProcessStatus::halted>("halted"),
+    field<&ProcessStatus::stopped>("stopped"),
     field<&ProcessStatus::error>("error", {.kind = Kind::untrusted}),
     field<problem_of_process>("problem", {.is_text_only = true}),
 };
@@ -107,7 +107,7 @@ constexpr Field<H> hold_fields[] = {
     field<&H::detail>("detail", {.kind = Kind::untrusted}),
 };
 
-using A = TimerAction;
+using A = OperatorAction;
 constexpr Field<A> action_fields[] = {
     field<&A::number>("action"),
     field<&A::at>("at"),

@@ -10,6 +10,6 @@ namespace stela::tool::description {
 extern const Description<ProcessStatus> process;
 extern const Description<TimerStatus> timer;
 extern const Description<TimerHold> timer_hold;
-extern const Description<TimerAction> timer_action;
+extern const Description<OperatorAction> timer_action;
 
 }  // namespace stela::tool::description

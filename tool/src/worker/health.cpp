@@ -58,7 +58,7 @@ void add_outbox(const OutboxStatus& status, const MaxLag& max_lag, ReasonList& r
 
 void add_projector(const ProjectorStatus& projector, const MaxLag& max_lag, ReasonList& reasons) {
   const std::string name = "projector " + in_one_line(projector.name);
-  if (projector.halted) reasons.push_back(name + " is halted: " + problem_of(projector));
+  if (projector.stopped) reasons.push_back(name + " is stopped: " + problem_of(projector));
   const bool is_late = projector.state == BuildState::living && max_lag && projector.lag > *max_lag;
   if (is_late) reasons.push_back(name + ": " + lag_reason(projector.lag, *max_lag));
 }

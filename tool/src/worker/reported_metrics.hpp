@@ -34,7 +34,7 @@ inline constexpr std::array reported_metrics{
     Metric{"stela_runner_failures_total", "counter", "Failures of handlers."},
     Metric{"stela_runner_left_to_newer_total", "counter",
            "Projectors left to runners that know the version of an event."},
-    Metric{"stela_runner_halts_total", "counter", "Projectors halted by an event."},
+    Metric{"stela_runner_stops_total", "counter", "Projectors stopped by an event."},
     Metric{"stela_runner_parked_total", "counter", "Events that projectors put aside."},
     Metric{"stela_runner_takeovers_total", "counter", "New versions that took over."},
     Metric{"stela_runner_timers_fired_total", "counter", "Timers of processes that fired."},

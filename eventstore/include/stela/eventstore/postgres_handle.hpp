@@ -23,7 +23,7 @@ namespace stela::postgres {
 /// `transact` on it, what it did before may be committed; the rest is rolled back, the work fails
 /// with UsageError, and its aggregates can't be used. If the handler of a reaction or a consumer
 /// commits, what those before it did in the same transaction stands, too, and none of it is tried
-/// again by itself: the reaction halts or parks the event, and the consumer parks the message.
+/// again by itself: the reaction stops or parks the event, and the consumer parks the message.
 /// Whoever retries that does again what the handler committed.
 ///
 /// UsageError if the transaction isn't one of a PostgreSQL store.

@@ -129,8 +129,8 @@ struct DecideOptions {
   /// How often to decide again when another writer was faster. The last attempt holds the write
   /// lock from its first read on, so no other writer can be faster.
   RetryOptions retry = {.attempts = 5,
-                        .first_pause = std::chrono::milliseconds{1},
-                        .longest_pause = std::chrono::milliseconds{16}};
+                        .retry_backoff = std::chrono::milliseconds{1},
+                        .retry_backoff_max = std::chrono::milliseconds{16}};
 };
 
 namespace detail {

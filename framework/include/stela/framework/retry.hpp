@@ -16,13 +16,13 @@ namespace stela {
 /// change one aggregate.
 struct RetryOptions {
   /// The highest number of runs, including the first.
-  int attempts = 100;
+  int max_attempts = 100;
   /// No attempt begins later than this after the first one. A running attempt isn't interrupted.
   std::chrono::milliseconds deadline{30'000};
   /// Each pause is a random part of a limit, which doubles from the first to the longest. So
   /// threads that conflicted don't start again at the same time.
-  std::chrono::milliseconds first_pause{2};
-  std::chrono::milliseconds longest_pause{200};
+  std::chrono::milliseconds retry_backoff{2};
+  std::chrono::milliseconds retry_backoff_max{200};
   /// Replaces the sleep between attempts: for tests, and for callers that must be able to stop. An
   /// exception from it ends the retrying.
   std::function<void(std::chrono::microseconds)> wait = {};
@@ -43,7 +43,7 @@ class STELA_FRAMEWORK_EXPORT Retries {
   bool is_worthwhile(const Error& error);
   void pause() const;
   /// True if the next run is the last one.
-  bool is_at_last() const noexcept { return attempts_ == options_.attempts; }
+  bool is_at_last() const noexcept { return attempts_ == options_.max_attempts; }
 
  private:
   /// True if this conflict is the same as the one before: the work doesn't load what it changes.

@@ -38,7 +38,7 @@ struct SettingFacts {
   std::string_view summary;
   Kind kind = Kind::text;
   SettingRange range = {};
-  /// For a choice: "park|halt|skip", in the order of the enumeration.
+  /// For a choice: "park|stop|skip", in the order of the enumeration.
   std::string_view choices = {};
   /// The default of an optional member.
   std::string_view unset = {};

@@ -173,13 +173,4 @@ struct PublishedBatch {
   std::uint64_t last_broker = 0;
 };
 
-/// An action of an operator.
-struct OperatorAction {
-  std::int64_t number = 0;
-  Timestamp at = {};
-  std::string who = {};
-  std::string what = {};
-  std::string detail = {};
-};
-
 }  // namespace stela

@@ -1,6 +1,7 @@
 // Operations on an outbox, for operators. Relays may run meanwhile.
 #pragma once
 
+#include <stela/eventstore/operator_action.hpp>
 #include <stela/eventstore/progress.hpp>
 #include <stela/eventstore/store.hpp>
 #include <stela/outbox/broker_contents.hpp>
@@ -40,8 +41,8 @@ struct ParkedSelection {
 
 /// Selects published events. At least one bound must be set.
 struct RepublishSelection {
-  GlobalSequence first{1};
-  GlobalSequence last = GlobalSequence::max();
+  GlobalSequence from{1};
+  GlobalSequence to = GlobalSequence::max();
   std::optional<Timestamp> since = {};
   std::optional<Timestamp> until = {};
   std::string stream = {};
@@ -120,8 +121,8 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   std::optional<OutboxMessage> show(GlobalSequence sequence);
   /// Published batches, the newest first, of one partition or of all.
   std::vector<PublishedBatch> batches(std::optional<PartitionId> partition = {}, int limit = 100);
-  /// Actions of operators, the newest first. If `before` isn't 0, only actions with a lower number.
-  std::vector<OperatorAction> actions(int limit = 100, std::int64_t before = 0);
+  /// Actions of operators, the newest first.
+  std::vector<OperatorAction> actions(const ActionQuery& query = {});
 
   // --- messages
 
@@ -162,7 +163,7 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   Resized resize(int partition_count);
   /// Adds missing partitions. With `prune`, also retires drained ones.
   Synced sync(bool prune, Mode mode = Mode::carry_out);
-  /// Resumes a partition that `on_poison = halt` stopped. The message is tried again.
+  /// Resumes a partition that `on_poison = stop` stopped. The message is tried again.
   void resume(PartitionId partition);
   /// Resumes a stopped partition from the broker's present contents, whatever stopped it. Its own
   /// messages there are marked as published, other messages are skipped, and the next message

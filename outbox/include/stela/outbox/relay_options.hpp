@@ -15,7 +15,7 @@ enum class OnPoison : std::uint8_t {
   /// Park it, and later messages of its stream with it. Other streams continue.
   park,
   /// Stop its partition until an operator retries or discards the message.
-  halt,
+  stop,
   /// Discard it, and record that.
   skip,
 };

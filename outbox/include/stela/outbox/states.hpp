@@ -44,7 +44,7 @@ enum class SetAsideReason : std::uint8_t {
 
 /// Why a partition publishes nothing until an operator acts.
 enum class StopReason : std::uint8_t {
-  /// A message can't be published, and `on_poison` is `halt`.
+  /// A message can't be published, and `on_poison` is `stop`.
   poison,
   /// Another program publishes to its stream or subject.
   foreign_writer,

@@ -65,7 +65,7 @@ class AsyncProjections {
   }
 
   /// True once the model that readers see contains everything up to `sequence`; false after the
-  /// timeout, or if the projector is halted before. The timeout begins when a coroutine awaits it.
+  /// timeout, or if the projector is stopped before. The timeout begins when a coroutine awaits it.
   /// A look that the database keeps waiting ends first, as ProjectionWaits says.
   template <class Token>
   auto wait_for(std::string_view projector, GlobalSequence sequence,

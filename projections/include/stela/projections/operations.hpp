@@ -35,7 +35,7 @@ struct ProjectorStatus {
   std::string error = {};
   int attempts = 0;
   Timestamp next_attempt_at = {};
-  bool halted = false;
+  bool stopped = false;
   std::int64_t parked = 0;
   std::int64_t skipped = 0;
 };
@@ -70,7 +70,7 @@ class STELA_PROJECTIONS_EXPORT ProjectionOperations {
   /// The events that the living build of a projector parked or skipped, in order.
   std::vector<ParkedEvent> parked(std::string_view projector, const ParkedEventQuery& query = {});
 
-  /// Tries the halted or failing event again at once, with a new count of attempts. Applies to a
+  /// Tries the stopped or failing event again at once, with a new count of attempts. Applies to a
   /// stopped rebuild as well.
   void retry(std::string_view projector);
   /// Tries one parked event again.

@@ -23,7 +23,7 @@ class Progress;
 /// What happens with an event after a handler has failed on it `max_attempts` times.
 enum class OnError : std::uint8_t {
   /// The projector stops until an operator retries or skips the event. Other projectors continue.
-  halt,
+  stop,
   /// The event is parked until an operator retries it, and the projector continues.
   park,
 };
@@ -31,7 +31,7 @@ enum class OnError : std::uint8_t {
 STELA_PROJECTIONS_EXPORT std::string_view to_string(OnError on_error) noexcept;
 
 struct ProjectorOptions {
-  OnError on_error = OnError::halt;
+  OnError on_error = OnError::stop;
   /// How often an event is tried.
   int max_attempts = 5;
   /// The first wait after a failure. It doubles each time up to the maximum.
@@ -157,7 +157,7 @@ class STELA_PROJECTIONS_EXPORT Projections {
   }
 
   /// Waits until the model that readers see contains everything up to `sequence`, so that a caller
-  /// can read its own writes. False after the timeout, or if the projector is halted before
+  /// can read its own writes. False after the timeout, or if the projector is stopped before
   /// `sequence`. UsageError if the database has no such projector. It blocks the thread; a
   /// ProjectionWaits doesn't.
   [[nodiscard]] bool wait_for(std::string_view projector, GlobalSequence sequence,

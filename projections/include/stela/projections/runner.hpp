@@ -28,8 +28,8 @@ struct RunnerOptions {
   /// A jump forward of the clock by more than this holds timers until it has lasted this long.
   std::chrono::milliseconds clock_jump_limit{600'000};
   /// An event of a version that this runner doesn't know isn't a failure: its projector is left to
-  /// a runner that knows it. If none has come after this long, at most a year, the projector halts,
-  /// or parks the event, as after the last attempt. What halted for this reason is continued by a
+  /// a runner that knows it. If none has come after this long, at most a year, the projector stops,
+  /// or parks the event, as after the last attempt. What stopped for this reason is continued by a
   /// later runner that knows the version.
   std::chrono::milliseconds unknown_version_wait{3'600'000};
 };
@@ -49,7 +49,7 @@ struct RunnerTick {
   std::int64_t commits = 0;
   /// Failures of handlers, and their results after the last attempt.
   std::int64_t failed = 0;
-  std::int64_t halted = 0;
+  std::int64_t stopped = 0;
   std::int64_t parked = 0;
   /// Projectors that were left to runners that know the version of an event.
   std::int64_t left_to_newer = 0;

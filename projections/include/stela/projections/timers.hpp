@@ -1,6 +1,7 @@
 // Operations on processes and their timers that don't need their code: for tools.
 #pragma once
 
+#include <stela/eventstore/operator_action.hpp>
 #include <stela/eventstore/store.hpp>
 #include <stela/projections/export.hpp>
 #include <stela/projections/states.hpp>
@@ -82,8 +83,8 @@ struct ProcessStatus {
   std::int64_t lag_events = 0;
   std::chrono::microseconds lag{0};
   std::string owner = {};
-  bool halted = false;
-  /// Why it is halted, or retries an event.
+  bool stopped = false;
+  /// Why it is stopped, or retries an event.
   std::string error = {};
   /// Parked events, which hold the timers of their instances.
   std::int64_t parked_events = 0;
@@ -103,21 +104,6 @@ struct ProcessStatus {
   std::int64_t failed = 0;
 };
 
-/// What an operator did.
-struct TimerAction {
-  std::int64_t number = 0;
-  Timestamp at = {};
-  std::string who = {};
-  std::string what = {};
-  std::string detail = {};
-};
-
-struct TimerActionQuery {
-  /// Only actions before this one: for the next page.
-  std::optional<std::int64_t> before = {};
-  int limit = 100;
-};
-
 /// Inspects and changes the timers of a database, without the code of their processes. Runners
 /// notice changes at once, in any process. Each change is recorded with the operator's name. A
 /// question gives nothing if the database has no such process or timer; a change throws NotFound.
@@ -135,7 +121,7 @@ class STELA_PROJECTIONS_EXPORT TimerOperations {
   std::optional<TimerStatus> show(const TimerName& timer);
   std::vector<TimerHold> holds();
   /// The newest first.
-  std::vector<TimerAction> actions(const TimerActionQuery& query = {});
+  std::vector<OperatorAction> actions(const ActionQuery& query = {});
 
   /// Makes the timer due at another time, parked or not. Of one that recurs, only the next time is
   /// moved; an interval counts from there.

@@ -65,7 +65,7 @@ class STELA_TOOL_EXPORT Readiness {
   void fail(std::string_view why);
 
   /// Empty if the process is ready, else a line for each reason: the database doesn't answer, a
-  /// partition of the outbox is stopped, a projector is halted or missing, a lag is longer than
+  /// partition of the outbox is stopped, a projector is stopped or missing, a lag is longer than
   /// max_lag, a relay has no heartbeat, a broker is misconfigured. Reads the database; its errors
   /// are reasons.
   std::vector<std::string> problems() const;
