@@ -2,6 +2,7 @@
 #include "bench.hpp"
 #include "raw_nats_relay.hpp"
 #include "shop.hpp"
+#include "support/tcp_proxy.hpp"
 
 #include <stela/eventstore/sqlite_handle.hpp>
 #include <stela/nats/consumer.hpp>
@@ -9,16 +10,19 @@
 #include <stela/outbox.hpp>
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace stela::bench {
 namespace {
 
 constexpr int batch_size = 100;
+constexpr int batches_ahead = 10;
 constexpr const char* sales_sql =
     "CREATE TABLE sales (sale INTEGER PRIMARY KEY, product TEXT NOT NULL, quantity INTEGER NOT "
     "NULL) STRICT";
@@ -27,9 +31,8 @@ constexpr const char* sale_sql = "INSERT INTO sales (product, quantity) VALUES (
 /// Consumes the whole stream into an empty database.
 class Consuming : public Subject {
  public:
-  Consuming(const test::NatsServer& server, const std::filesystem::path& place,
-            std::int64_t messages)
-      : server_{server}, place_{place}, messages_{messages} {}
+  Consuming(std::string url, const std::filesystem::path& place, std::int64_t messages)
+      : url_{std::move(url)}, place_{place}, messages_{messages} {}
 
   void prepare() final {
     tear_down();
@@ -54,7 +57,7 @@ class Consuming : public Subject {
   /// Of the durable consumer at the server: one that hasn't seen anything.
   std::string name(const char* prefix) const { return prefix + std::to_string(round_); }
 
-  const test::NatsServer& server_;
+  const std::string url_;
   const std::filesystem::path place_;
   const std::int64_t messages_;
 
@@ -66,9 +69,9 @@ class Consuming : public Subject {
 class StelaConsuming final : public Consuming {
  public:
   /// So many messages fail whenever they are tried: all those of one stream, if there are any.
-  StelaConsuming(const test::NatsServer& server, const std::filesystem::path& place,
-                 std::int64_t messages, std::int64_t failing = 0)
-      : Consuming{server, place, messages}, failing_{failing} {}
+  StelaConsuming(std::string url, const std::filesystem::path& place, std::int64_t messages,
+                 std::int64_t failing = 0)
+      : Consuming{std::move(url), place, messages}, failing_{failing} {}
 
  private:
   void set_up() override {
@@ -78,7 +81,7 @@ class StelaConsuming final : public Consuming {
       sale_ = std::make_unique<RawStatement>(sqlite::handle(transaction), sale_sql);
     });
     nats::ConsumerOptions options;
-    options.url = server_.url();
+    options.url = url_;
     options.name = name(failing_ > 0 ? "failing" : "stela");
     options.batch_size = batch_size;
     if (failing_ > 0) options.max_attempts = 1;
@@ -122,10 +125,13 @@ class StelaConsuming final : public Consuming {
   std::unique_ptr<nats::Consumer> consumer_;
 };
 
-/// Fetches, inserts the event's id and its effect, and acknowledges after the commit.
+/// Fetches, inserts the event's id and its effect, and acknowledges after the commit. The next
+/// batches are on their way meanwhile, if it is to ask ahead.
 class BareConsuming final : public Consuming {
  public:
-  using Consuming::Consuming;
+  BareConsuming(std::string url, const std::filesystem::path& place, std::int64_t messages,
+                int batches_ahead = 0)
+      : Consuming{std::move(url), place, messages}, batches_ahead_{batches_ahead} {}
 
  private:
   struct Parts {
@@ -141,7 +147,7 @@ class BareConsuming final : public Consuming {
     natsSubscription* subscription = nullptr;
   };
 
-  void set_up() override { parts_ = std::make_unique<Parts>(path(), server_.url()); }
+  void set_up() override { parts_ = std::make_unique<Parts>(path(), url_); }
   void consume() override {
     subscribe();
     RawStatement begin{parts_->database, "BEGIN IMMEDIATE"};
@@ -149,6 +155,7 @@ class BareConsuming final : public Consuming {
     RawStatement insert{parts_->database, "INSERT INTO inbox VALUES (?1) ON CONFLICT DO NOTHING"};
     RawStatement sale{parts_->database, sale_sql};
     std::array<natsMsg*, batch_size> batch{};
+    for (int i = 0; i < batches_ahead_; ++i) ask();
     for (std::int64_t handled = 0; handled < messages_;) {
       const int count = fetch(batch);
       begin.run();
@@ -174,10 +181,13 @@ class BareConsuming final : public Consuming {
                                             inbox_.c_str()),
                "subscribing");
   }
-  int fetch(std::array<natsMsg*, batch_size>& batch) {
+  void ask() {
     const std::string request = "{\"batch\":" + std::to_string(batch_size) + "}";
     natsConnection_PublishRequestString(parts_->nats.connection(), next_.c_str(), inbox_.c_str(),
                                         request.c_str());
+  }
+  int fetch(std::array<natsMsg*, batch_size>& batch) {
+    ask();
     int count = 0;
     while (count < batch_size) {
       natsMsg*& message = batch[static_cast<std::size_t>(count)];
@@ -218,6 +228,7 @@ class BareConsuming final : public Consuming {
   }
   void tear_down() override { parts_.reset(); }
 
+  const int batches_ahead_;
   std::unique_ptr<Parts> parts_;
   std::string inbox_;
   std::string next_;
@@ -255,14 +266,36 @@ void measure_inbox(Bench& bench) {
   const std::size_t each = 10;
   publish_baskets(server, folder, streams, each);
   const auto messages = static_cast<std::int64_t>(streams * each);
-  StelaConsuming stela{server, bench.places().disk, messages};
-  BareConsuming bare{server, bench.places().disk, messages};
+  StelaConsuming stela{server.url(), bench.places().disk, messages};
+  BareConsuming bare{server.url(), bench.places().disk, messages};
   measure(bench,
           {.name = name,
            .what = "a consumer with inbox, batches of 100, against a bare loop that fetches, "
                    "inserts and acknowledges",
            .goal = at_least(0.75)},
           stela, bare, messages);
+}
+
+void measure_lines(Bench& bench) {
+  for (const int round_trip : {5, 20, 100}) {
+    const std::string name = "consumer.line." + std::to_string(round_trip) + "ms";
+    if (!bench.begins(name)) continue;
+    const test::NatsServer server;
+    test::TcpProxy line{server.port()};
+    line.delay(std::chrono::milliseconds{round_trip} / 2);
+    const Folder folder{bench.places().disk};
+    const std::size_t streams = bench.sized<std::size_t>(100, 2'000, 5'000);
+    const std::size_t each = 10;
+    publish_baskets(server, folder, streams, each);
+    const auto messages = static_cast<std::int64_t>(streams * each);
+    StelaConsuming stela{line.url(), bench.places().disk, messages};
+    BareConsuming bare{line.url(), bench.places().disk, messages, batches_ahead};
+    measure(bench,
+            {.name = name,
+             .what = "the same at the end of a line, against a bare loop that asks for " +
+                     std::to_string(batches_ahead) + " batches ahead"},
+            stela, bare, messages);
+  }
 }
 
 void measure_one_parked(Bench& bench) {
@@ -274,8 +307,9 @@ void measure_one_parked(Bench& bench) {
   const std::size_t each = bench.sized<std::size_t>(10, 50, 50);
   publish_baskets(server, folder, streams, each);
   const auto messages = static_cast<std::int64_t>(streams * each);
-  StelaConsuming failing{server, bench.places().disk, messages, static_cast<std::int64_t>(each)};
-  StelaConsuming well{server, bench.places().disk, messages};
+  StelaConsuming failing{server.url(), bench.places().disk, messages,
+                         static_cast<std::int64_t>(each)};
+  StelaConsuming well{server.url(), bench.places().disk, messages};
   measure(bench,
           {.name = name,
            .what = "a consumer that has parked one stream of " +
@@ -288,6 +322,7 @@ void measure_one_parked(Bench& bench) {
 
 void nats_consumer_figures(Bench& bench) {
   measure_inbox(bench);
+  measure_lines(bench);
   measure_one_parked(bench);
 }
 

@@ -69,8 +69,8 @@ if(WITH_NATS)
   list(APPEND all_wanted relay.backlog.none relay.backlog.none.publishing relay.backlog.stream
     relay.backlog.stream.fence delivery.commit_to_acknowledged.p50
     delivery.commit_to_acknowledged.p99 delivery.sustained.64 consumer.inbox.100
-    consumer.one_parked.100 relay.line.0ms relay.line.100ms relay.line.after_cut
-    relay.neighbours.longest_wait memory.relay)
+    consumer.line.5ms consumer.line.20ms consumer.line.100ms consumer.one_parked.100
+    relay.line.0ms relay.line.100ms relay.line.after_cut relay.neighbours.longest_wait memory.relay)
 endif()
 foreach(wanted IN LISTS all_wanted)
   if(NOT wanted IN_LIST names)
