@@ -1,13 +1,19 @@
-// When a follower's lease is over, as its row tells: the one place that says so.
+// The lease of a follower, as its row tells: who has it, when it is over, when it is renewed.
 #pragma once
 
 #include "database/database.hpp"
+#include "database/presence.hpp"
 
 #include <stela/framework/clock.hpp>
+#include <stela/framework/error.hpp>
+#include <stela/framework/function_ref.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace stela::follow {
 
@@ -46,5 +52,75 @@ inline bool is_over(const StoredLease& lease, Timestamp now) noexcept {
 inline bool is_orphaned(const StoredLease& lease, const database::Database& database) noexcept {
   return lease.presence && database.is_present(*lease.presence) == false;
 }
+
+/// Nobody has what the lease is of: its owner's name is empty, or the lease is over.
+inline bool is_free(std::string_view owner, const StoredLease& lease, Timestamp now) noexcept {
+  return owner.empty() || is_over(lease, now);
+}
+
+/// The same, and true if its owner is seen to have ended.
+inline bool is_free(std::string_view owner, const StoredLease& lease, Timestamp now,
+                    const database::Database& database) noexcept {
+  return is_free(owner, lease, now) || is_orphaned(lease, database);
+}
+
+/// What whoever takes a lease writes.
+struct Term {
+  std::string_view owner;
+  std::chrono::microseconds length;
+  Timestamp now;
+  /// The owner's, if it has one.
+  std::optional<std::int64_t> presence = {};
+
+  Timestamp until() const noexcept { return now + length; }
+  StoredLease stored() const noexcept { return {until(), length, presence}; }
+};
+
+/// When a holder renews its leases: after a third of their length, and at once if the clock was put
+/// back. What it does in the database names the epoch, so it needs no margin before their end.
+class Renewal {
+ public:
+  explicit Renewal(std::chrono::microseconds length) noexcept : length_{length} {}
+
+  std::chrono::microseconds interval() const noexcept { return length_ / 3; }
+  bool is_due(Timestamp now) const noexcept { return now >= last_ + interval() || now < last_; }
+  void note(Timestamp now) noexcept { last_ = now; }
+  /// It holds nothing any more.
+  void forget() noexcept { last_ = {}; }
+
+ private:
+  const std::chrono::microseconds length_;
+  Timestamp last_ = {};
+};
+
+/// By which others see that a follower still runs. Threads: one at a time.
+class Sign {
+ public:
+  explicit Sign(database::Database& database) noexcept : database_{database} {}
+
+  /// Whenever leases are taken or renewed: what others see goes with a session or a file. Without
+  /// it leases hold all the same, and end by themselves; then `say` is told why.
+  void show(FunctionRef<void(const std::string&)> say) {
+    is_shown_ = false;
+    try {
+      if (!presence_) presence_ = database_.appear();
+      presence_->renew();
+      is_shown_ = true;
+    } catch (const Error& e) {
+      say(std::string{"other processes can't see that this one runs: "} + e.what());
+    }
+  }
+
+  /// What leases name; unset if others don't see it.
+  std::optional<std::int64_t> number() const noexcept {
+    if (!is_shown_) return std::nullopt;
+    return presence_->number();
+  }
+
+ private:
+  database::Database& database_;
+  std::unique_ptr<database::Presence> presence_;
+  bool is_shown_ = false;
+};
 
 }  // namespace stela::follow

@@ -51,17 +51,13 @@ Build read_build(const sql::builds::Row& row) {
       .changed_at = row.changed_at()};
 }
 
-std::int64_t length_in_row(const LeaseTerm& lease) noexcept {
-  return std::chrono::microseconds{lease.ttl}.count();
-}
-
 /// The build as who acquired it has it.
 template <class Row>
-void take_over(Build& build, Row& row, const LeaseTerm& lease) {
+void take_over(Build& build, Row& row, const follow::Term& lease) {
   build.epoch = row.epoch();
   build.position = row.position();
   build.owner = lease.owner;
-  build.lease = {lease.until(), lease.ttl, lease.presence};
+  build.lease = lease.stored();
   row.run();
 }
 
@@ -137,33 +133,33 @@ void set_state(Connection& connection, const Build& build, BuildState state, Tim
 }
 
 bool is_free(const Build& build, Timestamp now) noexcept {
-  return build.owner.empty() || follow::is_over(build.lease, now);
+  return follow::is_free(build.owner, build.lease, now);
 }
 
 bool is_free(const Build& build, Timestamp now, const database::Database& database) noexcept {
-  return is_free(build, now) || follow::is_orphaned(build.lease, database);
+  return follow::is_free(build.owner, build.lease, now, database);
 }
 
-bool acquire(Connection& connection, Build& build, const LeaseTerm& lease) {
+bool acquire(Connection& connection, Build& build, const follow::Term& lease) {
   auto row = connection.rows(sql::acquire{.name = build.name,
                                           .build = build.number,
                                           .found_epoch = build.epoch,
                                           .found_until = build.lease.until,
                                           .owner = lease.owner,
                                           .until = lease.until(),
-                                          .ttl = length_in_row(lease),
+                                          .ttl = lease.length.count(),
                                           .presence = lease.presence});
   if (!row.step()) return false;
   take_over(build, row, lease);
   return true;
 }
 
-void seize(Connection& connection, Build& build, const LeaseTerm& lease) {
+void seize(Connection& connection, Build& build, const follow::Term& lease) {
   auto row = connection.rows(sql::seize{.name = build.name,
                                         .build = build.number,
                                         .owner = lease.owner,
                                         .until = lease.until(),
-                                        .ttl = length_in_row(lease),
+                                        .ttl = lease.length.count(),
                                         .presence = lease.presence});
   row.step();
   take_over(build, row, lease);

@@ -72,24 +72,14 @@ void set_upto(database::Connection& connection, const Build& build);
 void set_state(database::Connection& connection, const Build& build, BuildState state,
                Timestamp now);
 
-struct LeaseTerm {
-  std::string_view owner;
-  std::chrono::milliseconds ttl;
-  Timestamp now;
-  /// The owner's, if it has one.
-  std::optional<std::int64_t> presence = {};
-
-  Timestamp until() const noexcept { return now + ttl; }
-};
-
 /// True if nobody has it, or its lease is over.
 bool is_free(const Build& build, Timestamp now) noexcept;
 /// The same, and true if its owner is seen to have ended.
 bool is_free(const Build& build, Timestamp now, const database::Database& database) noexcept;
 /// Takes a build that was free when it was read, if it is still as it was: it has a new epoch then.
-bool acquire(database::Connection& connection, Build& build, const LeaseTerm& lease);
+bool acquire(database::Connection& connection, Build& build, const follow::Term& lease);
 /// Takes the build from whoever has it: they find out by the epoch, and do nothing more to it.
-void seize(database::Connection& connection, Build& build, const LeaseTerm& lease);
+void seize(database::Connection& connection, Build& build, const follow::Term& lease);
 /// Takes the build from whoever has it, for whoever comes next.
 void dispossess(database::Connection& connection, const Build& build);
 /// False if somebody else has taken the build.

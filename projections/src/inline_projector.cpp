@@ -118,7 +118,7 @@ bool Projections::InlineProjector::catch_up() {
   if (projections::is_near_the_end(store_, seat_->build)) return true;
   const std::string worker = host::make_worker_name();
   store_.database().write([&](Connection& connection) {
-    const projections::LeaseTerm lease{worker, inline_lease, store_.database().now()};
+    const follow::Term lease{worker, inline_lease, store_.database().now()};
     seat_->held = is_free(seat_->build) && projections::acquire(connection, seat_->build, lease);
   });
   if (!seat_->held) return false;
@@ -204,7 +204,7 @@ void Projections::InlineProjector::choose_again(Connection& connection, bool reb
 
 void Projections::InlineProjector::prepare(Connection& connection) {
   // Nobody appends now: what is missing is projected, and nothing can come between.
-  const projections::LeaseTerm lease{name_, inline_lease, store_.database().now()};
+  const follow::Term lease{name_, inline_lease, store_.database().now()};
   projections::seize(connection, seat_->build, lease);
   projections::finish(connection, store_, feed_, *seat_);
   projections::release(connection, seat_->build);

@@ -5,8 +5,8 @@
 #include "build_tables.hpp"
 #include "database/database.hpp"
 #include "database/host.hpp"
-#include "database/presence.hpp"
 #include "feed.hpp"
+#include "follow/lease.hpp"
 #include "groups.hpp"
 #include "projections_sql/builds.hpp"
 #include "projections_sql/events.hpp"
@@ -22,7 +22,6 @@ namespace stela {
 using database::Connection;
 using projections::Build;
 using projections::Feed;
-using projections::LeaseTerm;
 using projections::Seat;
 using std::chrono::steady_clock;
 
@@ -77,7 +76,7 @@ class Replay {
         is_rebuild_{options.filter.is_empty()},
         store_{projections.store()},
         worker_{host::make_worker_name()},
-        presence_{store_.database().appear()},
+        sign_{store_.database()},
         feed_{store_, replay_lease},
         filter_{projections::describe(options.filter)} {
     if (is_rebuild_ && options.into == ReplayInto::living) {
@@ -108,6 +107,7 @@ class Replay {
 
   ReplayResult run(const std::stop_token& stop) {
     end_ = std::min(options_.filter.to.value(), projections::last_sequence(store_));
+    show();
     store_.database().write([&](Connection& connection) {
       for (const detail::Registration* const one : registrations_) begin(connection, *one);
     });
@@ -130,8 +130,17 @@ class Replay {
   }
 
  private:
-  LeaseTerm lease() const {
-    return {worker_, replay_lease, store_.database().now(), presence_->number()};
+  follow::Term lease() const {
+    return {worker_, replay_lease, store_.database().now(), sign_.number()};
+  }
+
+  void show() {
+    sign_.show([this](const std::string& trouble) {
+      store_.conventions().log->write({.level = LogLevel::warning,
+                                       .name = "projection.store_trouble",
+                                       .message = trouble,
+                                       .fields = {}});
+    });
   }
 
   /// Finds or makes the build that is to be filled, and takes it.
@@ -287,9 +296,9 @@ class Replay {
 
   /// Also of seats that don't move for long.
   void renew_leases() {
-    const LeaseTerm mine = lease();
-    if (mine.now < renewed_at_ + replay_lease / 3) return;
-    presence_->renew();
+    const follow::Term mine = lease();
+    if (!renewal_.is_due(mine.now)) return;
+    show();
     store_.database().write(
         [&](Connection& connection) {
           for (const auto& seat : seats_) {
@@ -297,7 +306,7 @@ class Replay {
           }
         },
         database::Sync::none);
-    renewed_at_ = mine.now;
+    renewal_.note(mine.now);
   }
 
   static bool renew(Connection& connection, const Seat& seat, Timestamp until) {
@@ -419,12 +428,12 @@ class Replay {
   const bool is_rebuild_;
   Store& store_;
   const std::string worker_;
-  const std::unique_ptr<database::Presence> presence_;
+  follow::Sign sign_;
+  follow::Renewal renewal_{replay_lease};
   Feed feed_;
   const std::string filter_;
   std::vector<const detail::Registration*> registrations_;
   std::vector<std::unique_ptr<Seat>> seats_;
-  Timestamp renewed_at_{};
   std::int64_t end_ = 0;
   std::int64_t started_at_ = 0;
   steady_clock::time_point started_;

@@ -8,8 +8,8 @@
 #include "database/commit_watch.hpp"
 #include "database/database.hpp"
 #include "database/host.hpp"
-#include "database/presence.hpp"
 #include "feed.hpp"
+#include "follow/lease.hpp"
 #include "groups.hpp"
 #include "progress.hpp"
 #include "projections_sql/parked.hpp"
@@ -30,7 +30,6 @@ using database::Connection;
 using projections::Build;
 using projections::Feed;
 using projections::FeedCounts;
-using projections::LeaseTerm;
 using projections::Seat;
 using std::chrono::steady_clock;
 
@@ -70,7 +69,9 @@ class Runner::Driver {
         progress_{projections.progress()},
         feed_{store_, options.lease_ttl, options.unknown_version_wait},
         timer_clock_{store_, options.clock_jump_limit},
-        watch_{store_.database().watch_commits()} {
+        watch_{store_.database().watch_commits()},
+        sign_{store_.database()},
+        renewal_{options.lease_ttl} {
     check_ranges(runner_settings(), options);
     for (const detail::Registration* one : projectors_to_run(projections, options.projectors)) {
       registrations_.push_back(*one);
@@ -128,11 +129,7 @@ class Runner::Driver {
   using Key = std::pair<std::string, std::int64_t>;
 
   Timestamp now() const { return store_.database().now(); }
-  /// Others see by its presence whether this runner still runs.
-  LeaseTerm lease() const {
-    return {worker_, options_.lease_ttl, now(),
-            is_present_ ? std::optional{presence_->number()} : std::nullopt};
-  }
+  follow::Term lease() const { return {worker_, options_.lease_ttl, now(), sign_.number()}; }
 
   /// False if the store, or the memory, is in trouble that ends by itself.
   bool try_to(FunctionRef<void()> work) const {
@@ -250,18 +247,6 @@ class Runner::Driver {
     return free;
   }
 
-  /// Without a presence its leases still hold, and end by themselves.
-  void appear() {
-    is_present_ = false;
-    try {
-      if (!presence_) presence_ = store_.database().appear();
-      presence_->renew();
-      is_present_ = true;
-    } catch (const Error& e) {
-      report_trouble(std::string{"other runners can't see that this one runs: "} + e.what());
-    }
-  }
-
   void acquire_free() {
     bool any_unknown = false;
     for (const auto& [key, seat] : seats_) {
@@ -270,10 +255,9 @@ class Runner::Driver {
     }
     const std::set<const Seat*> free = find_free();
     const Timestamp at = now();
-    const bool is_late = at >= renewed_at_ + options_.lease_ttl / 3 || at < renewed_at_;
-    if (free.empty() && !any_unknown && !is_late) return;
-    appear();
-    const LeaseTerm mine = lease();
+    if (free.empty() && !any_unknown && !renewal_.is_due(at)) return;
+    sign_.show([this](const std::string& trouble) { report_trouble(trouble); });
+    const follow::Term mine = lease();
     std::vector<Seat*> fresh;
     std::vector<std::pair<Seat*, std::string>> altered;
     store_.database().write(
@@ -293,7 +277,7 @@ class Runner::Driver {
           }
         },
         database::Sync::none);
-    renewed_at_ = mine.now;
+    renewal_.note(mine.now);
     for (Seat* const seat : fresh) seat->held = true;
     for (const auto& [seat, problem] : altered) {
       if (!seat->build.stopped) feed_.stop(*seat, problem);
@@ -328,7 +312,7 @@ class Runner::Driver {
   }
 
   /// A process whose timers only this runner knows is taken from whoever has it.
-  static bool acquire(Connection& connection, Seat& seat, const LeaseTerm& mine, bool is_free) {
+  static bool acquire(Connection& connection, Seat& seat, const follow::Term& mine, bool is_free) {
     const bool seizes = seat.knows_unknown && projections::knows_unknown(connection, seat);
     if (!seizes) return is_free && projections::acquire(connection, seat.build, mine);
     projections::seize(connection, seat.build, mine);
@@ -425,7 +409,7 @@ class Runner::Driver {
 
   /// Until a lease must be renewed.
   std::chrono::microseconds longest_nap() const {
-    return std::min<std::chrono::microseconds>(options_.idle_backoff, options_.lease_ttl / 3);
+    return std::min<std::chrono::microseconds>(options_.idle_backoff, renewal_.interval());
   }
 
   /// How long to sleep if nobody wakes us: not beyond a retry or a timer.
@@ -462,7 +446,7 @@ class Runner::Driver {
           }
         },
         database::Sync::none);
-    renewed_at_ = {};
+    renewal_.forget();
     for (const auto& [key, seat] : seats_) seat->held = false;
   }
 
@@ -517,13 +501,11 @@ class Runner::Driver {
   Feed feed_;
   projections::TimerClock timer_clock_;
   std::unique_ptr<database::CommitWatch> watch_;
-  /// From the first lease on.
-  std::unique_ptr<database::Presence> presence_;
-  bool is_present_ = false;
+  follow::Sign sign_;
+  follow::Renewal renewal_;
   std::map<Key, std::unique_ptr<Seat>> seats_;
   std::function<void(const RunnerTick&)> listener_;
   FeedCounts reported_;
-  Timestamp renewed_at_{};
   /// When this runner last asked which others have ended.
   steady_clock::time_point asked_at_{};
   std::int64_t taken_over_ = 0;

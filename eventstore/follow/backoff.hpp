@@ -1,0 +1,61 @@
+// How long a follower waits after failures in a row.
+#pragma once
+
+#include <stela/framework/backoff.hpp>
+#include <stela/framework/clock.hpp>
+#include <stela/framework/uuid.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+
+namespace stela::follow {
+
+/// A number from 0 up to 1.
+inline double draw_unit(Random& random) {
+  std::array<std::uint8_t, 8> bytes{};
+  random.fill(bytes);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, bytes.data(), bytes.size());
+  return static_cast<double>(bits >> 11) * 0x1.0p-53;
+}
+
+/// The first wait is `first`, each further one is twice as long, at most `most`.
+struct Backoff {
+  std::chrono::microseconds first;
+  std::chrono::microseconds most;
+  /// The share of a wait that chance adds or takes away: what failed together isn't tried together.
+  double jitter = 0;
+
+  /// After so many failures in a row, from 1; without jitter.
+  std::chrono::microseconds after(int failures) const { return doubled(first, most, failures); }
+
+  std::chrono::microseconds after(int failures, Random& random) const {
+    return scaled(after(failures), 1.0 + jitter * (2.0 * draw_unit(random) - 1.0));
+  }
+
+  /// No wait is longer.
+  std::chrono::microseconds longest() const { return scaled(most, 1.0 + jitter); }
+
+  /// How long to wait still for an attempt at `next`, as a row has it. Nothing if that is further
+  /// away than any wait: the clock was put back since.
+  std::chrono::microseconds left(Timestamp next, Timestamp now) const {
+    const std::chrono::microseconds left = next - now;
+    return left / 2 > longest() ? std::chrono::microseconds{0} : time_left(next, now);
+  }
+
+  /// Until `end`; zero if that has passed.
+  static std::chrono::microseconds time_left(Timestamp end, Timestamp now) {
+    return std::max(end - now, std::chrono::microseconds{0});
+  }
+
+ private:
+  static std::chrono::microseconds scaled(std::chrono::microseconds wait, double factor) {
+    return std::chrono::microseconds{
+        static_cast<std::int64_t>(static_cast<double>(wait.count()) * factor)};
+  }
+};
+
+}  // namespace stela::follow
