@@ -6,7 +6,6 @@
 #include "projections_sql/builds.hpp"
 #include "projections_sql/parked.hpp"
 
-#include <stela/framework/backoff.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
@@ -59,20 +58,16 @@ Failure failure_at(const StoredEvent& event) {
   return failure;
 }
 
+follow::Backoff backoff_of(const ProjectorOptions& options, bool is_counted) {
+  constexpr std::chrono::milliseconds least_pause{1'000};
+  const auto first =
+      is_counted ? options.retry_backoff : std::max(options.retry_backoff, least_pause);
+  return {first, std::max(first, options.retry_backoff_max)};
+}
+
 void Failures::note(Seat& seat, const Failure& failure) {
   if (failure.is_unknown && unknown_version_wait_) return note_unknown(seat, failure);
   note_counted(seat, failure);
-}
-
-Timestamp Failures::next_attempt(const Seat& seat, const Failure& failure, int attempts) const {
-  const ProjectorOptions& options = seat.registration.options;
-  // Without an end of the attempts there must be a pause.
-  constexpr std::chrono::milliseconds least_pause{1'000};
-  const int failures = failure.is_shortage ? seat.shortages : attempts;
-  const auto first =
-      failure.is_shortage ? std::max(options.retry_backoff, least_pause) : options.retry_backoff;
-  const auto longest = std::max(first, options.retry_backoff_max);
-  return store_.database().now() + doubled(first, longest, failures);
 }
 
 void Failures::note_counted(Seat& seat, const Failure& failure) {
@@ -90,7 +85,9 @@ void Failures::note_counted(Seat& seat, const Failure& failure) {
       is_last && options.on_error == OnError::park && build.state == BuildState::living;
   // Not kept from a runner that knows the version.
   const bool is_let_go = is_last && !parks && failure.is_unknown && unknown_version_wait_;
-  const Timestamp next = next_attempt(seat, failure, attempts);
+  const Timestamp next =
+      store_.database().now() + backoff_of(options, !failure.is_shortage)
+                                    .after(failure.is_shortage ? seat.shortages : attempts);
   bool lost = false;
   store_.database().write(
       [&](Connection& connection) {

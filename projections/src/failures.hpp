@@ -2,6 +2,7 @@
 #pragma once
 
 #include "builds.hpp"
+#include "follow/backoff.hpp"
 #include "seat.hpp"
 
 #include <stela/eventstore/store.hpp>
@@ -48,6 +49,10 @@ Failure unknown_at(const StoredEvent& event);
 /// What the handler of the event threw: called in a catch (...).
 Failure failure_at(const StoredEvent& event);
 
+/// Between the attempts of a projector's handler. Those that aren't counted have no end, so there
+/// must be a pause.
+follow::Backoff backoff_of(const ProjectorOptions& options, bool is_counted = true);
+
 /// Keeps the row of a build and its seat the same: what a failure changes in both, it writes in one
 /// transaction, if the lease still holds. Threads: those of the seat.
 class Failures {
@@ -76,8 +81,6 @@ class Failures {
   void leave_to_newer(Seat& seat, const Failure& failure, Timestamp until);
   /// It had stopped for a version that this runner doesn't know either.
   void keep_stopped(Seat& seat);
-  /// When it is tried again after so many failures in a row.
-  Timestamp next_attempt(const Seat& seat, const Failure& failure, int attempts) const;
   void park(database::Connection& connection, const Build& build, const Failure& failure,
             int attempts) const;
   void log(const Seat& seat, const Failure& failure, std::string_view name,

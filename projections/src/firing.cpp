@@ -7,7 +7,6 @@
 #include "handler_failure.hpp"
 #include "projections_sql/timers.hpp"
 
-#include <stela/framework/backoff.hpp>
 #include <stela/framework/decision.hpp>
 #include <stela/framework/error.hpp>
 
@@ -35,7 +34,7 @@ constexpr std::int64_t events_before_timers = 64;
 /// counts: a handler may expect a version that its stream never has.
 constexpr int tries_of_conflicts = 3;
 /// Without an end of the attempts there must be a pause.
-constexpr std::chrono::milliseconds least_pause{1'000};
+constexpr std::chrono::microseconds least_pause = std::chrono::seconds{1};
 
 std::int64_t head_of(Connection& connection) {
   auto row = connection.rows(sql::head{});
@@ -295,8 +294,7 @@ void Feed::note_recorded(Seat& seat, Connection& connection, const AppendResult&
 void Feed::note_timer(Seat& seat, Timer& timer, Connection& connection, Timestamp now) {
   const ProjectorOptions& options = seat.registration.options;
   const bool is_last = timer.attempts >= options.max_attempts;
-  const auto first = timer.attempts > 0 ? options.retry_backoff : least_pause;
-  const auto pause = doubled(first, std::max(first, options.retry_backoff_max), timer.attempts);
+  const auto pause = timer.attempts > 0 ? backoff_of(options).after(timer.attempts) : least_pause;
   if (is_last) timer.state = TimerState::parked;
   note_failure(connection, timer, timer.state, now + pause);
 }

@@ -329,10 +329,14 @@ class Runner::Driver {
     return seat.held && !seat.build.stopped && !is_pausing(seat);
   }
 
-  /// What another runner lacked, a version or memory, this one may have.
-  bool is_pausing(const Seat& seat) const {
-    const bool is_own = !waits_without_attempts(seat) || seat.shortages > 0;
-    return is_own && seat.build.next_attempt_at > now();
+  bool is_pausing(const Seat& seat) const { return pause_left(seat).count() > 0; }
+
+  std::chrono::microseconds pause_left(const Seat& seat) const {
+    // What another runner lacked, a version or memory, this one may have.
+    if (waits_without_attempts(seat) && seat.shortages == 0) return std::chrono::microseconds{0};
+    const bool is_counted = seat.shortages == 0;
+    const follow::Backoff backoff = projections::backoff_of(seat.registration.options, is_counted);
+    return backoff.left(seat.build.next_attempt_at, now());
   }
 
   /// A turn for everybody. True if something moved, or may be able to.
@@ -417,8 +421,9 @@ class Runner::Driver {
     std::chrono::microseconds nap = longest_nap();
     for (const auto& [key, seat] : seats_) {
       if (!seat->held || seat->build.stopped || seat->build.failing == 0) continue;
-      const auto due = seat->build.next_attempt_at - now();
-      nap = std::min(nap, std::max(due, std::chrono::microseconds{0}));
+      // What waits for another runner was tried just now.
+      if (waits_without_attempts(*seat) && seat->shortages == 0) continue;
+      nap = std::min(nap, pause_left(*seat));
     }
     return std::min(nap, until_next_timer());
   }

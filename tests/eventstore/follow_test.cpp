@@ -1,9 +1,13 @@
 // The laws that all who follow a log share.
+#include "follow/backoff.hpp"
 #include "follow/lease.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <span>
 
 namespace stela::follow_test {
 namespace {
@@ -52,6 +56,54 @@ TEST(Lease, IsRenewedAtOnceIfTheClockWasPutBack) {
   renewal.note(at(100s));
 
   EXPECT_TRUE(renewal.is_due(at(99s)));
+}
+
+/// Gives the same bytes each time.
+struct SameBytes final : Random {
+  explicit SameBytes(std::uint8_t the_byte) : byte{the_byte} {}
+  void fill(std::span<std::uint8_t> bytes) override { std::fill(bytes.begin(), bytes.end(), byte); }
+  std::uint8_t byte;
+};
+
+TEST(Backoff, DoublesUpToItsLongestWait) {
+  const follow::Backoff backoff{1s, 10s};
+
+  EXPECT_EQ(backoff.after(1), 1s);
+  EXPECT_EQ(backoff.after(2), 2s);
+  EXPECT_EQ(backoff.after(4), 8s);
+  EXPECT_EQ(backoff.after(5), 10s);
+  EXPECT_EQ(backoff.after(1'000'000), 10s);
+  EXPECT_EQ(backoff.longest(), 10s);
+}
+
+TEST(Backoff, IsNoLongerThanItsLongestWaitFromTheBeginning) {
+  EXPECT_EQ((follow::Backoff{5s, 2s}.after(1)), 2s);
+  EXPECT_EQ((follow::Backoff{0s, 2s}.after(3)), 0s);
+}
+
+TEST(Backoff, GivesOrTakesItsJitter) {
+  const follow::Backoff backoff{1s, 10s, 0.25};
+  SameBytes least{0x00};
+  SameBytes most{0xff};
+
+  EXPECT_EQ(backoff.after(2, least), 1500ms);
+  EXPECT_NEAR(static_cast<double>(backoff.after(2, most).count()), 2'500'000.0, 1.0);
+  EXPECT_EQ(backoff.longest(), 12500ms);
+}
+
+TEST(Backoff, LastsUntilTheNextAttempt) {
+  const follow::Backoff backoff{1s, 10s};
+
+  EXPECT_EQ(backoff.left(at(104s), at(100s)), 4s);
+  EXPECT_EQ(backoff.left(at(100s), at(100s)), 0s);
+  EXPECT_EQ(backoff.left(at(99s), at(100s)), 0s);
+}
+
+TEST(Backoff, EndsIfTheClockWasPutBackByMoreThanAnyWait) {
+  const follow::Backoff backoff{1s, 10s};
+
+  EXPECT_EQ(backoff.left(at(120s), at(100s)), 20s);
+  EXPECT_EQ(backoff.left(at(121s), at(100s)), 0s);
 }
 
 }  // namespace

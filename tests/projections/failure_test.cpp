@@ -55,6 +55,18 @@ TEST_F(ThrowingHandler, KeepsEarlierRowsAndPausesBeforeARetry) {
   EXPECT_THAT(orders_in(store_), ElementsAre("1 jane 100 0 -"));
 }
 
+TEST_F(ThrowingHandler, IsTriedAgainAtOnceIfTheClockWasPutBack) {
+  clock_.advance(24h);
+  Runner runner{projections_};
+  runner.run_once();
+  poison_->clear();
+  clock_.jump_to(testing::ManualClock::start);
+
+  runner.run_once();
+
+  EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
+}
+
 TEST_F(ThrowingHandler, ContinuesWhenALaterAttemptSucceeds) {
   Runner runner{projections_};
   runner.run_once();

@@ -149,7 +149,7 @@ void Lane::stop(StopReason reason, std::string detail) {
 
 void Lane::back_off(std::string error, const PendingMessage* message, int message_attempts) {
   ++attempts_;
-  const auto wait = backoff(core_.options, attempts_, core_.random);
+  const auto wait = backoff_of(core_.options).after(attempts_, core_.random);
   held_until_ = core_.now() + wait;
   Trouble trouble{.attempts = attempts_, .backoff = wait, .error = std::move(error)};
   if (message != nullptr) {
@@ -203,7 +203,8 @@ void Lane::count(const Advance& advance) {
 
 void Lane::store_trouble(const Error& error) {
   ++store_failures_;
-  const auto wait = backoff(50ms, 2s, store_failures_, core_.options.retry_jitter, core_.random);
+  const follow::Backoff backoff{50ms, 2s, core_.options.retry_jitter};
+  const auto wait = backoff.after(store_failures_, core_.random);
   held_until_ = std::max(held_until_, core_.now() + wait);
   core_.report_trouble(partition_, error);
 }

@@ -386,12 +386,9 @@ void Worker::drop_session(std::string why, bool misconfigured) {
   const int waits = was_connected && !misconfigured ? failures_ - 1 : failures_;
   const std::chrono::microseconds most =
       was_connected || misconfigured ? max_probe_interval : max_connect_interval;
-  const auto wait = waits == 0
-                        ? 0us
-                        : backoff(options_.retry_backoff,
-                                  std::clamp<std::chrono::microseconds>(
-                                      most, options_.retry_backoff, options_.retry_backoff_max),
-                                  waits, options_.retry_jitter, core_.random);
+  follow::Backoff backoff = backoff_of(options_);
+  backoff.most = std::clamp(most, backoff.first, backoff.most);
+  const auto wait = waits == 0 ? 0us : backoff.after(waits, core_.random);
   next_connect_ = now + wait;
   lasts_from_ = next_connect_ + wait + options_.publish_timeout;
   if (trouble_ != why || misconfigured_ != misconfigured) {

@@ -1,11 +1,11 @@
 #include "tables/relay_store.hpp"
 
 #include "database/database.hpp"
+#include "follow/backoff.hpp"
 #include "follow/lease.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/relay.hpp"
 #include "tables/advance.hpp"
-#include "tables/backoff.hpp"
 #include "tables/generations.hpp"
 
 #include <string_view>
@@ -43,7 +43,7 @@ Standing standing_of(const sql::standing::Row& row, Timestamp now) {
           .flight_count = row.flight_count(),
           .flight_through = GlobalSequence{row.flight_through()},
           .attempts = static_cast<int>(row.attempts()),
-          .backoff_left = time_left(row.next_attempt_at(), now),
+          .backoff_left = follow::Backoff::time_left(row.next_attempt_at(), now),
           .adopted = row.adopted()};
 }
 
@@ -65,6 +65,11 @@ bool read_holding(Connection& connection, PartitionId partition, Holding& holdin
              .lease = {row.lease_until(), follow::length_of(row.lease_ttl())},
              .problem = problem_of(row)};
   return true;
+}
+
+/// Zero if there is nothing to wait for, which has always passed.
+Timestamp end_of(std::chrono::microseconds wait, Timestamp now) {
+  return wait.count() > 0 ? now + wait : Timestamp{};
 }
 
 /// Nobody works on a row that can't be.
