@@ -2,7 +2,6 @@
 
 #include "database/database.hpp"
 #include "database/transaction.hpp"
-#include "handler_failure.hpp"
 #include "projections_sql/builds.hpp"
 #include "projections_sql/parked.hpp"
 
@@ -10,11 +9,11 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
 
 namespace stela::projections {
 
 using database::Connection;
+using follow::Blame;
 
 namespace {
 
@@ -33,29 +32,16 @@ void give_up(Seat& seat) noexcept {
 
 }  // namespace
 
-/// If memory is short for this, too, it isn't the handler's shortage alone.
-Failure shortage_at(const StoredEvent& event) {
-  return {event.sequence.value(), event.describe() + ": there isn't enough memory for it", true};
-}
-
 Failure unknown_at(const StoredEvent& event) {
-  Failure failure{event.sequence.value(), event.describe() + unknown_here};
-  failure.is_unknown = true;
-  return failure;
+  return {.sequence = event.sequence.value(),
+          .error = event.describe() + unknown_here,
+          .blame = Blame::newer};
 }
 
-Failure failure_at(const StoredEvent& event) {
-  const std::exception_ptr error = std::current_exception();
-  Failure failure{event.sequence.value(), event.describe() + ": " + text_of(error)};
-  try {
-    throw;
-  } catch (const UnknownEvent&) {
-    failure.is_unknown = true;
-  } catch (const database::CommittedByCaller&) {
-    failure.is_committed = true;
-  } catch (...) {
-  }
-  return failure;
+Failure failure_at(const StoredEvent& event, const follow::Fault& fault) {
+  return {.sequence = event.sequence.value(),
+          .error = event.describe() + ": " + fault.what,
+          .blame = fault.blame};
 }
 
 follow::Backoff backoff_of(const ProjectorOptions& options, bool is_counted) {
@@ -66,7 +52,7 @@ follow::Backoff backoff_of(const ProjectorOptions& options, bool is_counted) {
 }
 
 void Failures::note(Seat& seat, const Failure& failure) {
-  if (failure.is_unknown && unknown_version_wait_) return note_unknown(seat, failure);
+  if (failure.blame == Blame::newer && unknown_version_wait_) return note_unknown(seat, failure);
   note_counted(seat, failure);
 }
 
@@ -74,20 +60,20 @@ void Failures::note_counted(Seat& seat, const Failure& failure) {
   const ProjectorOptions& options = seat.registration.options;
   Build& build = seat.build;
   const int before = build.failing == failure.sequence ? build.attempts : 0;
-  const int attempts = before + (failure.is_shortage || failure.is_unknown ? 0 : 1);
-  seat.shortages = failure.is_shortage ? seat.shortages + 1 : 0;
-  // A rebuild or a replay stops at once: the living model serves on. What is committed would be
-  // done twice.
-  const bool is_last = !failure.is_shortage &&
-                       (failure.is_unknown || failure.is_committed ||
-                        attempts >= options.max_attempts || build.state != BuildState::living);
+  const int attempts = before + (follow::is_counted(failure.blame) ? 1 : 0);
+  const bool is_shortage = failure.blame == Blame::nobody;
+  seat.shortages = is_shortage ? seat.shortages + 1 : 0;
+  // A rebuild or a replay stops at once: the living model serves on.
+  const int most = build.state == BuildState::living ? options.max_attempts : 0;
+  const bool is_last = follow::is_final(failure.blame, attempts, most);
   const bool parks =
       is_last && options.on_error == OnError::park && build.state == BuildState::living;
   // Not kept from a runner that knows the version.
-  const bool is_let_go = is_last && !parks && failure.is_unknown && unknown_version_wait_;
+  const bool is_let_go =
+      is_last && !parks && failure.blame == Blame::newer && unknown_version_wait_;
   const Timestamp next =
-      store_.database().now() + backoff_of(options, !failure.is_shortage)
-                                    .after(failure.is_shortage ? seat.shortages : attempts);
+      store_.database().now() +
+      backoff_of(options, !is_shortage).after(is_shortage ? seat.shortages : attempts);
   bool lost = false;
   store_.database().write(
       [&](Connection& connection) {
@@ -214,7 +200,9 @@ void Failures::park_again(Seat& seat, const Failure& failure, int attempts) {
   store_.database().write(
       [&](Connection& connection) {
         lost = !renew(connection, seat.build, store_.database().now() + lease_ttl_);
-        if (!lost) park(connection, seat.build, failure, attempts + (failure.is_unknown ? 0 : 1));
+        if (lost) return;
+        // Somebody asked for this one: it counts if memory was short, too.
+        park(connection, seat.build, failure, attempts + (failure.blame == Blame::newer ? 0 : 1));
       },
       database::Sync::none);
   if (lost) {

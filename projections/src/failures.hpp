@@ -3,6 +3,7 @@
 
 #include "builds.hpp"
 #include "follow/backoff.hpp"
+#include "follow/blame.hpp"
 #include "seat.hpp"
 
 #include <stela/eventstore/store.hpp>
@@ -33,21 +34,15 @@ struct FeedCounts {
 struct Failure {
   std::int64_t sequence = 0;
   std::string error = {};
-  /// Memory was short: the event isn't to blame, and the next one might as well have met it.
-  bool is_shortage = false;
-  /// No handler is to blame: this release doesn't know the event's version, or that of another
-  /// one that its handler needs.
-  bool is_unknown = false;
-  /// Its handler committed what it and the handlers before it did.
-  bool is_committed = false;
+  follow::Blame blame = follow::Blame::handler;
   /// The instance of a process that the event belongs to, if that is known.
   std::optional<std::string> instance = {};
 };
 
-Failure shortage_at(const StoredEvent& event);
+/// An event of a version that this release doesn't know.
 Failure unknown_at(const StoredEvent& event);
-/// What the handler of the event threw: called in a catch (...).
-Failure failure_at(const StoredEvent& event);
+/// What the handler of the event failed with.
+Failure failure_at(const StoredEvent& event, const follow::Fault& fault);
 
 /// Between the attempts of a projector's handler. Those that aren't counted have no end, so there
 /// must be a pause.

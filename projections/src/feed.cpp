@@ -4,7 +4,7 @@
 #include "database/failure_watch.hpp"
 #include "database/occupation.hpp"
 #include "database/transaction.hpp"
-#include "handler_failure.hpp"
+#include "follow/blame.hpp"
 #include "projections_sql/parked.hpp"
 
 #include <stela/framework/decision.hpp>
@@ -17,6 +17,8 @@
 namespace stela::projections {
 
 using database::Connection;
+using follow::Blame;
+using follow::RollBack;
 
 namespace {
 
@@ -135,14 +137,11 @@ std::optional<Failure> Feed::attempt_events(const Connection& connection, Seat& 
       } else {
         seat.projector->project(*seat.model, event);
       }
-    } catch (const std::bad_alloc&) {
-      seat.model->take_store_failure();
-      return shortage_at(event);
     } catch (...) {
-      if (auto store_failure = seat.model->take_store_failure()) {
-        std::rethrow_exception(store_failure);
-      }
-      return failure_at(event);
+      const follow::Fault fault = follow::current_fault();
+      const auto store_failure = seat.model->take_store_failure();
+      if (store_failure && fault.blame != Blame::nobody) std::rethrow_exception(store_failure);
+      return failure_at(event, fault);
     }
     if (auto store_failure = seat.model->take_store_failure()) {
       std::rethrow_exception(store_failure);
@@ -231,13 +230,8 @@ std::optional<Failure> Feed::react_to(Seat& seat, Transaction& transaction,
       if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
         seat.caught.push_back({event.describe(), std::move(refusal)});
       }
-    } catch (const std::bad_alloc&) {
-      return shortage_at(event);
-    } catch (const ParticipantMissing&) {
-      throw;
     } catch (...) {
-      watch.rethrow_failure();
-      Failure failure = failure_at(event);
+      Failure failure = failure_at(event, follow::current_fault(watch));
       failure.instance = instance_of(seat, event);
       return failure;
     }
@@ -270,7 +264,7 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
     });
     Batch prefix{batch.from, {events.begin(), first}, before};
     // The handler that failed has committed it.
-    if (outcome.failure->is_committed) prefix.events = {};
+    if (outcome.failure->blame == Blame::committed) prefix.events = {};
     Seat* const one = &seat;
     const Outcome again =
         seat.projector ? run({&one, 1}, prefix).front() : run_reaction(seat, prefix);
@@ -285,12 +279,13 @@ void Feed::project_inside(Connection& connection, Seat& seat, const Batch& batch
   if (outcome.lost) {
     throw LeaseLost{seat.build.describe() + " was taken over by another process meanwhile"};
   }
-  if (outcome.failure && outcome.failure->is_shortage) throw std::bad_alloc{};
-  if (outcome.failure && outcome.failure->is_unknown) {
-    throw VersionUnknown{seat.build.describe() + " stopped at " + outcome.failure->error};
+  if (!outcome.failure) return;
+  const Failure& failure = *outcome.failure;
+  if (failure.blame == Blame::nobody) throw std::bad_alloc{};
+  if (failure.blame == Blame::newer) {
+    throw VersionUnknown{seat.build.describe() + " stopped at " + failure.error};
   }
-  if (outcome.failure)
-    throw UsageError{seat.build.describe() + " failed at " + outcome.failure->error};
+  throw UsageError{seat.build.describe() + " failed at " + failure.error};
 }
 
 void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {

@@ -4,7 +4,7 @@
 #include "database/occupation.hpp"
 #include "database/transaction.hpp"
 #include "feed.hpp"
-#include "handler_failure.hpp"
+#include "follow/blame.hpp"
 #include "projections_sql/timers.hpp"
 
 #include <stela/framework/decision.hpp>
@@ -19,6 +19,8 @@
 namespace stela::projections {
 
 using database::Connection;
+using follow::Blame;
+using follow::RollBack;
 
 namespace {
 
@@ -134,7 +136,9 @@ bool Feed::catch_up_inside(Seat& seat, Transaction& transaction, std::int64_t he
   // A page that was too small, or an event that fails: both are for the next pass.
   if (page_.empty() || page_.events().back().sequence.value() < head) return false;
   const auto failure = react_to(seat, transaction, page_.events());
-  if (failure && failure->is_committed) throw database::CommittedByCaller{failure->error};
+  if (failure && failure->blame == Blame::committed) {
+    throw database::CommittedByCaller{failure->error};
+  }
   return !failure;
 }
 
@@ -201,23 +205,15 @@ Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction&
           {"timer " + timer.kind + " of '" + timer.key + "'", std::move(refusal)});
     }
     return fired;
-  } catch (const std::bad_alloc&) {
-    timer.error = "there isn't enough memory for it";
-    return Fired::postponed;
-  } catch (const ParticipantMissing&) {
-    throw;
-  } catch (const UnknownEvent& e) {
-    watch.rethrow_failure();
-    timer.error = e.what();
-    if (now < timer.due_at + unknown_version_wait_.value_or(std::chrono::milliseconds{0})) {
+  } catch (...) {
+    const follow::Fault fault = follow::current_fault(watch);
+    timer.error = fault.what;
+    if (fault.blame == Blame::nobody) return Fired::postponed;
+    const auto wait = unknown_version_wait_.value_or(std::chrono::milliseconds{0});
+    if (fault.blame == Blame::newer && now < timer.due_at + wait) {
       timer.error += "; it waits for a runner that knows it";
       return Fired::left;
     }
-    ++timer.attempts;
-    return Fired::failed;
-  } catch (...) {
-    watch.rethrow_failure();
-    timer.error = text_of(std::current_exception());
     ++timer.attempts;
     return Fired::failed;
   }

@@ -1,13 +1,21 @@
 // The laws that all who follow a log share.
+#include "database/transaction.hpp"
 #include "follow/backoff.hpp"
+#include "follow/blame.hpp"
 #include "follow/lease.hpp"
+
+#include <stela/framework/error.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <exception>
+#include <new>
 #include <span>
+#include <stdexcept>
+#include <string>
 
 namespace stela::follow_test {
 namespace {
@@ -104,6 +112,51 @@ TEST(Backoff, EndsIfTheClockWasPutBackByMoreThanAnyWait) {
 
   EXPECT_EQ(backoff.left(at(120s), at(100s)), 20s);
   EXPECT_EQ(backoff.left(at(121s), at(100s)), 0s);
+}
+
+template <class Thrown>
+follow::Fault fault_of(const Thrown& thrown) {
+  try {
+    throw thrown;
+  } catch (...) {
+    return follow::current_fault();
+  }
+}
+
+using follow::Blame;
+
+TEST(Blame, IsToldByWhatAHandlerThrew) {
+  EXPECT_EQ(fault_of(std::bad_alloc{}).blame, Blame::nobody);
+  EXPECT_EQ(fault_of(UnknownEvent{"order.placed v9"}).blame, Blame::newer);
+  EXPECT_EQ(fault_of(CorruptEvent{"bytes"}).blame, Blame::unreadable);
+  EXPECT_EQ(fault_of(database::CommittedByCaller{"COMMIT"}).blame, Blame::committed);
+  EXPECT_EQ(fault_of(UsageError{"no"}).blame, Blame::handler);
+  EXPECT_EQ(fault_of(StoreBusy{"another store's"}).blame, Blame::handler);
+  EXPECT_EQ(fault_of(std::runtime_error{"no"}).blame, Blame::handler);
+  EXPECT_EQ(fault_of(7).blame, Blame::handler);
+}
+
+TEST(Blame, HasABoundedText) {
+  EXPECT_EQ(fault_of(std::runtime_error{"no stock"}).what, "no stock");
+  EXPECT_EQ(fault_of(std::runtime_error{std::string(5000, 'x')}).what.size(), 2000U);
+  EXPECT_EQ(fault_of(7).what, "something was thrown that isn't a std::exception");
+}
+
+TEST(Blame, CountsAttemptsOfTheHandlerOnly) {
+  EXPECT_TRUE(follow::is_counted(Blame::handler));
+  EXPECT_TRUE(follow::is_counted(Blame::unreadable));
+  EXPECT_TRUE(follow::is_counted(Blame::committed));
+  EXPECT_FALSE(follow::is_counted(Blame::newer));
+  EXPECT_FALSE(follow::is_counted(Blame::nobody));
+}
+
+TEST(Blame, SaysWhetherAnotherAttemptCanHelp) {
+  EXPECT_FALSE(follow::is_final(Blame::handler, 4, 5));
+  EXPECT_TRUE(follow::is_final(Blame::handler, 5, 5));
+  EXPECT_FALSE(follow::is_final(Blame::unreadable, 4, 5));
+  EXPECT_TRUE(follow::is_final(Blame::committed, 1, 5));
+  EXPECT_TRUE(follow::is_final(Blame::newer, 0, 5));
+  EXPECT_FALSE(follow::is_final(Blame::nobody, 0, 0));
 }
 
 }  // namespace
