@@ -2,6 +2,7 @@
 #pragma once
 
 #include "database/connection.hpp"
+#include "follow/failing.hpp"
 #include "follow/lease.hpp"
 
 #include <stela/framework/clock.hpp>
@@ -27,11 +28,8 @@ struct Build {
   /// Empty if nobody drives it.
   std::string owner = {};
   follow::StoredLease lease = {};
-  int attempts = 0;
-  Timestamp next_attempt_at = {};
-  /// The event that couldn't be handled; 0 if there is none.
-  std::int64_t failing = 0;
-  std::string error = {};
+  /// The event that couldn't be handled. What stopped it may have no event.
+  follow::Failing failing = {};
   bool stopped = false;
   /// It stopped as no runner knew the version of an event. What this runner commits next ends that.
   bool resumes = false;

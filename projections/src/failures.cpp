@@ -22,11 +22,26 @@ constexpr const char* waits_for_newer = "; it waits for a runner that knows it";
 constexpr const char* no_newer_came =
     "; no runner that knows it came in time; one that comes later continues by itself";
 
+/// False if the build isn't where and whose it was.
+bool write(Connection& connection, const Build& build, const follow::Failing& failing,
+           bool is_halted) {
+  return connection.run(sql::note_failure{.name = build.name,
+                                          .build = build.number,
+                                          .position = build.position,
+                                          .epoch = build.epoch,
+                                          .attempts = failing.attempts,
+                                          .next_attempt_at = failing.next_attempt_at,
+                                          .failing = failing.at,
+                                          .error = failing.error,
+                                          .stopped = is_halted,
+                                          .resumes = build.resumes}) == 1;
+}
+
 /// The build is free. This runner doesn't take it again for the event that it stands before.
 void give_up(Seat& seat) noexcept {
   seat.held = false;
   seat.build.owner.clear();
-  seat.looked_at = seat.build.failing;
+  seat.looked_at = seat.build.failing.at;
   seat.refuses = true;
 }
 
@@ -59,8 +74,8 @@ void Failures::note(Seat& seat, const Failure& failure) {
 void Failures::note_counted(Seat& seat, const Failure& failure) {
   const ProjectorOptions& options = seat.registration.options;
   Build& build = seat.build;
-  const int before = build.failing == failure.sequence ? build.attempts : 0;
-  const int attempts = before + (follow::is_counted(failure.blame) ? 1 : 0);
+  const int attempts =
+      build.failing.attempts_at(failure.sequence) + (follow::is_counted(failure.blame) ? 1 : 0);
   const bool is_shortage = failure.blame == Blame::nobody;
   seat.shortages = is_shortage ? seat.shortages + 1 : 0;
   // A rebuild or a replay stops at once: the living model serves on.
@@ -74,6 +89,7 @@ void Failures::note_counted(Seat& seat, const Failure& failure) {
   const Timestamp next =
       store_.database().now() +
       backoff_of(options, !is_shortage).after(is_shortage ? seat.shortages : attempts);
+  const follow::Failing failing{failure.sequence, attempts, next, failure.error};
   bool lost = false;
   store_.database().write(
       [&](Connection& connection) {
@@ -83,16 +99,7 @@ void Failures::note_counted(Seat& seat, const Failure& failure) {
           if (lost) return;
           return park(connection, build, failure, attempts);
         }
-        lost = connection.run(sql::note_failure{.name = build.name,
-                                                .build = build.number,
-                                                .position = build.position,
-                                                .epoch = build.epoch,
-                                                .attempts = attempts,
-                                                .next_attempt_at = next,
-                                                .failing = failure.sequence,
-                                                .error = failure.error,
-                                                .stopped = is_last,
-                                                .resumes = build.resumes}) != 1;
+        lost = !write(connection, build, failing, is_last);
         if (is_let_go) release(connection, build);
       },
       database::Sync::none);
@@ -104,15 +111,11 @@ void Failures::note_counted(Seat& seat, const Failure& failure) {
   build.resumes = false;
   if (parks) {
     build.position = failure.sequence;
-    build.attempts = 0;
-    build.failing = 0;
+    build.failing = {};
     ++counts_.parked;
     return log(seat, failure, "projection.parked");
   }
-  build.attempts = attempts;
-  build.failing = failure.sequence;
-  build.error = failure.error;
-  build.next_attempt_at = next;
+  build.failing = failing;
   build.stopped = is_last;
   if (is_last) ++counts_.stopped;
   if (is_let_go) give_up(seat);
@@ -125,9 +128,9 @@ void Failures::note_unknown(Seat& seat, Failure failure) {
   const Timestamp now = store_.database().now();
   const std::string waiting = failure.error + waits_for_newer;
   // Who met it first has set the end of the time, unless an operator said to try again.
-  const bool was_left = build.failing == failure.sequence && build.error == waiting &&
-                        build.next_attempt_at != Timestamp{};
-  const Timestamp until = was_left ? build.next_attempt_at : now + *unknown_version_wait_;
+  const bool was_left = build.failing.at == failure.sequence && build.failing.error == waiting &&
+                        build.failing.next_attempt_at != Timestamp{};
+  const Timestamp until = was_left ? build.failing.next_attempt_at : now + *unknown_version_wait_;
   if (now < until) {
     failure.error = waiting;
     return leave_to_newer(seat, failure, until);
@@ -146,51 +149,30 @@ void Failures::keep_stopped(Seat& seat) {
 
 void Failures::leave_to_newer(Seat& seat, const Failure& failure, Timestamp until) {
   Build& build = seat.build;
+  const follow::Failing failing{failure.sequence, 0, until, failure.error};
   bool lost = false;
   store_.database().write(
       [&](Connection& connection) {
-        lost = connection.run(sql::note_failure{.name = build.name,
-                                                .build = build.number,
-                                                .position = build.position,
-                                                .epoch = build.epoch,
-                                                .attempts = 0,
-                                                .next_attempt_at = until,
-                                                .failing = failure.sequence,
-                                                .error = failure.error,
-                                                .stopped = false,
-                                                .resumes = false}) != 1;
+        lost = !write(connection, build, failing, false);
         release(connection, build);
       },
       database::Sync::none);
   seat.held = false;
   if (lost) return;
-  build.attempts = 0;
-  build.failing = failure.sequence;
-  build.error = failure.error;
-  build.next_attempt_at = until;
+  build.failing = failing;
   give_up(seat);
   ++counts_.left_to_newer;
   log(seat, failure, "projection.left_to_newer", LogLevel::warning);
 }
 
 void Failures::stop(Seat& seat, const std::string& error) {
+  const follow::Failing failing{.error = error};
   store_.database().write(
-      [&](Connection& connection) {
-        connection.run(sql::note_failure{.name = seat.build.name,
-                                         .build = seat.build.number,
-                                         .position = seat.build.position,
-                                         .epoch = seat.build.epoch,
-                                         .attempts = 0,
-                                         .next_attempt_at = Timestamp{},
-                                         .failing = 0,
-                                         .error = error,
-                                         .stopped = true,
-                                         .resumes = seat.build.resumes});
-      },
+      [&](Connection& connection) { write(connection, seat.build, failing, true); },
       database::Sync::none);
   seat.build.stopped = true;
   seat.build.resumes = false;
-  seat.build.error = error;
+  seat.build.failing = failing;
   ++counts_.stopped;
   log(seat, {0, error}, "projection.stopped");
 }
@@ -230,7 +212,7 @@ void Failures::log(const Seat& seat, const Failure& failure, std::string_view na
   const std::array fields{LogEntry::Field{"projector", seat.build.name},
                           LogEntry::Field{"version", std::to_string(seat.build.version)},
                           LogEntry::Field{"sequence", std::to_string(failure.sequence)},
-                          LogEntry::Field{"attempts", std::to_string(seat.build.attempts)}};
+                          LogEntry::Field{"attempts", std::to_string(seat.build.failing.attempts)}};
   store_.conventions().log->write(
       {.level = level, .name = name, .message = failure.error, .fields = fields});
 }

@@ -247,8 +247,7 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
   if (outcome.error) return stop(seat, *outcome.error);
   if (!outcome.failure) {
     seat.build.position = batch.end;
-    seat.build.attempts = 0;
-    seat.build.failing = 0;
+    seat.build.failing = {};
     seat.build.resumes = false;
     seat.shortages = 0;
     ++counts_.commits;

@@ -64,10 +64,10 @@ ProjectorStatus status_of(Connection& connection, const Build& build, std::int64
                          .position = GlobalSequence{build.position},
                          .owner = build.owner,
                          .lease_until = build.lease.until,
-                         .failing = GlobalSequence{build.failing},
-                         .error = build.error,
-                         .attempts = build.attempts,
-                         .next_attempt_at = build.next_attempt_at,
+                         .failing = GlobalSequence{build.failing.at},
+                         .error = build.failing.error,
+                         .attempts = build.failing.attempts,
+                         .next_attempt_at = build.failing.next_attempt_at,
                          .stopped = build.stopped};
   {
     auto count = connection.rows(sql::count_parked{.name = build.name, .build = build.number});
@@ -87,14 +87,14 @@ ProjectorStatus status_of(Connection& connection, const Build& build, std::int64
 /// The build goes on behind the event that it fails at, and remembers it.
 void skip_failing(Connection& connection, const Build& build, Timestamp now) {
   connection.run(
-      sql::skip_failing{.name = build.name, .build = build.number, .failing = build.failing});
+      sql::skip_failing{.name = build.name, .build = build.number, .failing = build.failing.at});
   connection.run(sql::park{.name = build.name,
                            .build = build.number,
-                           .sequence = build.failing,
+                           .sequence = build.failing.at,
                            .state = to_string(ParkedEventState::skipped),
                            .parked_at = now,
-                           .attempts = build.attempts,
-                           .error = build.error,
+                           .attempts = build.failing.attempts,
+                           .error = build.failing.error,
                            .instance = std::nullopt});
 }
 
@@ -169,7 +169,7 @@ void ProjectionOperations::skip(std::string_view projector, GlobalSequence seque
     if (connection.run(parked) > 0) return;
     bool any = false;
     for (const Build& build : builds) {
-      if (sequence.value() == 0 || build.failing != sequence.value()) continue;
+      if (sequence.value() == 0 || build.failing.at != sequence.value()) continue;
       skip_failing(connection, build, store_.database().now());
       any = true;
     }

@@ -156,7 +156,7 @@ class Replay {
       was_resumed_ = was_resumed_ || build.position > 0;
       connection.run(projections::sql::resume_stopped{.name = build.name, .build = build.number});
       build.stopped = false;
-      build.failing = 0;
+      build.failing = {};
     } else {
       if (there != nullptr) projections::drop(connection, *there);
       build = is_rebuild_ ? projections::begin_build(connection, store_, registration)
@@ -339,10 +339,10 @@ class Replay {
   void fail_if_stopped() const {
     for (const auto& seat : seats_) {
       if (!seat->build.stopped) continue;
-      const bool is_unknown = seat->build.failing > 0 && seat->build.attempts == 0;
+      const bool is_unknown = seat->build.failing.has_no_attempt();
       throw UsageError{
           (is_rebuild_ ? "the rebuild of " : "the replay of ") + seat->build.describe() +
-          " stopped at " + seat->build.error +
+          " stopped at " + seat->build.failing.error +
           (is_into_living() ? what_stands(*seat) : "; the living tables are as they were") +
           (is_unknown ? "; run it in a release that does" : "; mend the handler and run it again")};
     }

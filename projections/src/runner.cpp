@@ -268,7 +268,7 @@ class Runner::Driver {
               projections::renew(connection, seat->build, mine.until());
             } else if (acquire(connection, *seat, mine, free.contains(seat.get()))) {
               fresh.push_back(seat.get());
-              if (seat->build.stopped && waits_without_attempts(*seat)) resume(*seat);
+              if (seat->build.stopped && seat->build.failing.has_no_attempt()) resume(*seat);
               auto problem =
                   projections::tables_of(connection).find_alteration(connection, seat->build);
               if (!problem.empty()) altered.emplace_back(seat.get(), std::move(problem));
@@ -284,24 +284,19 @@ class Runner::Driver {
     }
   }
 
-  /// No handler failed: it waits for a runner that knows a version, or for memory.
-  static bool waits_without_attempts(const Seat& seat) {
-    return seat.build.failing > 0 && seat.build.attempts == 0;
-  }
-
   /// Whether it waits for a runner of the release that knows the version of an event.
   bool is_for_newer(Seat& seat) {
     const Build& build = seat.build;
-    if (!waits_without_attempts(seat)) return false;
-    if (seat.looked_at != build.failing) {
-      seat.looked_at = build.failing;
-      const GlobalSequence failing{build.failing};
+    if (!build.failing.has_no_attempt()) return false;
+    if (seat.looked_at != build.failing.at) {
+      seat.looked_at = build.failing.at;
+      const GlobalSequence failing{build.failing.at};
       EventRange event = store_.read_at({&failing, 1});
       const auto found = event.next_page();
       seat.refuses =
           !found.empty() && seat.handling(found.front().kind) == detail::Handling::refuse;
     }
-    return seat.refuses && (build.stopped || build.next_attempt_at > now());
+    return seat.refuses && (build.stopped || build.failing.next_attempt_at > now());
   }
 
   /// It stopped because no runner knew the version of an event. Whether this one does is seen when
@@ -333,10 +328,11 @@ class Runner::Driver {
 
   std::chrono::microseconds pause_left(const Seat& seat) const {
     // What another runner lacked, a version or memory, this one may have.
-    if (waits_without_attempts(seat) && seat.shortages == 0) return std::chrono::microseconds{0};
+    if (seat.build.failing.has_no_attempt() && seat.shortages == 0)
+      return std::chrono::microseconds{0};
     const bool is_counted = seat.shortages == 0;
     const follow::Backoff backoff = projections::backoff_of(seat.registration.options, is_counted);
-    return backoff.left(seat.build.next_attempt_at, now());
+    return seat.build.failing.pause_left(backoff, now());
   }
 
   /// A turn for everybody. True if something moved, or may be able to.
@@ -420,9 +416,9 @@ class Runner::Driver {
   std::chrono::microseconds nap() const {
     std::chrono::microseconds nap = longest_nap();
     for (const auto& [key, seat] : seats_) {
-      if (!seat->held || seat->build.stopped || seat->build.failing == 0) continue;
+      if (!seat->held || seat->build.stopped || seat->build.failing.at == 0) continue;
       // What waits for another runner was tried just now.
-      if (waits_without_attempts(*seat) && seat->shortages == 0) continue;
+      if (seat->build.failing.has_no_attempt() && seat->shortages == 0) continue;
       nap = std::min(nap, pause_left(*seat));
     }
     return std::min(nap, until_next_timer());

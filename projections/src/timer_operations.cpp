@@ -120,7 +120,7 @@ ProcessStatus process_status(Connection& connection, const Build& build, std::in
                        .lag_events = std::max<std::int64_t>(last - build.position, 0),
                        .owner = build.owner,
                        .stopped = build.stopped,
-                       .error = build.error};
+                       .error = build.failing.error};
   {
     auto parked = connection.rows(sql::count_parked{.name = build.name, .build = build.number});
     parked.step();

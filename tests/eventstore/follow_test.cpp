@@ -2,6 +2,7 @@
 #include "database/transaction.hpp"
 #include "follow/backoff.hpp"
 #include "follow/blame.hpp"
+#include "follow/failing.hpp"
 #include "follow/lease.hpp"
 
 #include <stela/framework/error.hpp>
@@ -157,6 +158,24 @@ TEST(Blame, SaysWhetherAnotherAttemptCanHelp) {
   EXPECT_TRUE(follow::is_final(Blame::committed, 1, 5));
   EXPECT_TRUE(follow::is_final(Blame::newer, 0, 5));
   EXPECT_FALSE(follow::is_final(Blame::nobody, 0, 0));
+}
+
+TEST(Failing, CountsTheAttemptsOfOneEvent) {
+  const follow::Failing failing{.at = 7, .attempts = 2};
+
+  EXPECT_EQ(failing.attempts_at(7), 2);
+  EXPECT_EQ(failing.attempts_at(8), 0);
+  EXPECT_FALSE(failing.has_no_attempt());
+  EXPECT_TRUE((follow::Failing{.at = 7}.has_no_attempt()));
+  EXPECT_FALSE(follow::Failing{}.has_no_attempt());
+}
+
+TEST(Failing, PausesUntilTheNextAttempt) {
+  const follow::Backoff backoff{1s, 10s};
+
+  EXPECT_EQ((follow::Failing{.at = 7, .next_attempt_at = at(103s)}.pause_left(backoff, at(100s))),
+            3s);
+  EXPECT_EQ((follow::Failing{.next_attempt_at = at(103s)}.pause_left(backoff, at(100s))), 0s);
 }
 
 }  // namespace
