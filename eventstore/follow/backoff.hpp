@@ -5,22 +5,12 @@
 #include <stela/framework/clock.hpp>
 #include <stela/framework/uuid.hpp>
 
-#include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 
 namespace stela::follow {
-
-/// A number from 0 up to 1.
-inline double draw_unit(Random& random) {
-  std::array<std::uint8_t, 8> bytes{};
-  random.fill(bytes);
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, bytes.data(), bytes.size());
-  return static_cast<double>(bits >> 11) * 0x1.0p-53;
-}
 
 /// The first wait is `first`, each further one is twice as long, at most `most`.
 struct Backoff {
@@ -43,15 +33,16 @@ struct Backoff {
   /// away than any wait: the clock was put back since.
   std::chrono::microseconds left(Timestamp next, Timestamp now) const {
     const std::chrono::microseconds left = next - now;
-    return left / 2 > longest() ? std::chrono::microseconds{0} : time_left(next, now);
-  }
-
-  /// Until `end`; zero if that has passed.
-  static std::chrono::microseconds time_left(Timestamp end, Timestamp now) {
-    return std::max(end - now, std::chrono::microseconds{0});
+    return left.count() > 0 && left / 2 <= longest() ? left : std::chrono::microseconds{0};
   }
 
  private:
+  /// A number from 0 up to 1.
+  static double draw_unit(Random& random) {
+    std::array<std::uint8_t, sizeof(std::uint64_t)> bytes{};
+    random.fill(bytes);
+    return static_cast<double>(std::bit_cast<std::uint64_t>(bytes) >> 11) * 0x1.0p-53;
+  }
   static std::chrono::microseconds scaled(std::chrono::microseconds wait, double factor) {
     return std::chrono::microseconds{
         static_cast<std::int64_t>(static_cast<double>(wait.count()) * factor)};

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "database/failure_watch.hpp"
+#include "database/transaction.hpp"
 
-#include <stela/eventstore/export.hpp>
+#include <stela/framework/error.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <new>
 #include <string>
 
 namespace stela::follow {
@@ -32,16 +35,43 @@ struct Fault {
 /// Thrown to roll back a transaction whose outcome is known.
 struct RollBack {};
 
-/// Of what a handler threw.
-STELA_EVENTSTORE_EXPORT Blame blame_for(const std::exception_ptr& error);
-/// In words, of a bounded length.
-STELA_EVENTSTORE_EXPORT std::string text_of(const std::exception_ptr& error);
+/// Of what a handler threw: called in a `catch (...)`. Its text has a bounded length.
+inline Fault current_fault() {
+  const auto blaming = [](const std::exception& error, Blame blame) {
+    constexpr std::size_t max_size = 2000;
+    return Fault{std::string{error.what()}.substr(0, max_size), blame};
+  };
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return {"there isn't enough memory for it", Blame::nobody};
+  } catch (const UnknownEvent& e) {
+    return blaming(e, Blame::newer);
+  } catch (const CorruptEvent& e) {
+    return blaming(e, Blame::unreadable);
+  } catch (const database::CommittedByCaller& e) {
+    return blaming(e, Blame::committed);
+  } catch (const std::exception& e) {
+    return blaming(e, Blame::handler);
+  } catch (...) {
+    return {"something was thrown that isn't a std::exception"};
+  }
+}
 
-/// The fault of what a handler threw: called in a `catch (...)`.
-STELA_EVENTSTORE_EXPORT Fault current_fault();
-/// The same of a handler that worked on a store's connection. What the store itself failed with is
-/// nobody's fault but the store's: that is thrown, whatever the handler made of it.
-STELA_EVENTSTORE_EXPORT Fault current_fault(const database::FailureWatch& watch);
+/// The same of a handler that worked on a store's connection. What the store itself failed with,
+/// or asks of every program that appends, is no handler's fault: that is thrown.
+inline Fault current_fault(const database::FailureWatch& watch) {
+  const Fault fault = current_fault();
+  if (fault.blame == Blame::nobody) return fault;
+  watch.rethrow_failure();
+  try {
+    throw;
+  } catch (const ParticipantMissing&) {
+    throw;
+  } catch (...) {
+    return fault;
+  }
+}
 
 /// Whether the attempt is one of those that an event has.
 constexpr bool is_counted(Blame blame) noexcept {

@@ -4,16 +4,19 @@
 #include "database/database.hpp"
 #include "database/presence.hpp"
 
+#include <stela/eventstore/store.hpp>
 #include <stela/framework/clock.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/log.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace stela::follow {
 
@@ -96,29 +99,34 @@ class Renewal {
 /// By which others see that a follower still runs. Threads: one at a time.
 class Sign {
  public:
-  explicit Sign(database::Database& database) noexcept : database_{database} {}
+  /// It logs under that name, for that worker. `store` must outlive it.
+  Sign(Store& store, std::string_view log_name, std::string worker)
+      : store_{store}, log_name_{log_name}, worker_{std::move(worker)} {}
 
-  /// Whenever leases are taken or renewed: what others see goes with a session or a file. Without
-  /// it leases hold all the same, and end by themselves; then `say` is told why.
-  void show(FunctionRef<void(const std::string&)> say) {
+  /// Whenever leases are taken or renewed: what others see goes with a session or a file. Where
+  /// they can't see it, its leases hold all the same, and end by themselves.
+  void show() {
     is_shown_ = false;
     try {
-      if (!presence_) presence_ = database_.appear();
+      if (!presence_) presence_ = store_.database().appear();
       presence_->renew();
       is_shown_ = true;
     } catch (const Error& e) {
-      say(std::string{"other processes can't see that this one runs: "} + e.what());
+      const std::array fields{LogEntry::Field{"worker", worker_}};
+      const std::string what = std::string{"others can't see that this process runs: "} + e.what();
+      store_.conventions().log->write({LogLevel::warning, log_name_, what, fields});
     }
   }
 
-  /// What leases name; unset if others don't see it.
+  /// What leases name; unset if others can't see it.
   std::optional<std::int64_t> number() const noexcept {
-    if (!is_shown_) return std::nullopt;
-    return presence_->number();
+    return is_shown_ ? std::optional{presence_->number()} : std::nullopt;
   }
 
  private:
-  database::Database& database_;
+  Store& store_;
+  const std::string_view log_name_;
+  const std::string worker_;
   std::unique_ptr<database::Presence> presence_;
   bool is_shown_ = false;
 };

@@ -206,7 +206,7 @@ void Projections::InlineProjector::prepare(Connection& connection) {
   // Nobody appends now: what is missing is projected, and nothing can come between.
   const follow::Term lease{name_, inline_lease, store_.database().now()};
   projections::seize(connection, seat_->build, lease);
-  projections::finish(connection, store_, feed_, *seat_);
+  projections::finish(connection, store_, feed_, *seat_, {.to = store_.last_sequence()});
   projections::release(connection, seat_->build);
   if (seat_->build.state != BuildState::building) return;
   projections::put_in_place(connection, seat_->build, store_.database().now());

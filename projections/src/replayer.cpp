@@ -76,7 +76,7 @@ class Replay {
         is_rebuild_{options.filter.is_empty()},
         store_{projections.store()},
         worker_{host::make_worker_name()},
-        sign_{store_.database()},
+        sign_{store_, "projection.store_trouble", worker_},
         feed_{store_, replay_lease},
         filter_{projections::describe(options.filter)} {
     if (is_rebuild_ && options.into == ReplayInto::living) {
@@ -107,7 +107,7 @@ class Replay {
 
   ReplayResult run(const std::stop_token& stop) {
     end_ = std::min(options_.filter.to.value(), projections::last_sequence(store_));
-    show();
+    sign_.show();
     store_.database().write([&](Connection& connection) {
       for (const detail::Registration* const one : registrations_) begin(connection, *one);
     });
@@ -132,15 +132,6 @@ class Replay {
  private:
   follow::Term lease() const {
     return {worker_, replay_lease, store_.database().now(), sign_.number()};
-  }
-
-  void show() {
-    sign_.show([this](const std::string& trouble) {
-      store_.conventions().log->write({.level = LogLevel::warning,
-                                       .name = "projection.store_trouble",
-                                       .message = trouble,
-                                       .fields = {}});
-    });
   }
 
   /// Finds or makes the build that is to be filled, and takes it.
@@ -298,7 +289,7 @@ class Replay {
   void renew_leases() {
     const follow::Term mine = lease();
     if (!renewal_.is_due(mine.now)) return;
-    show();
+    sign_.show();
     store_.database().write(
         [&](Connection& connection) {
           for (const auto& seat : seats_) {
@@ -388,7 +379,10 @@ class Replay {
           return;
         }
         is_near = seat.build.upto - seat.build.position <= last_stretch_of_replay;
-        if (is_near) project_inside(connection, seat);
+        if (!is_near) return;
+        AllQuery rest = query();
+        rest.to = GlobalSequence{seat.build.upto};
+        projections::finish(connection, store_, feed_, seat, rest);
       });
     } catch (...) {
       seat.build = before;
@@ -396,19 +390,6 @@ class Replay {
     }
     projections::report_caught(store_, seat);
     return is_near;
-  }
-
-  /// Up to the end of the replay.
-  void project_inside(Connection& connection, Seat& seat) {
-    AllQuery rest = query();
-    rest.from = GlobalSequence{seat.build.position + 1};
-    rest.to = GlobalSequence{seat.build.upto};
-    projections::Scan scan{store_, rest};
-    while (!scan.is_done()) {
-      const projections::Batch batch = scan.next();
-      feed_.project_inside(connection, seat, batch);
-      seat.build.position = batch.end;
-    }
   }
 
   void give_back() {

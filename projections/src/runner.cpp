@@ -10,6 +10,7 @@
 #include "database/host.hpp"
 #include "feed.hpp"
 #include "follow/lease.hpp"
+#include "follow/trouble.hpp"
 #include "groups.hpp"
 #include "progress.hpp"
 #include "projections_sql/parked.hpp"
@@ -70,7 +71,7 @@ class Runner::Driver {
         feed_{store_, options.lease_ttl, options.unknown_version_wait},
         timer_clock_{store_, options.clock_jump_limit},
         watch_{store_.database().watch_commits()},
-        sign_{store_.database()},
+        sign_{store_, "projection.store_trouble", worker_},
         renewal_{options.lease_ttl} {
     check_ranges(runner_settings(), options);
     for (const detail::Registration* one : projectors_to_run(projections, options.projectors)) {
@@ -99,12 +100,15 @@ class Runner::Driver {
   void run(std::stop_token stop) {
     const std::stop_callback wake{stop, [this] { watch_->wake(); }};
     auto reported = steady_clock::now();
+    bool was_in_trouble = false;
     while (!stop.stop_requested()) {
       bool moved = false;
       const bool went_well = try_to([&] {
         refresh();
         moved = pass(stop);
       });
+      if (went_well && was_in_trouble) troubles_.forget();
+      was_in_trouble = !went_well;
       const auto now = steady_clock::now();
       if (moved || now >= reported + options_.idle_backoff) {
         const RunnerTick tick = report();
@@ -132,20 +136,14 @@ class Runner::Driver {
   follow::Term lease() const { return {worker_, options_.lease_ttl, now(), sign_.number()}; }
 
   /// False if the store, or the memory, is in trouble that ends by itself.
-  bool try_to(FunctionRef<void()> work) const {
-    try {
-      work();
-      return true;
-    } catch (const std::bad_alloc&) {
-      report_trouble("there isn't enough memory for the next events");
-    } catch (const Error& e) {
-      if (!store_.database().recovers_from(e)) throw;
-      report_trouble(e.what());
-    }
-    return false;
+  bool try_to(FunctionRef<void()> work) {
+    const auto trouble = follow::trouble_of(store_.database(), work);
+    if (trouble) report_trouble(*trouble);
+    return !trouble;
   }
 
-  void report_trouble(std::string_view trouble) const {
+  void report_trouble(const std::string& trouble) {
+    if (!troubles_.lets_through(trouble, store_.database().clock().steady_now())) return;
     const std::array fields{LogEntry::Field{"worker", worker_}};
     store_.conventions().log->write({.level = LogLevel::warning,
                                      .name = "projection.store_trouble",
@@ -214,36 +212,26 @@ class Runner::Driver {
     seats_.emplace(key, std::move(seat));
   }
 
-  /// Presences of owners that have ended before their leases. On a server that is a query, so it
-  /// runs no more often than an idle runner looks.
-  std::set<std::int64_t> find_ended(Timestamp now) {
-    const auto begun = steady_clock::now();
-    if (begun < asked_at_ + options_.idle_backoff) return {};
-    std::set<std::int64_t> asked;
-    std::set<std::int64_t> ended;
-    for (const auto& [key, seat] : seats_) {
-      const auto& lease = seat->build.lease;
-      if (seat->held || seat->is_left || !lease.presence) continue;
-      if (projections::is_free(seat->build, now)) continue;
-      if (!asked.insert(*lease.presence).second) continue;
-      if (follow::is_orphaned(lease, store_.database())) ended.insert(*lease.presence);
-    }
-    if (!asked.empty()) asked_at_ = begun;
-    return ended;
-  }
-
+  /// Whether an owner has ended before its lease is a query on a server: it is asked once for each
+  /// owner, and no more often than an idle runner looks.
   std::set<const Seat*> find_free() {
     const Timestamp at = now();
-    const std::set<std::int64_t> ended = find_ended(at);
+    const auto begun = steady_clock::now();
+    const bool may_ask = begun >= asked_at_ + options_.idle_backoff;
+    std::map<std::int64_t, bool> has_ended;
+    const auto is_orphaned = [&](const follow::StoredLease& lease) {
+      if (!may_ask || !lease.presence) return false;
+      const auto [one, is_new] = has_ended.try_emplace(*lease.presence);
+      if (is_new) one->second = follow::is_orphaned(lease, store_.database());
+      return one->second;
+    };
     std::set<const Seat*> free;
     for (const auto& [key, seat] : seats_) {
-      const auto& presence = seat->build.lease.presence;
-      const bool has_ended = presence && ended.contains(*presence);
       if (seat->held || seat->is_left) continue;
-      if (has_ended || projections::is_free(seat->build, at)) {
-        free.insert(seat.get());
-      }
+      const Build& build = seat->build;
+      if (projections::is_free(build, at) || is_orphaned(build.lease)) free.insert(seat.get());
     }
+    if (!has_ended.empty()) asked_at_ = begun;
     return free;
   }
 
@@ -256,7 +244,7 @@ class Runner::Driver {
     const std::set<const Seat*> free = find_free();
     const Timestamp at = now();
     if (free.empty() && !any_unknown && !renewal_.is_due(at)) return;
-    sign_.show([this](const std::string& trouble) { report_trouble(trouble); });
+    sign_.show();
     const follow::Term mine = lease();
     std::vector<Seat*> fresh;
     std::vector<std::pair<Seat*, std::string>> altered;
@@ -502,6 +490,7 @@ class Runner::Driver {
   Feed feed_;
   projections::TimerClock timer_clock_;
   std::unique_ptr<database::CommitWatch> watch_;
+  follow::Repetition troubles_;
   follow::Sign sign_;
   follow::Renewal renewal_;
   std::map<Key, std::unique_ptr<Seat>> seats_;

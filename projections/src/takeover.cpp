@@ -77,18 +77,13 @@ bool is_near_the_end(Store& store, const Build& build) {
   return last_sequence(store) - build.position <= last_stretch;
 }
 
-void finish(Connection& connection, Store& store, Feed& feed, Seat& seat) {
-  const Build before = seat.build;
-  try {
-    Scan scan{store, {.from = GlobalSequence{before.position + 1}, .to = store.last_sequence()}};
-    while (!scan.is_done()) {
-      const Batch batch = scan.next();
-      feed.project_inside(connection, seat, batch);
-      seat.build.position = batch.end;
-    }
-  } catch (...) {
-    seat.build = before;
-    throw;
+void finish(Connection& connection, Store& store, Feed& feed, Seat& seat, AllQuery query) {
+  query.from = GlobalSequence{seat.build.position + 1};
+  Scan scan{store, query};
+  while (!scan.is_done()) {
+    const Batch batch = scan.next();
+    feed.project_inside(connection, seat, batch);
+    seat.build.position = batch.end;
   }
 }
 
@@ -116,7 +111,7 @@ bool take_over(Store& store, Feed& feed, Seat& seat) {
       seat.caught.clear();
       // Also when nothing is missing: it must still be ours.
       feed.project_inside(connection, seat, {before.position, {}, before.position});
-      finish(connection, store, feed, seat);
+      finish(connection, store, feed, seat, {.to = store.last_sequence()});
       put_in_place(connection, seat.build, store.database().now());
     });
   } catch (...) {

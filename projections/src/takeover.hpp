@@ -22,8 +22,9 @@ void require_same_statements(const Build& build, const detail::Registration& reg
 /// A build of another version that nobody drives any more makes room. UsageError if somebody does.
 void clear_way(database::Connection& connection, Store& store, const Build& building);
 
-/// Inside a transaction: projects what is missing, under the lock that keeps appends out.
-void finish(database::Connection& connection, Store& store, Feed& feed, Seat& seat);
+/// Inside a transaction: projects the events of `query` that the seat has before it, under the lock
+/// that keeps appends out. If it throws, the seat isn't where its build is.
+void finish(database::Connection& connection, Store& store, Feed& feed, Seat& seat, AllQuery query);
 
 /// Few enough events are missing for the transaction that takes over.
 bool is_near_the_end(Store& store, const Build& build);

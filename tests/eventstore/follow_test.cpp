@@ -4,6 +4,8 @@
 #include "follow/blame.hpp"
 #include "follow/failing.hpp"
 #include "follow/lease.hpp"
+#include "follow/trouble.hpp"
+#include "support/engine.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -14,9 +16,11 @@
 #include <cstdint>
 #include <exception>
 #include <new>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace stela::follow_test {
 namespace {
@@ -176,6 +180,52 @@ TEST(Failing, PausesUntilTheNextAttempt) {
   EXPECT_EQ((follow::Failing{.at = 7, .next_attempt_at = at(103s)}.pause_left(backoff, at(100s))),
             3s);
   EXPECT_EQ((follow::Failing{.next_attempt_at = at(103s)}.pause_left(backoff, at(100s))), 0s);
+}
+
+class Trouble : public ::testing::Test {
+ protected:
+  template <class Thrown>
+  std::optional<std::string> of(const Thrown& thrown) {
+    return follow::trouble_of(store_.database(), [&] { throw thrown; });
+  }
+
+  Store store_ = test::open_empty();
+};
+
+TEST_F(Trouble, OfTheDatabaseOrForWantOfMemoryIsWaitedOut) {
+  EXPECT_EQ(of(StoreBusy{"locked"}), "locked");
+  EXPECT_EQ(of(StoreFull{"full"}), "full");
+  EXPECT_EQ(of(std::bad_alloc{}), "there isn't enough memory for the next events");
+  EXPECT_EQ(follow::trouble_of(store_.database(), [] {}), std::nullopt);
+}
+
+TEST_F(Trouble, ThatNoWaitingEndsIsThrown) {
+  EXPECT_THROW(of(UsageError{"no"}), UsageError);
+  EXPECT_THROW(of(SchemaMismatch{"newer"}), SchemaMismatch);
+  EXPECT_THROW(of(std::runtime_error{"no"}), std::runtime_error);
+}
+
+TEST(Repetition, IsLetThroughEverMoreRarely) {
+  follow::Repetition said;
+  const follow::Repetition::Steady start{};
+  std::vector<int> heard;
+
+  for (int second = 0; second < 20; ++second) {
+    if (said.lets_through("locked", start + std::chrono::seconds{second})) heard.push_back(second);
+  }
+
+  EXPECT_EQ(heard, (std::vector<int>{0, 1, 3, 7, 15}));
+}
+
+TEST(Repetition, IsNewOnceItIsForgotten) {
+  follow::Repetition said;
+  const follow::Repetition::Steady start{};
+
+  EXPECT_TRUE(said.lets_through("locked", start));
+  EXPECT_TRUE(said.lets_through("full", start));
+  EXPECT_FALSE(said.lets_through("locked", start));
+  said.forget();
+  EXPECT_TRUE(said.lets_through("locked", start));
 }
 
 }  // namespace

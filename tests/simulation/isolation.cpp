@@ -1,5 +1,5 @@
 // Streams that fail by themselves, and whether the partitions of the others get on meanwhile.
-#include "relay/backoff.hpp"
+#include "relay/core.hpp"
 #include "simulation/simulation.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // How everything comes right after the last fault, and how long that may take.
-#include "relay/backoff.hpp"
+#include "relay/core.hpp"
 #include "simulation/node.hpp"
 #include "simulation/simulation.hpp"
 

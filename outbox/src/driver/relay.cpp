@@ -5,7 +5,7 @@
 #include "database/host.hpp"
 #include "database/owner.hpp"
 #include "driver/mailbox.hpp"
-#include "driver/repetition.hpp"
+#include "follow/trouble.hpp"
 #include "relay/worker.hpp"
 #include "tables/relay_store.hpp"
 #include "tables/upkeep.hpp"
@@ -254,7 +254,7 @@ class Relay::Driver final : public relay::Observer {
   Publisher& publisher_;
   outbox::RelayStore store_;
   Mailbox mailbox_;
-  outbox::Repetition troubles_;
+  follow::Repetition troubles_;
   relay::Worker worker_;
   std::function<void(const RelayTick&)> listener_;
   Counts reported_;

@@ -2,6 +2,7 @@
 // its own or opens a socket: time, randomness, store and broker are handed in.
 #pragma once
 
+#include "follow/backoff.hpp"
 #include "relay/outbox_port.hpp"
 
 #include <stela/framework/clock.hpp>
@@ -20,6 +21,14 @@ namespace stela::relay {
 
 using Steady = std::chrono::steady_clock::time_point;
 inline constexpr Steady never = Steady::max();
+
+inline follow::Backoff backoff_of(const RelayOptions& options) {
+  return {options.retry_backoff, options.retry_backoff_max, options.retry_jitter};
+}
+/// The longest wait that it gives.
+inline std::chrono::microseconds longest_backoff(const RelayOptions& options) {
+  return backoff_of(options).longest();
+}
 
 /// What happened, counted since the worker began.
 struct Counts {

@@ -1,7 +1,5 @@
 #include "relay/lane.hpp"
 
-#include "relay/backoff.hpp"
-
 #include <stela/framework/error.hpp>
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 #include "relay/worker.hpp"
 
-#include "relay/backoff.hpp"
 #include "relay/fenced_lane.hpp"
 #include "relay/membership.hpp"
 

@@ -1,13 +1,14 @@
 #include "tables/relay_store.hpp"
 
 #include "database/database.hpp"
-#include "follow/backoff.hpp"
 #include "follow/lease.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/relay.hpp"
 #include "tables/advance.hpp"
 #include "tables/generations.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -43,7 +44,7 @@ Standing standing_of(const sql::standing::Row& row, Timestamp now) {
           .flight_count = row.flight_count(),
           .flight_through = GlobalSequence{row.flight_through()},
           .attempts = static_cast<int>(row.attempts()),
-          .backoff_left = follow::Backoff::time_left(row.next_attempt_at(), now),
+          .backoff_left = std::max(row.next_attempt_at() - now, std::chrono::microseconds{0}),
           .adopted = row.adopted()};
 }
 

@@ -1,15 +1,35 @@
-// What is said again and again, and logged ever less often.
+// Trouble that a follower waits out, and says ever less often.
 #pragma once
 
-#include <stela/framework/clock.hpp>
+#include "database/database.hpp"
+
+#include <stela/framework/error.hpp>
+#include <stela/framework/function_ref.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <new>
+#include <optional>
 #include <string>
 
-namespace stela::outbox {
+namespace stela::follow {
+
+/// Runs a turn of a follower's loop. What trouble it met that ends by itself, of the database or
+/// for want of memory; nothing if it went well. What no waiting ends is thrown.
+inline std::optional<std::string> trouble_of(const database::Database& database,
+                                             FunctionRef<void()> turn) {
+  try {
+    turn();
+    return std::nullopt;
+  } catch (const std::bad_alloc&) {
+    return "there isn't enough memory for the next events";
+  } catch (const Error& e) {
+    if (!database.recovers_from(e)) throw;
+    return e.what();
+  }
+}
 
 /// Lets a text through at once, then a second later, and after twice as long each time, up to ten
 /// minutes. Once it hasn't come for as long again after its time, it is new.
@@ -27,6 +47,8 @@ class Repetition {
     said.next = now + said.pause;
     return true;
   }
+  /// It is over: what comes next is new.
+  void forget() noexcept { said_.clear(); }
 
  private:
   static constexpr std::size_t most_texts = 32;
@@ -40,4 +62,4 @@ class Repetition {
   std::map<std::string, Said> said_;
 };
 
-}  // namespace stela::outbox
+}  // namespace stela::follow
