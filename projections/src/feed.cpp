@@ -151,9 +151,7 @@ std::optional<Failure> Feed::attempt_events(const Connection& connection, Seat& 
           event.sequence.value(),
           event.describe() + ": its handler ended the transaction that it was called in"};
     }
-    if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
-      seat.caught.push_back({event.describe(), std::move(refusal)});
-    }
+    follow::take_caught(watch, seat.caught, [&] { return event.describe(); });
     if (!seat.model->breaks_deferred_key(connection)) {
       suspect = nullptr;
     } else if (suspect == nullptr) {
@@ -227,9 +225,7 @@ std::optional<Failure> Feed::react_to(Seat& seat, Transaction& transaction,
       unit.commit();
       apply_changes(open.connection(), seat, process, store_.database().now());
       open.check_deferred_keys();
-      if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
-        seat.caught.push_back({event.describe(), std::move(refusal)});
-      }
+      follow::take_caught(watch, seat.caught, [&] { return event.describe(); });
     } catch (...) {
       Failure failure = failure_at(event, follow::current_fault(watch));
       failure.instance = instance_of(seat, event);

@@ -200,10 +200,8 @@ Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction&
   const database::Occupation occupation{seat.who};
   try {
     const Fired fired = fire_despite_conflicts(seat, timer, now, transaction, firing);
-    if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
-      seat.caught.push_back(
-          {"timer " + timer.kind + " of '" + timer.key + "'", std::move(refusal)});
-    }
+    follow::take_caught(watch, seat.caught,
+                        [&] { return "timer " + timer.kind + " of '" + timer.key + "'"; });
     return fired;
   } catch (...) {
     const follow::Fault fault = follow::current_fault(watch);

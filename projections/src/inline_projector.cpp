@@ -277,9 +277,7 @@ void Projections::InlineProjector::project(database::OpenTransaction& open,
       throw UsageError{registration_.name +
                        ": a handler ended the transaction of the append that called it"};
     }
-    if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
-      seat_->caught.push_back({event.describe(), std::move(refusal)});
-    }
+    follow::take_caught(watch, seat_->caught, [&] { return event.describe(); });
     const bool is_broken = seat_->model->breaks_deferred_key(connection);
     if (is_broken && !was_broken) open.blame(broken_key(registration_.name, event));
     was_broken = is_broken;

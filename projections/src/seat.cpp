@@ -1,6 +1,5 @@
 #include "seat.hpp"
 
-#include <array>
 #include <utility>
 
 namespace stela::projections {
@@ -17,20 +16,11 @@ Seat::Seat(Store& store, const detail::Registration& the_registration, const Bui
 
 void report_caught(Store& store, Seat& seat) {
   // What logs them may append, which calls the handlers again.
-  const std::vector<CaughtStatement> caught = std::exchange(seat.caught, {});
-  for (const CaughtStatement& each : caught) {
-    const std::array fields{LogEntry::Field{"projector", seat.build.name},
-                            LogEntry::Field{"version", std::to_string(seat.build.version)},
-                            LogEntry::Field{"problem", each.error}};
-    const std::string message =
-        each.where + ": its handler continued after a statement had failed: " + each.error;
-    store.conventions().log->write({.level = LogLevel::warning,
-                                    .name = "projection.statement_failed",
-                                    .message = message,
-                                    .fields = fields});
-    store.conventions().metrics->count("stela_handler_failed_statements_total", 1,
-                                       {{"handler", seat.build.name}});
-  }
+  const auto caught = std::exchange(seat.caught, {});
+  if (caught.empty()) return;
+  follow::report_caught(
+      store.conventions(), seat.build.name, "projection.statement_failed",
+      {{"projector", seat.build.name}, {"version", std::to_string(seat.build.version)}}, caught);
 }
 
 }  // namespace stela::projections

@@ -3,6 +3,7 @@
 
 #include "build_model.hpp"
 #include "builds.hpp"
+#include "follow/caught.hpp"
 
 #include <stela/projections/projections.hpp>
 
@@ -12,13 +13,6 @@
 #include <vector>
 
 namespace stela::projections {
-
-/// A statement that failed in a handler which continued.
-struct CaughtStatement {
-  /// "event 7 …".
-  std::string where;
-  std::string error;
-};
 
 /// Threads: one at a time.
 struct Seat {
@@ -58,7 +52,7 @@ struct Seat {
   std::unique_ptr<detail::AnyProcess> process;
   std::unique_ptr<BuildModel> model;
   /// In the transaction that is open, or was committed last: reported after the commit.
-  std::vector<CaughtStatement> caught;
+  std::vector<follow::CaughtStatement> caught;
   /// For the message to a writer that waits for a handler.
   const std::string who;
   /// The events of the batch that it is being taken through, if they were decoded ahead.
