@@ -2,6 +2,7 @@
 
 #include "database/stored_enum.hpp"
 #include "projections_sql/builds.hpp"
+#include "projections_sql/events.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -93,6 +94,15 @@ const Build* find(const std::vector<Build>& builds, std::string_view name,
     if (build.name == name && build.state == state) return &build;
   }
   return nullptr;
+}
+
+std::pair<std::int64_t, std::chrono::microseconds> lag_of(Connection& connection,
+                                                          const Build& build, std::int64_t last,
+                                                          Timestamp now) {
+  std::chrono::microseconds waiting{0};
+  auto first = connection.rows(sql::recorded_at{.sequence = build.position + 1});
+  if (first.step()) waiting = std::max(now - first.recorded_at(), waiting);
+  return {std::max<std::int64_t>(last - build.position, 0), waiting};
 }
 
 void insert(Connection& connection, Build& build, Timestamp now) {

@@ -8,10 +8,12 @@
 #include <stela/framework/clock.hpp>
 #include <stela/projections/states.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stela::projections {
@@ -60,6 +62,12 @@ std::vector<Build> read_builds(database::Connection& connection, std::string_vie
 /// Null if there is none.
 const Build* find(const std::vector<Build>& builds, std::string_view name,
                   BuildState state) noexcept;
+
+/// How many events a build is behind the store, which ends at `last`, and how long the first of
+/// them has waited.
+std::pair<std::int64_t, std::chrono::microseconds> lag_of(database::Connection& connection,
+                                                          const Build& build, std::int64_t last,
+                                                          Timestamp now);
 
 /// Notes the statements that made its tables.
 void note_statements(database::Connection& connection, Build& build, std::int64_t checksum);

@@ -12,7 +12,7 @@
 #include "takeover.hpp"
 #include "timer_rows.hpp"
 
-#include <algorithm>
+#include <tuple>
 
 namespace stela {
 
@@ -76,11 +76,7 @@ ProjectorStatus status_of(Connection& connection, const Build& build, std::int64
     status.skipped = count.skipped();
   }
   if (build.state == BuildState::retired) return status;
-  status.lag_events = std::max<std::int64_t>(last - build.position, 0);
-  auto waiting = connection.rows(sql::recorded_at{.sequence = build.position + 1});
-  if (waiting.step()) {
-    status.lag = std::max(now - waiting.recorded_at(), std::chrono::microseconds{0});
-  }
+  std::tie(status.lag_events, status.lag) = projections::lag_of(connection, build, last, now);
   return status;
 }
 

@@ -8,7 +8,6 @@
 #include "database/host.hpp"
 #include "database/stored_enum.hpp"
 #include "projections_sql.hpp"
-#include "projections_sql/events.hpp"
 #include "projections_sql/parked.hpp"
 #include "projections_sql/timer_operations.hpp"
 #include "projections_sql/timers.hpp"
@@ -115,9 +114,11 @@ void count_timers(Connection& connection, ProcessStatus& status, Timestamp now) 
 
 ProcessStatus process_status(Connection& connection, const Build& build, std::int64_t last,
                              Timestamp now) {
+  const auto [lag_events, lag] = projections::lag_of(connection, build, last, now);
   ProcessStatus status{.name = build.name,
                        .position = GlobalSequence{build.position},
-                       .lag_events = std::max<std::int64_t>(last - build.position, 0),
+                       .lag_events = lag_events,
+                       .lag = lag,
                        .owner = build.owner,
                        .stopped = build.stopped,
                        .error = build.failing.error};
@@ -125,10 +126,6 @@ ProcessStatus process_status(Connection& connection, const Build& build, std::in
     auto parked = connection.rows(sql::count_parked{.name = build.name, .build = build.number});
     parked.step();
     status.parked_events = parked.parked();
-  }
-  {
-    auto waiting = connection.rows(sql::recorded_at{.sequence = build.position + 1});
-    if (waiting.step()) status.lag = std::max(now - waiting.recorded_at(), status.lag);
   }
   count_timers(connection, status, now);
   return status;
