@@ -3,11 +3,13 @@
 #include "support/recording_sinks.hpp"
 
 #include <stela/framework/not_found.hpp>
+#include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -525,6 +527,29 @@ TEST_F(Consuming, IsDoneByOneProcessOfANameAndAnotherStandsBy) {
   EXPECT_EQ(by_one.handled + by_two.handled, 200);
   EXPECT_EQ(ledger.lines().front(), "order-0@1 order.placed");
   EXPECT_EQ(ledger.lines().back(), "order-199@1 order.placed");
+}
+
+/// The lock file by which others see that it runs may go, as on a server a session may.
+TEST_F(Consuming, IsStillSeenAfterItsPresenceWasTidiedAway) {
+  testing::ManualClock clock;
+  const std::string path = dir.file("shared.db");
+  shop.place("1");
+  shop.publish();
+  Ledger first_ledger{path, {.clock = &clock}};
+  Ledger second_ledger{path, {.clock = &clock}};
+  nats::Consumer one{first_ledger.store, options()};
+  nats::Consumer two{second_ledger.store, options()};
+  nats::InboxOperations inbox{second_ledger.store};
+  const auto lease_until = [&] { return inbox.status().at(0).readers.at(0).lease_until; };
+  std::jthread reading{[&](std::stop_token stop) { one.run(stop); }};
+  ASSERT_TRUE(test::eventually([&] { return lease_until() != Timestamp{}; }));
+  const Timestamp before = lease_until();
+
+  std::filesystem::remove(path + "-lock");
+  clock.advance(options().lease_ttl / 3);
+  ASSERT_TRUE(test::eventually([&] { return lease_until() > before; }));
+
+  EXPECT_THAT(two.run_once().reader, ::testing::Not(::testing::IsEmpty()));
 }
 
 /// As in a database that was moved, which doesn't take the inbox along.

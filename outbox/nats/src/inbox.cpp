@@ -246,8 +246,7 @@ void InboxOperations::forget(std::string_view consumer, std::string_view broker_
             found = true;
             const follow::StoredLease lease{rows.lease_until(), follow::length_of(rows.lease_ttl()),
                                             rows.presence()};
-            if (!rows.owner() || follow::is_over(lease, database.now()) ||
-                follow::is_orphaned(lease, database)) {
+            if (follow::is_free(rows.owner().value_or(""), lease, database.now(), database)) {
               continue;
             }
             throw UsageError{"'" + std::string{*rows.owner()} + "' reads the stream '" +

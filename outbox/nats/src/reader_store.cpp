@@ -41,7 +41,11 @@ void migrate_inbox(Store& store) {
 }
 
 ReaderStore::ReaderStore(Store& store, const ConsumerOptions& options)
-    : store_{store.anchor()}, options_{options}, worker_{host::make_worker_name()} {
+    : store_{store.anchor()},
+      options_{options},
+      worker_{host::make_worker_name()},
+      sign_{store_, "consumer.trouble", worker_},
+      renewal_{options.lease_ttl} {
   migrate_inbox(store);
   store_.database().write([&](database::Connection& connection) {
     connection.run(sql::insert_consumer{.name = options.name, .created_at = now()});
@@ -98,8 +102,8 @@ void ReaderStore::look() {
   is_held_ = is_held_ && found.epoch == standing_.epoch && found.owner == worker_;
   standing_ = std::move(found);
   const Timestamp at = now();
-  const bool is_due = at >= renewed_at_ + options_.lease_ttl / 3 || at < renewed_at_;
-  if (!is_held_ || !is_due) return;
+  if (!is_held_ || !renewal_.is_due(at)) return;
+  sign_.show();
   const Timestamp until = at + options_.lease_ttl;
   store_.database().write_along(
       [&](database::Connection& connection) {
@@ -109,13 +113,12 @@ void ReaderStore::look() {
                                                     .until = until}) == 1;
       },
       Sync::none);
-  if (is_held_) renewed_at_ = at;
+  if (is_held_) renewal_.note(at);
 }
 
 bool ReaderStore::is_free() const {
-  return standing_.owner.empty() || standing_.owner == worker_ ||
-         follow::is_over(standing_.lease, now()) ||
-         follow::is_orphaned(standing_.lease, store_.database());
+  return standing_.owner == worker_ ||
+         follow::is_free(standing_.owner, standing_.lease, now(), store_.database());
 }
 
 bool ReaderStore::is_overdue() const {
@@ -124,28 +127,19 @@ bool ReaderStore::is_overdue() const {
 }
 
 bool ReaderStore::acquire() {
-  std::optional<std::int64_t> presence;
-  try {
-    if (!presence_) presence_ = store_.database().appear();
-    presence_->renew();
-    presence = presence_->number();
-  } catch (const Error&) {
-    // Without a presence the lease still holds, and ends by itself.
-  }
-  const Timestamp at = now();
-  const Timestamp until = at + options_.lease_ttl;
+  sign_.show();
+  const follow::Term mine{worker_, options_.lease_ttl, now(), sign_.number()};
   bool acquired = false;
   store_.database().write_along(
       [&](database::Connection& connection) {
-        acquired = connection.run(sql::acquire_reader{
-                       .consumer = consumer_,
-                       .broker_stream = options_.stream,
-                       .found_epoch = standing_.epoch,
-                       .found_until = standing_.lease.until,
-                       .owner = worker_,
-                       .until = until,
-                       .ttl = std::chrono::microseconds{options_.lease_ttl}.count(),
-                       .presence = presence}) == 1;
+        acquired = connection.run(sql::acquire_reader{.consumer = consumer_,
+                                                      .broker_stream = options_.stream,
+                                                      .found_epoch = standing_.epoch,
+                                                      .found_until = standing_.lease.until,
+                                                      .owner = mine.owner,
+                                                      .until = mine.until(),
+                                                      .ttl = mine.length.count(),
+                                                      .presence = mine.presence}) == 1;
       },
       Sync::if_shared);
   if (!acquired) return false;
@@ -153,7 +147,7 @@ bool ReaderStore::acquire() {
   ++standing_.epoch;
   standing_.owner = worker_;
   is_held_ = true;
-  renewed_at_ = at;
+  renewal_.note(mine.now);
   // The one before may have moved on until it lost the lease.
   look();
   sources_.clear();

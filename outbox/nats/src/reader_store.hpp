@@ -2,7 +2,6 @@
 #pragma once
 
 #include "database/database.hpp"
-#include "database/presence.hpp"
 #include "delivery.hpp"
 #include "follow/lease.hpp"
 
@@ -188,11 +187,11 @@ class ReaderStore {
   const ConsumerOptions& options_;
   const std::string worker_;
   std::int64_t consumer_ = 0;
-  std::unique_ptr<database::Presence> presence_;
   Standing standing_;
   bool is_held_ = false;
   bool is_unclean_ = false;
-  Timestamp renewed_at_ = {};
+  follow::Sign sign_;
+  follow::Renewal renewal_;
   /// The highest sequence of each store that was published to this stream for the first time, with
   /// a fence.
   std::map<std::string, std::int64_t> sources_;
