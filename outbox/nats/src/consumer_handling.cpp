@@ -57,6 +57,10 @@ constexpr const char* another_history =
   }
 }
 
+std::int64_t number_of(const Delivery& delivery) noexcept {
+  return static_cast<std::int64_t>(delivery.place.sequence);
+}
+
 std::string describe_lost_session(const Error& error) {
   std::string what = lost_session + std::string{error.what()};
   std::replace_if(
@@ -318,11 +322,11 @@ void Consumer::Worker::take_failure(const HandlerFailed& failed) {
   if (failed.is_unknown) return leave_to_newer(failed);
   const Standing& standing = reader_.standing();
   const Delivery& delivery = queue_.front();
-  const bool has_failed = standing.failing == delivery.place.sequence;
-  const int attempts = (has_failed ? standing.attempts : 0) + (is_charged_ ? 0 : 1);
+  const std::int64_t sequence = number_of(delivery);
+  const int attempts = standing.failing.attempts_at(sequence) + (is_charged_ ? 0 : 1);
   if (attempts >= options_.max_attempts) return park_first(attempts, failed.what);
-  reader_.note_failure(delivery.place.sequence, attempts, reader_.now() + backoff_after(attempts),
-                       failed.what, {});
+  reader_.note_failure({sequence, attempts, reader_.now() + backoff_after(attempts), failed.what},
+                       {});
   is_charged_ = false;
   ++tick_.failed;
   log(LogLevel::warning, "consumer.handler_failed", delivery, failed.what);
@@ -377,9 +381,10 @@ bool Consumer::Worker::take_store_failure(const Error& error, const Together& to
 
 void Consumer::Worker::charge_for_session(const std::string& what) {
   const Standing& standing = reader_.standing();
-  reader_.note_failure(standing.failing, standing.attempts,
-                       reader_.now() + backoff_after(standing.attempts), what,
-                       standing.unknown_since);
+  follow::Failing failing = standing.failing;
+  failing.next_attempt_at = reader_.now() + backoff_after(failing.attempts);
+  failing.error = what;
+  reader_.note_failure(failing, standing.unknown_since);
   ++tick_.failed;
   log(LogLevel::warning, "consumer.handler_failed", queue_.front(), what);
 }
@@ -388,12 +393,12 @@ void Consumer::Worker::charge_for_session(const std::string& what) {
 void Consumer::Worker::leave_to_newer(const HandlerFailed& failed) {
   const Standing& standing = reader_.standing();
   const Delivery& delivery = queue_.front();
-  const std::uint64_t sequence = delivery.place.sequence;
+  const std::int64_t sequence = number_of(delivery);
   const Timestamp at = reader_.now();
-  const bool was_left = standing.failing == sequence && standing.unknown_since;
+  const bool was_left = standing.failing.at == sequence && standing.unknown_since;
   const Timestamp since = was_left ? *standing.unknown_since : at;
   if (at >= since + options_.unknown_version_wait) return park_first(1, failed.what);
-  reader_.note_failure(sequence, 0, at, failed.what + waits_for_newer, since);
+  reader_.note_failure({sequence, 0, at, failed.what + waits_for_newer}, since);
   is_charged_ = false;
   if (!was_left) {
     log(LogLevel::warning, "consumer.left_to_newer", delivery, failed.what + waits_for_newer);
@@ -416,14 +421,14 @@ bool Consumer::Worker::is_suspect() const {
 /// The attempt is counted before it is made. False if the message has had its attempts.
 bool Consumer::Worker::charge_first() {
   const Standing& standing = reader_.standing();
-  const std::uint64_t sequence = queue_.front().place.sequence;
-  const bool has_failed = standing.failing == sequence;
-  const int attempts = (has_failed ? standing.attempts : 0) + 1;
+  const std::int64_t sequence = number_of(queue_.front());
+  const bool has_failed = standing.failing.at == sequence;
+  const int attempts = standing.failing.attempts_at(sequence) + 1;
   if (attempts > options_.max_attempts) {
-    park_first(options_.max_attempts, standing.error);
+    park_first(options_.max_attempts, standing.failing.error);
     return false;
   }
-  reader_.note_failure(sequence, attempts, Timestamp{}, died_of_it,
+  reader_.note_failure({sequence, attempts, Timestamp{}, died_of_it},
                        has_failed ? standing.unknown_since : std::nullopt);
   is_charged_ = true;
   return true;
@@ -432,8 +437,10 @@ bool Consumer::Worker::charge_first() {
 void Consumer::Worker::take_back_charge() noexcept try {
   if (!std::exchange(is_charged_, false)) return;
   const Standing& standing = reader_.standing();
-  reader_.note_failure(standing.failing, standing.attempts - 1, Timestamp{}, standing.error,
-                       standing.unknown_since);
+  follow::Failing failing = standing.failing;
+  --failing.attempts;
+  failing.next_attempt_at = {};
+  reader_.note_failure(failing, standing.unknown_since);
 } catch (...) {
   // One attempt too many is counted; the message has others.
 }

@@ -2,7 +2,6 @@
 
 #include "connect.hpp"
 
-#include <stela/framework/backoff.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
@@ -70,9 +69,9 @@ void Consumer::Worker::run(std::stop_token stop) {
     const bool went_well = try_turn();
     report();
     if (went_well) continue;
-    const milliseconds most =
-        std::min<milliseconds>(options_.retry_backoff_max, longest_trouble_wait);
-    rest(doubled(options_.retry_backoff, most, troubles_));
+    follow::Backoff pauses = backoff();
+    pauses.most = std::min<std::chrono::microseconds>(pauses.most, longest_trouble_wait);
+    rest(std::chrono::ceil<milliseconds>(pauses.after(troubles_)));
   }
   stop_ = {};
   queue_.clear();
@@ -158,7 +157,7 @@ bool Consumer::Worker::hold_lease() {
   queue_.clear();
   // Whoever doesn't reach the broker leaves the stream to others.
   if (!source_) source_ = std::make_unique<StreamSource>(options_);
-  const bool leaves = left_to_newer_ != 0 && standing.failing == left_to_newer_ &&
+  const bool leaves = left_to_newer_ != 0 && standing.failing.at == left_to_newer_ &&
                       standing.unknown_since &&
                       reader_.now() < *standing.unknown_since + options_.unknown_version_wait;
   const bool is_free = reader_.is_free();
@@ -259,12 +258,9 @@ void Consumer::Worker::note_trouble(const Error& trouble) {
 
 // --- standing still, and saying so
 
-/// A clock that was set back makes no wait longer than one that would begin now.
 milliseconds Consumer::Worker::backoff_left() const {
-  const Standing& standing = reader_.standing();
-  if (standing.failing == 0) return 0ms;
-  const auto left = std::chrono::ceil<milliseconds>(standing.next_attempt_at - reader_.now());
-  return left <= 2 * options_.retry_backoff_max ? left : 0ms;
+  const auto left = reader_.standing().failing.pause_left(backoff(), reader_.now());
+  return std::chrono::ceil<milliseconds>(left);
 }
 
 /// Operators may have made room since it was counted.
@@ -320,10 +316,8 @@ void Consumer::Worker::measure(const ConsumerTick& tick) {
                 {{"consumer", options_.name}});
 }
 
-milliseconds Consumer::Worker::backoff_after(int attempts) {
-  const milliseconds wait = doubled(options_.retry_backoff, options_.retry_backoff_max, attempts);
-  std::uniform_int_distribution<std::int64_t> by{-wait.count() / 4, wait.count() / 4};
-  return wait + milliseconds{by(random_)};
+std::chrono::microseconds Consumer::Worker::backoff_after(int failures) const {
+  return backoff().after(failures, system_random());
 }
 
 void Consumer::Worker::log(LogLevel level, std::string_view name, const Delivery& delivery,

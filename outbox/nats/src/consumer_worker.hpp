@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -44,6 +43,7 @@ class Consumer::Worker {
 
  private:
   using Steady = std::chrono::steady_clock::time_point;
+  static constexpr double backoff_jitter = 0.25;
   /// What was noted of a message, to be logged once it is committed.
   struct Note {
     LogLevel level;
@@ -132,7 +132,10 @@ class Consumer::Worker {
   void log(LogLevel level, std::string_view name, std::string_view problem) const;
   Handler* handler_of(const std::string& event) const noexcept;
   Steady now() const { return store_.database().clock().steady_now(); }
-  std::chrono::milliseconds backoff_after(int attempts);
+  follow::Backoff backoff() const {
+    return {options_.retry_backoff, options_.retry_backoff_max, backoff_jitter};
+  }
+  std::chrono::microseconds backoff_after(int failures) const;
 
   Store& store_;
   const ConsumerOptions options_;
@@ -163,7 +166,7 @@ class Consumer::Worker {
   std::uint64_t passed_through_ = 0;
   Steady next_look_{};
   /// The message that this process left to one that knows its version.
-  std::uint64_t left_to_newer_ = 0;
+  std::int64_t left_to_newer_ = 0;
   /// At least; what operators removed is found when it matters.
   std::int64_t parked_bytes_ = 0;
   int retries_left_to_newer_ = 0;
@@ -178,7 +181,6 @@ class Consumer::Worker {
   int troubles_ = 0;
   std::string trouble_;
   std::string standstill_;
-  std::minstd_rand random_{std::random_device{}()};
 };
 
 }  // namespace stela::nats

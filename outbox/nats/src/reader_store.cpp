@@ -91,10 +91,8 @@ void ReaderStore::look() {
              .epoch = row.epoch(),
              .owner = text_or_none(row.owner()).value_or(""),
              .lease = {row.lease_until(), follow::length_of(row.lease_ttl()), row.presence()},
-             .failing = static_cast<std::uint64_t>(row.failing()),
-             .attempts = static_cast<int>(row.attempts()),
-             .next_attempt_at = row.next_attempt_at(),
-             .error = std::string{row.error()},
+             .failing = {row.failing(), static_cast<int>(row.attempts()), row.next_attempt_at(),
+                         std::string{row.error()}},
              .unknown_since = row.unknown_since(),
              .is_paused = row.paused()};
     if (const auto held = row.held_from()) found.held_from = static_cast<std::uint64_t>(*held);
@@ -214,28 +212,24 @@ void ReaderStore::begin(std::int64_t stream_made_at, std::uint64_t position,
   standing_.position = standing_.began_after = position;
   standing_.known_through = known_through;
   standing_.held_from.reset();
-  standing_.failing = 0;
-  standing_.attempts = 0;
+  standing_.failing = {};
 }
 
-void ReaderStore::note_failure(std::uint64_t sequence, int attempts, Timestamp next_attempt_at,
-                               const std::string& error, std::optional<Timestamp> unknown_since) {
+void ReaderStore::note_failure(const follow::Failing& failing,
+                               std::optional<Timestamp> unknown_since) {
   write([&](database::Connection& connection) {
     if (connection.run(sql::note_reader_failure{.consumer = consumer_,
                                                 .broker_stream = options_.stream,
                                                 .epoch = standing_.epoch,
-                                                .failing = number(sequence),
-                                                .attempts = attempts,
-                                                .next_attempt_at = next_attempt_at,
-                                                .error = error,
+                                                .failing = failing.at,
+                                                .attempts = failing.attempts,
+                                                .next_attempt_at = failing.next_attempt_at,
+                                                .error = failing.error,
                                                 .unknown_since = unknown_since}) != 1) {
       throw LeaseLost{};
     }
   });
-  standing_.failing = sequence;
-  standing_.attempts = attempts;
-  standing_.next_attempt_at = next_attempt_at;
-  standing_.error = error;
+  standing_.failing = failing;
   standing_.unknown_since = unknown_since;
 }
 
@@ -455,10 +449,8 @@ void ReaderStore::confirm() {
     std::int64_t& highest = sources_[source];
     highest = std::max(highest, sequence);
   }
-  standing_.failing = 0;
-  standing_.attempts = 0;
+  standing_.failing = {};
   standing_.unknown_since.reset();
-  standing_.next_attempt_at = {};
 }
 
 // --- parked messages

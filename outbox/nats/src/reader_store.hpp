@@ -3,6 +3,7 @@
 
 #include "database/database.hpp"
 #include "delivery.hpp"
+#include "follow/failing.hpp"
 #include "follow/lease.hpp"
 
 #include <stela/eventstore/store.hpp>
@@ -42,11 +43,8 @@ struct Standing {
   /// Empty if there is none.
   std::string owner = {};
   follow::StoredLease lease = {};
-  /// The message behind the position, if it failed, else 0.
-  std::uint64_t failing = 0;
-  int attempts = 0;
-  Timestamp next_attempt_at = {};
-  std::string error = {};
+  /// The message behind the position, if it failed.
+  follow::Failing failing = {};
   std::optional<Timestamp> unknown_since = {};
   bool is_paused = false;
 };
@@ -118,9 +116,8 @@ class ReaderStore {
   void begin(std::int64_t stream_made_at, std::uint64_t position, std::uint64_t known_through);
   /// A server may tell another time for a stream that was edited.
   void know_stream(std::int64_t made_at) noexcept { standing_.stream_made_at = made_at; }
-  /// Notes what became of the message behind the position. It is tried again at `next_attempt_at`.
-  void note_failure(std::uint64_t sequence, int attempts, Timestamp next_attempt_at,
-                    const std::string& error, std::optional<Timestamp> unknown_since);
+  /// Notes what became of the message behind the position.
+  void note_failure(const follow::Failing& failing, std::optional<Timestamp> unknown_since);
 
   /// It stands still, without a failure: for other readers before the event of sequence `waits_at`,
   /// if that isn't 0. Empty: it goes on.
