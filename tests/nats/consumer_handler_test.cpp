@@ -7,10 +7,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace stela::consumer_handler_test {
@@ -79,6 +82,44 @@ TEST_F(FailingHandler, IsUndoneAloneAndThoseBeforeItAreCalledOnceMore) {
   EXPECT_THAT(others, ElementsAre("1", "1", "3"));
   EXPECT_EQ(error(), "no");
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+}
+
+TEST_F(FailingHandler, IsNotChargedIfMemoryIsShort) {
+  bool is_short = true;
+  consumer.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
+    Ledger::note(transaction, placed);
+    if (is_short && placed.stream().key() == "2") throw std::bad_alloc{};
+  });
+
+  for (int i = 0; i < 5; ++i) EXPECT_THROW(total += consumer.run_once(), std::bad_alloc);
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed"));
+  is_short = false;
+
+  EXPECT_TRUE(test::eventually([&] {
+    total += consumer.run_once();
+    return ledger.lines().size() == 3;
+  }));
+  EXPECT_EQ(total.failed + total.parked, 0);
+}
+
+TEST_F(FailingHandler, GoesOnOnceThereIsMemoryAgain) {
+  test::RecordingLog log;
+  Ledger watched{dir.file("watched.db"), {.log = &log}};
+  nats::Consumer running{
+      watched.store,
+      {.url = server.url(), .name = "running", .stream = "SHOP", .retry_backoff = 1ms}};
+  std::atomic<int> shortages = 3;
+  running.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
+    if (shortages.fetch_sub(1) > 0) throw std::bad_alloc{};
+    Ledger::note(transaction, placed);
+  });
+  {
+    std::jthread thread{[&](std::stop_token stop) { running.run(stop); }};
+    EXPECT_TRUE(test::eventually([&] { return watched.lines().size() == 3; }));
+  }
+
+  EXPECT_THAT(log.entries(), Contains(AllOf(HasSubstr("warning consumer.trouble consumer=running"),
+                                            HasSubstr("memory"))));
 }
 
 TEST_F(FailingHandler, ThatGoesOnAfterAFailedStatementIsLoggedAndCounted) {

@@ -7,17 +7,18 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace stela::nats {
 
 using namespace std::chrono_literals;
+using follow::Blame;
+using follow::Fault;
+using follow::RollBack;
 using std::chrono::milliseconds;
 
 namespace {
-
-/// Ends a transaction in which a handler failed.
-struct RollBack {};
 
 /// A transaction handles no more messages after so long: others wait to write.
 constexpr milliseconds longest_batch = 100ms;
@@ -37,26 +38,6 @@ constexpr const char* another_history =
     "another history: the inbox has another event as this version of the stream. Was the store "
     "that published it restored from a backup, or is it a copy?";
 
-/// For what is being handled: called in a catch (...).
-[[noreturn]] void rethrow_as_handler_failure() {
-  try {
-    throw;
-  } catch (const Error& e) {
-    switch (e.code()) {
-      case ErrorCode::corrupt_event:
-        throw HandlerFailed{e.what(), true};
-      case ErrorCode::unknown_event:
-        throw HandlerFailed{e.what(), false, true};
-      default:
-        throw HandlerFailed{e.what()};
-    }
-  } catch (const std::exception& e) {
-    throw HandlerFailed{e.what()};
-  } catch (...) {
-    throw HandlerFailed{"the handler threw something that isn't a std::exception"};
-  }
-}
-
 std::int64_t number_of(const Delivery& delivery) noexcept {
   return static_cast<std::int64_t>(delivery.place.sequence);
 }
@@ -74,7 +55,7 @@ void Consumer::Worker::handle_queue() {
   if (is_suspect() && !charge_first()) return;
   std::size_t count = alone_ > 0 || suspects_ > 0 ? 1 : queue_.size();
   Together together;
-  std::optional<HandlerFailed> failure;
+  std::optional<Fault> failure;
   try {
     do {
       handle_together(count, together);
@@ -84,9 +65,9 @@ void Consumer::Worker::handle_queue() {
       count = together.done;
       together = {};
     } while (count > 0);
-  } catch (const HandlerFailed& failed) {
+  } catch (const Fault& failed) {
     // A handler ended the transaction, or was found at its end.
-    if (failed.is_committed) return take_committed(together, failed);
+    if (failed.blame == Blame::committed) return take_committed(together, failed);
     if (count > 1) {
       // All of it was undone. One after the other, only the one that did so fails.
       alone_ = count;
@@ -137,9 +118,9 @@ void Consumer::Worker::handle_together(std::size_t count, Together& together) tr
 void Consumer::Worker::transact(FunctionRef<void(Transaction&)> work) try {
   store_.transact(work);
 } catch (const database::CommittedByCaller& e) {
-  throw HandlerFailed{.what = e.what(), .is_committed = true};
+  throw Fault{e.what(), Blame::committed};
 } catch (const UsageError& e) {
-  throw HandlerFailed{e.what()};
+  throw Fault{e.what()};
 }
 
 /// False if the message stays for later.
@@ -174,7 +155,7 @@ bool Consumer::Worker::handle_one(Transaction& transaction, Together& together) 
   }
   try {
     call_handler(transaction, event, together);
-  } catch (const HandlerFailed& failed) {
+  } catch (const Fault& failed) {
     together.failure = failed;
     return false;
   }
@@ -204,7 +185,8 @@ void Consumer::Worker::park(database::Connection& connection, const Delivery& de
   together.notes.push_back({LogLevel::error, "consumer.parked", &delivery, parking.error});
 }
 
-/// What our own database fails with is nobody's fault; what another store does, the handler's.
+/// What our own database fails with is thrown as it is; what another store does is the handler's
+/// fault.
 void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEvent& event,
                                     Together& together) {
   Handler* const handler = handler_of(event.kind.type);
@@ -223,16 +205,13 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
     open.check_deferred_keys();
   } catch (...) {
     open.note_failure();
-    watch.rethrow_failure();
+    const Fault fault = follow::current_fault(watch);
     open.check_open();
-    rethrow_as_handler_failure();
+    throw fault;
   }
   open.check_open();
   ++together.tick.handled;
-  if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
-    together.caught.push_back(event.as_stored().describe() +
-                              ": its handler went on after a statement had failed: " + refusal);
-  }
+  follow::take_caught(watch, together.caught, [&] { return event.as_stored().describe(); });
 }
 
 /// What was done is committed.
@@ -243,12 +222,9 @@ void Consumer::Worker::finish(const Together& together) {
   for (const Note& note : together.notes) {
     log(note.level, note.name, *note.message, note.problem);
   }
-  // Nothing is swallowed: not even what the handler itself got over.
-  for (const std::string& caught : together.caught) {
-    log(LogLevel::warning, "consumer.statement_failed", caught);
-    store_.conventions().metrics->count("stela_handler_failed_statements_total", 1,
-                                        {{"handler", options_.name}});
-  }
+  follow::report_caught(store_.conventions(), options_.name, "consumer.statement_failed",
+                        {{"consumer", options_.name}, {"stream", options_.stream}},
+                        together.caught);
   if (together.done == 0) return;
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(together.done));
   alone_ -= std::min(alone_, together.done);
@@ -317,14 +293,21 @@ void Consumer::Worker::ask_for_ends() {
 // --- what failed
 
 /// The first message of the queue.
-void Consumer::Worker::take_failure(const HandlerFailed& failed) {
-  if (failed.is_permanent) return park_first(1, failed.what);
-  if (failed.is_unknown) return leave_to_newer(failed);
+void Consumer::Worker::take_failure(const Fault& failed) {
+  // What the broker delivered stays as it is: a row of a store may be restored.
+  if (failed.blame == Blame::unreadable) return park_first(1, failed.what);
+  if (failed.blame == Blame::newer) return leave_to_newer(failed);
+  if (failed.blame == Blame::nobody) {
+    take_back_charge();
+    throw std::bad_alloc{};
+  }
   const Standing& standing = reader_.standing();
   const Delivery& delivery = queue_.front();
   const std::int64_t sequence = number_of(delivery);
   const int attempts = standing.failing.attempts_at(sequence) + (is_charged_ ? 0 : 1);
-  if (attempts >= options_.max_attempts) return park_first(attempts, failed.what);
+  if (follow::is_final(failed.blame, attempts, options_.max_attempts)) {
+    return park_first(attempts, failed.what);
+  }
   reader_.note_failure({sequence, attempts, reader_.now() + backoff_after(attempts), failed.what},
                        {});
   is_charged_ = false;
@@ -348,7 +331,7 @@ void Consumer::Worker::park_first(int attempts, const std::string& error) {
 }
 
 /// It isn't tried again, and those before it took effect with it.
-void Consumer::Worker::take_committed(Together& together, const HandlerFailed& failed) {
+void Consumer::Worker::take_committed(Together& together, const Fault& failed) {
   const std::size_t guilty = std::min(together.done, queue_.size() - 1);
   const Delivery& delivery = queue_[guilty];
   store_.database().write([&](database::Connection& connection) {
@@ -390,7 +373,7 @@ void Consumer::Worker::charge_for_session(const std::string& what) {
 }
 
 /// This process doesn't take the stream again before another one has had the time to.
-void Consumer::Worker::leave_to_newer(const HandlerFailed& failed) {
+void Consumer::Worker::leave_to_newer(const Fault& failed) {
   const Standing& standing = reader_.standing();
   const Delivery& delivery = queue_.front();
   const std::int64_t sequence = number_of(delivery);
@@ -477,10 +460,14 @@ bool Consumer::Worker::retry(const ToRetry& parked) {
     if (removed) ++together.tick.revived;
     finish(together);
     return true;
-  } catch (const HandlerFailed& e) {
-    if (e.is_unknown) {
+  } catch (const Fault& e) {
+    if (e.blame == Blame::newer) {
       reader_.leave(parked, e.what + waits_for_newer);
       return false;
+    }
+    if (e.blame == Blame::nobody) {
+      reader_.leave(parked, e.what);
+      throw std::bad_alloc{};
     }
     error = e.what;
   } catch (const CorruptEvent& e) {

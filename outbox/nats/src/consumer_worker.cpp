@@ -81,14 +81,20 @@ void Consumer::Worker::run(std::stop_token stop) {
 }
 
 bool Consumer::Worker::try_turn() try {
-  turn(options_.idle_wait);
-  troubles_ = 0;
-  trouble_.clear();
-  return true;
-} catch (const Error& e) {
-  if (e.code() != ErrorCode::broker_failed && !store_.database().recovers_from(e)) throw;
+  const auto trouble = follow::trouble_of(store_.database(), [this] { turn(options_.idle_wait); });
+  if (!trouble) {
+    troubles_ = 0;
+    broker_trouble_.clear();
+    said_.forget();
+    return true;
+  }
   ++troubles_;
-  note_trouble(e);
+  if (said_.lets_through(*trouble, now())) log(LogLevel::warning, "consumer.trouble", *trouble);
+  return false;
+} catch (const Error& e) {
+  if (e.code() != ErrorCode::broker_failed) throw;
+  ++troubles_;
+  note_broker_trouble(e);
   return false;
 }
 
@@ -243,15 +249,11 @@ void Consumer::Worker::note_broker_works() {
 }
 
 /// Says so unless it was the last to be said.
-void Consumer::Worker::note_trouble(const Error& trouble) {
+void Consumer::Worker::note_broker_trouble(const Error& trouble) {
   const std::string_view what = trouble.what();
-  const bool is_new = std::exchange(trouble_, what) != what;
-  if (trouble.code() != ErrorCode::broker_failed) {
-    if (is_new) log(LogLevel::warning, "consumer.trouble", what);
-    return;
-  }
+  const bool is_new = std::exchange(broker_trouble_, what) != what;
   const bool is_misconfigured = dynamic_cast<const Misconfigured*>(&trouble) != nullptr;
-  broker_ = {is_misconfigured ? BrokerState::misconfigured : BrokerState::down, trouble_};
+  broker_ = {is_misconfigured ? BrokerState::misconfigured : BrokerState::down, broker_trouble_};
   if (!is_new) return;
   log(LogLevel::error, is_misconfigured ? "consumer.misconfigured" : "consumer.broker_down", what);
 }

@@ -1,6 +1,9 @@
 // What a consumer does.
 #pragma once
 
+#include "follow/blame.hpp"
+#include "follow/caught.hpp"
+#include "follow/trouble.hpp"
 #include "reader_store.hpp"
 #include "stream_source.hpp"
 
@@ -18,17 +21,6 @@
 #include <vector>
 
 namespace stela::nats {
-
-/// A handler threw, or misused the transaction that it was lent.
-struct HandlerFailed {
-  std::string what;
-  /// No other attempt can help.
-  bool is_permanent = false;
-  /// Another release knows the version of the event, or of one that the handler needs.
-  bool is_unknown = false;
-  /// It committed what it and the handlers before it did.
-  bool is_committed = false;
-};
 
 /// Threads: one at a time.
 class Consumer::Worker {
@@ -57,10 +49,9 @@ class Consumer::Worker {
     ConsumerTick tick = {};
     std::int64_t parked_bytes = 0;
     std::vector<Note> notes = {};
-    /// Statements that failed in handlers that went on.
-    std::vector<std::string> caught = {};
+    std::vector<follow::CaughtStatement> caught = {};
     /// What the handler of the next message failed with: then nothing is done.
-    std::optional<HandlerFailed> failure = {};
+    std::optional<follow::Fault> failure = {};
     /// The next message waits for others.
     bool waits = false;
     bool has_called_handler = false;
@@ -95,7 +86,7 @@ class Consumer::Worker {
   std::chrono::milliseconds backoff_left() const;
   bool is_full_of_parked();
   void note_broker_works();
-  void note_trouble(const Error& trouble);
+  void note_broker_trouble(const Error& trouble);
   void rest(std::chrono::milliseconds wait);
   void report();
   void measure(const ConsumerTick& tick);
@@ -113,13 +104,13 @@ class Consumer::Worker {
   ConsumerTick with_state_of(ConsumerTick tick) const;
   bool may_pass_gap(database::Connection& connection, const Delivery& delivery);
   void ask_for_ends();
-  void take_failure(const HandlerFailed& failed);
-  void take_committed(Together& together, const HandlerFailed& failed);
+  void take_failure(const follow::Fault& failed);
+  void take_committed(Together& together, const follow::Fault& failed);
   /// False if it is nobody's fault.
   bool take_store_failure(const Error& error, const Together& together);
   void charge_for_session(const std::string& what);
   void park_first(int attempts, const std::string& error);
-  void leave_to_newer(const HandlerFailed& failed);
+  void leave_to_newer(const follow::Fault& failed);
   bool is_suspect() const;
   bool charge_first();
   void take_back_charge() noexcept;
@@ -177,9 +168,10 @@ class Consumer::Worker {
   BrokerStatus broker_;
   BrokerStatus reported_broker_;
   std::string reported_reader_;
-  /// Turns in a row that met trouble, and what was last logged of it.
+  /// Turns in a row that met trouble, what was last logged of the broker's, and what of others.
   int troubles_ = 0;
-  std::string trouble_;
+  std::string broker_trouble_;
+  follow::Repetition said_;
   std::string standstill_;
 };
 
