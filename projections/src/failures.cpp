@@ -24,7 +24,7 @@ constexpr const char* no_newer_came =
 
 /// False if the build isn't where and whose it was.
 bool write(Connection& connection, const Build& build, const follow::Failing& failing,
-           bool is_halted) {
+           bool is_stopped) {
   return connection.run(sql::note_failure{.name = build.name,
                                           .build = build.number,
                                           .position = build.position,
@@ -33,7 +33,7 @@ bool write(Connection& connection, const Build& build, const follow::Failing& fa
                                           .next_attempt_at = failing.next_attempt_at,
                                           .failing = failing.at,
                                           .error = failing.error,
-                                          .stopped = is_halted,
+                                          .stopped = is_stopped,
                                           .resumes = build.resumes}) == 1;
 }
 
