@@ -37,9 +37,9 @@ ORDER BY m.sequence LIMIT :limit;
 
 -- name: next_redeliveries
 -- takes: partition int, after int, limit int
--- gives: redelivery int, sequence int, stream int, attempts int, kind text, is_behind_parked bool,
---        was_lost bool
-SELECT r.redelivery, r.sequence, r.stream, r.attempts, r.kind,
+-- gives: redelivery int, generation int, sequence int, stream int, attempts int, kind text,
+--        is_behind_parked bool, was_lost bool
+SELECT r.redelivery, r.generation, r.sequence, r.stream, r.attempts, r.kind,
        EXISTS (SELECT 1 FROM outbox_parked AS k
                WHERE k.stream = r.stream AND k.sequence < r.sequence) AS is_behind_parked,
        r.was_lost

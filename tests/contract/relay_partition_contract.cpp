@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace stela::relay_partition_contract {
 namespace {
 
@@ -35,6 +37,31 @@ TEST_P(RelayStoreContract, RetriesUnderTheGenerationThatIsBeingDrained) {
   EXPECT_EQ(retry(1, 1), 1);
   EXPECT_EQ(next(), "1r1 2");
   EXPECT_EQ(next(PartitionId::of("thing-1", 2)), "");
+}
+
+/// "2 from 4": of the first message of the partition.
+std::string generation_in(relay::OutboxPort& store, PartitionId partition) {
+  const auto batch = store.next(partition, {}, {1});
+  if (batch->messages.empty()) return "none";
+  const GenerationMark& generation = batch->messages.front().generation;
+  return std::to_string(generation.number) + " from " + std::to_string(generation.first.value());
+}
+
+TEST_P(RelayStoreContract, NamesTheGenerationThatAMessageIsPublishedUnder) {
+  append({1});
+  acquire();
+  subject->operations().resize(2, "ann");
+  append({1});
+  const PartitionId later = PartitionId::of("thing-1", 2);
+  EXPECT_EQ(generation_in(*store, all), "1 from 1");
+  publish(1);
+  EXPECT_EQ(generation_in(*store, later), "2 from 2");
+  acquire(later);
+  publish(2, 0, later);
+
+  EXPECT_EQ(republish({GlobalSequence{1}}), 1);
+
+  EXPECT_EQ(generation_in(*store, later), "2 from 2") << "it is sent again under the newest";
 }
 
 TEST_P(RelayStoreContract, StopsAPartitionUntilItIsAdopted) {

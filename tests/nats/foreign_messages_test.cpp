@@ -161,12 +161,16 @@ TEST_F(ForeignMessages, WithForgedNumbersAreParked) {
   forge([&](Headers& h) { h["Stela-Stream-Previous"] = "-1"; });
   forge([&](Headers& h) { h["Stela-Sequence"] = "0"; });
   forge([&](Headers& h) { h["Stela-Redelivery"] = most; });
+  forge([&](Headers& h) { h["Stela-Generation"] = "2"; });
+  forge([&](Headers& h) { h["Stela-Generation"] = "1 1"; });
+  forge([&](Headers& h) { h["Stela-Generation"] = "2 0"; });
+  forge([&](Headers& h) { h["Stela-Generation"] = "2 5 6"; });
   place("2");
 
   const nats::ConsumerTick tick = consumer.run_once();
 
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-2@1 order.placed"));
-  EXPECT_EQ(tick.parked, 9);
+  EXPECT_EQ(tick.parked, 13);
   const std::string range = "isn't a number from ";
   EXPECT_THAT(
       errors(),
@@ -176,8 +180,11 @@ TEST_F(ForeignMessages, WithForgedNumbersAreParked) {
                   HasSubstr("'Stela-Stream-Previous' isn't less than 'ce-streamversion'"),
                   HasSubstr("'Stela-Stream-Previous' " + range),
                   HasSubstr("'Stela-Stream-Previous' " + range),
-                  HasSubstr("'Stela-Sequence' " + range),
-                  HasSubstr("'Stela-Redelivery' " + range)));
+                  HasSubstr("'Stela-Sequence' " + range), HasSubstr("'Stela-Redelivery' " + range),
+                  HasSubstr("'Stela-Generation' isn't two numbers"),
+                  HasSubstr("'Stela-Generation' " + range),
+                  HasSubstr("'Stela-Generation' " + range),
+                  HasSubstr("'Stela-Generation' " + range)));
 }
 
 TEST_F(ForeignMessages, WithIdsThatNothingHasAreParked) {

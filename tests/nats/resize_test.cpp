@@ -17,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::Ledger;
 using test::OrderShipped;
+using ::testing::ElementsAre;
 
 constexpr int parcels = 40;
 
@@ -99,6 +100,40 @@ TEST_F(Resizing, FromOneToSixteenToFourLosesAndRepeatsNothing) {
   EXPECT_EQ(stored, appended) << "each event is in one stream, once";
   EXPECT_GE(streams.size(), 10U);
   EXPECT_EQ(operations.status().generations.size(), 3U);
+}
+
+/// "2 4": the header of each message of the stream.
+std::vector<std::string> generations_in(test::JetStream& broker, const std::string& stream) {
+  std::vector<std::string> found;
+  for (const auto& message : broker.messages(stream)) {
+    const auto header = message.headers.find("Stela-Generation");
+    found.push_back(header == message.headers.end() ? "none" : header->second);
+  }
+  return found;
+}
+
+TEST_F(Resizing, IsNamedInEachMessageFromThenOn) {
+  OutboxOperations operations{shop.store};
+  shop.send_parcel();
+  shop.send_parcel();
+  operations.resize(4);
+  shop.send_parcel();
+  operations.resize(1);
+  shop.send_parcel();
+  ASSERT_TRUE(test::eventually([&] {
+    shop.publish();
+    return operations.status().pending == 0;
+  }));
+  operations.republish({.from = GlobalSequence{1}, .to = GlobalSequence{1}});
+  ASSERT_TRUE(test::eventually([&] {
+    shop.publish();
+    return operations.status().redeliveries == 0;
+  }));
+
+  test::JetStream broker{server.url()};
+  EXPECT_THAT(generations_in(broker, "SHOP"), ElementsAre("none", "none", "3 4", "3 4"));
+  const auto partition = PartitionId::of("parcel-1", 4);
+  EXPECT_THAT(generations_in(broker, "SHOP_" + partition.label()), ElementsAre("2 3"));
 }
 
 }  // namespace

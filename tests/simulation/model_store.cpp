@@ -175,6 +175,11 @@ int ModelStore::generation_of(std::int64_t sequence) const {
   return found;
 }
 
+GenerationMark ModelStore::mark_of(int generation) const {
+  const auto index = static_cast<std::size_t>(generation - 1);
+  return {generation, GlobalSequence{generations_[index].first_sequence}};
+}
+
 std::int64_t ModelStore::open_end() const {
   if (generations_.size() == 1) return everything;
   std::int64_t first = everything;

@@ -124,6 +124,7 @@ class ModelStore final : public relay::Operations {
   int open_generation() const;
   bool is_behind_parked(std::int64_t stream, std::int64_t sequence) const;
   int generation_of(std::int64_t sequence) const;
+  GenerationMark mark_of(int generation) const;
   void enqueue_again(PartitionId partition, int generation, std::int64_t sequence,
                      std::int64_t stream, bool republish);
   void publish(PartitionId id, Partition& partition, const relay::PublishedRun& run);

@@ -198,6 +198,7 @@ class ModelStore::Port final : public relay::OutboxPort {
           {.sequence = GlobalSequence{redelivery.sequence},
            .stream = redelivery.stream,
            .redelivery = *it,
+           .generation = store_.mark_of(redelivery.generation),
            .attempts = redelivery.attempts,
            .is_behind_parked = store_.is_behind_parked(redelivery.stream, redelivery.sequence),
            .is_republished = redelivery.republish,
@@ -209,6 +210,7 @@ class ModelStore::Port final : public relay::OutboxPort {
       batch->messages.push_back(
           {.sequence = GlobalSequence{it->first},
            .stream = it->second.stream,
+           .generation = store_.mark_of(store_.generation_of(it->first)),
            .attempts = it->second.attempts,
            .is_behind_parked = store_.is_behind_parked(it->second.stream, it->first),
            .event = &store_.event(it->first)});

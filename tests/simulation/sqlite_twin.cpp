@@ -162,6 +162,9 @@ class SharedStore::ComparingPort final : public relay::OutboxPort {
       compare(call, "a sequence", is.sequence.value(), should.sequence.value());
       compare(call, "a stream", is.stream, real_.number_of(should.stream));
       compare(call, "a redelivery", is.redelivery, should.redelivery);
+      compare(call, "a generation", is.generation.number, should.generation.number);
+      compare(call, "its first sequence", is.generation.first.value(),
+              should.generation.first.value());
       compare(call, "attempts", is.attempts, should.attempts);
       compare(call, "behind parked", is.is_behind_parked, should.is_behind_parked);
       compare(call, "republished", is.is_republished, should.is_republished);

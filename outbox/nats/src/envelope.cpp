@@ -38,8 +38,7 @@ std::string_view require(const Headers& headers, const char* name) {
   return value;
 }
 
-std::int64_t require_number(const Headers& headers, const char* name, std::int64_t least) {
-  const std::string_view text = require(headers, name);
+std::int64_t number_in(std::string_view text, const char* name, std::int64_t least) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = error == std::errc{} && end == text.data() + text.size();
@@ -48,6 +47,19 @@ std::int64_t require_number(const Headers& headers, const char* name, std::int64
                      std::to_string(largest_number));
   }
   return value;
+}
+
+std::int64_t require_number(const Headers& headers, const char* name, std::int64_t least) {
+  return number_in(require(headers, name), name, least);
+}
+
+/// "2 1042": a generation that isn't the first, and its first sequence.
+GenerationMark require_generation(const Headers& headers) {
+  const std::string_view text = require(headers, header::generation);
+  const std::size_t space = text.find(' ');
+  if (space == std::string_view::npos) refuse(header::generation, "isn't two numbers");
+  return {.number = number_in(text.substr(0, space), header::generation, 2),
+          .first = GlobalSequence{number_in(text.substr(space + 1), header::generation, 1)}};
 }
 
 Uuid require_uuid(const char* name, std::string_view text) {
@@ -182,7 +194,13 @@ void EnvelopeWriter::write(natsMsg* message, const OutgoingMessage& outgoing) {
   // Where nothing orders a partition there is no message before this one.
   if (outgoing.predecessor) add(header::previous, outgoing.previous.value());
   add(header::stream_previous, outgoing.event.published_before.value());
+  if (outgoing.generation) add_generation(*outgoing.generation);
   if (outgoing.redelivery > 0) add(header::redelivery, outgoing.redelivery);
+}
+
+void EnvelopeWriter::add_generation(const GenerationMark& generation) {
+  add(header::generation,
+      std::to_string(generation.number) + ' ' + std::to_string(generation.first.value()));
 }
 
 void EnvelopeWriter::write_attributes(const OutgoingMessage& outgoing) {
@@ -269,6 +287,7 @@ ReceivedEvent read_envelope(const Headers& headers, std::string_view payload) {
   if (!headers.get(header::redelivery).empty()) {
     event.redelivery = require_number(headers, header::redelivery, 1);
   }
+  if (!headers.get(header::generation).empty()) event.generation = require_generation(headers);
   event.payload = payload;
   return event;
 }

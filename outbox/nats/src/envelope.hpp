@@ -24,6 +24,7 @@ inline constexpr const char* store = "Stela-Store";
 inline constexpr const char* sequence = "Stela-Sequence";
 inline constexpr const char* previous = "Stela-Previous";
 inline constexpr const char* stream_previous = "Stela-Stream-Previous";
+inline constexpr const char* generation = "Stela-Generation";
 inline constexpr const char* redelivery = "Stela-Redelivery";
 /// Before the name of a header of the user's, which can't be taken for one of ours then.
 inline constexpr std::string_view user_prefix = "Stela-Header-";
@@ -57,6 +58,7 @@ class EnvelopeWriter {
  private:
   void write_attributes(const OutgoingMessage& outgoing);
   void write_context(const StoredEvent& event);
+  void add_generation(const GenerationMark& generation);
 
   void add(const char* name, std::string_view plain);
   void add(const char* name, std::int64_t number);
@@ -99,6 +101,7 @@ struct ReceivedEvent {
   std::string metadata = {};
   Codec codec = Codec::json;
   std::int64_t redelivery = 0;
+  GenerationMark generation = {};
   /// A relay with a fence published it: what it publishes for the first time has rising sequences.
   bool is_fenced = false;
   std::string_view payload = {};

@@ -232,6 +232,10 @@ void FencedLane::publish(const PendingMessage& message) {
   write_message_id(sent.event_id, message, next_id_);
   std::optional<Predecessor> predecessor;
   if (is_fenced()) predecessor = Predecessor{tail_position_, tail_id_};
+  std::optional<GenerationMark> generation;
+  if (core_.fence == Fence::stream && message.generation.number > 1) {
+    generation = message.generation;
+  }
   const OutgoingMessage outgoing{.request = sent.request,
                                  .partition = partition(),
                                  .event = *message.event,
@@ -239,7 +243,8 @@ void FencedLane::publish(const PendingMessage& message) {
                                  .message_id = next_id_,
                                  .redelivery = message.redelivery,
                                  .previous = tail_,
-                                 .predecessor = predecessor};
+                                 .predecessor = predecessor,
+                                 .generation = generation};
   try {
     core_.publisher.publish(outgoing);
   } catch (const Error&) {

@@ -5,6 +5,7 @@
 #include <stela/framework/numbers.hpp>
 #include <stela/framework/uuid.hpp>
 #include <stela/outbox/partitioner.hpp>
+#include <stela/outbox/publisher.hpp>
 #include <stela/outbox/states.hpp>
 
 #include <chrono>
@@ -83,6 +84,9 @@ struct PendingMessage {
   std::int64_t stream = 0;
   /// 0 unless an operator had it sent again.
   std::int64_t redelivery = 0;
+  /// What it is published under: its event's own, or the one under which an operator had it sent
+  /// again.
+  GenerationMark generation = {};
   int attempts = 0;
   /// Its stream has parked messages: this one has to join them.
   bool is_behind_parked = false;

@@ -46,22 +46,22 @@ Generation generation_of(Connection& connection, GlobalSequence sequence) {
   return found;
 }
 
-std::int64_t open_end(Connection& connection, std::int64_t& known_open) {
-  const Generation current = current_generation(connection);
-  if (current.number <= 1 || known_open == current.number) return everything;
+std::int64_t open_end(Connection& connection, const std::vector<Generation>& all,
+                      std::int64_t& known_open) {
+  if (all.size() <= 1 || known_open == all.back().number) return everything;
 
   auto waiting = connection.rows(sql::first_waiting{});
   waiting.step();
   const std::int64_t first = waiting.sequence().value_or(everything);
   const std::int64_t again = waiting.generation().value_or(everything);
-  for (const Generation& generation : all_generations(connection)) {
+  for (const Generation& generation : all) {
     // The first that has a predecessor which isn't drained ends what may be published.
     if (generation.number == 1) continue;
     if (first < generation.first_sequence || again < generation.number) {
       return generation.first_sequence;
     }
   }
-  known_open = current.number;
+  known_open = all.back().number;
   return everything;
 }
 
@@ -73,11 +73,11 @@ std::int64_t last_event(Connection& connection) {
 
 Generation open_generation(Connection& connection) {
   std::int64_t none_known = 0;
-  const std::int64_t end = open_end(connection, none_known);
-  if (end == everything) return current_generation(connection);
+  const std::vector<Generation> all = all_generations(connection);
+  const std::int64_t end = open_end(connection, all, none_known);
   Generation open;
-  for (const Generation& generation : all_generations(connection)) {
-    if (generation.first_sequence < end) open = generation;
+  for (const Generation& generation : all) {
+    if (end == everything || generation.first_sequence < end) open = generation;
   }
   return open;
 }

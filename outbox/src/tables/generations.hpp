@@ -47,6 +47,7 @@ Generation open_generation(database::Connection& connection);
 /// The sequence before which messages may be published: where the first generation begins whose
 /// predecessors still have something to publish; the largest number if none has. `known_open` is
 /// the newest generation that was found open before: it stays so.
-std::int64_t open_end(database::Connection& connection, std::int64_t& known_open);
+std::int64_t open_end(database::Connection& connection, const std::vector<Generation>& all,
+                      std::int64_t& known_open);
 
 }  // namespace stela::outbox

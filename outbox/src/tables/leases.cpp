@@ -11,6 +11,7 @@
 #include <chrono>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace stela::outbox {
 
@@ -178,8 +179,10 @@ std::unique_ptr<relay::PendingBatch> RelayStore::next(PartitionId partition,
   auto batch = make_batch();
   store_.database().read_snapshot([&](Connection& connection) {
     if (std::exchange(run_, connection.run()) != connection.run()) open_generation_ = 0;
-    const std::int64_t end = open_end(connection, open_generation_);
+    const std::vector<Generation> generations = all_generations(connection);
+    const std::int64_t end = open_end(connection, generations, open_generation_);
     batch->read(connection, partition, cursor, end, limit);
+    batch->name_generations(generations);
   });
   return batch;
 }

@@ -41,6 +41,19 @@ void StoredBatch::read(Connection& connection, PartitionId partition, const rela
   rehydrate(connection, again);
 }
 
+void StoredBatch::name_generations(std::span<const Generation> all) {
+  for (PendingMessage& message : messages) {
+    const std::int64_t number = message.generation.number;
+    for (const Generation& generation : all) {
+      const bool is_later = message.redelivery > 0
+                                ? generation.number > number
+                                : generation.first_sequence > message.sequence.value();
+      if (is_later) break;
+      message.generation = {generation.number, GlobalSequence{generation.first_sequence}};
+    }
+  }
+}
+
 void StoredBatch::rehydrate(Connection& connection, std::size_t again) {
   {
     auto first = connection.rows(sql::first_published{});
@@ -68,6 +81,7 @@ void StoredBatch::read_redeliveries(Connection& connection, PartitionId partitio
     messages.push_back({.sequence = GlobalSequence{row.sequence()},
                         .stream = row.stream(),
                         .redelivery = row.redelivery(),
+                        .generation = {.number = row.generation()},
                         .attempts = static_cast<int>(row.attempts()),
                         .is_behind_parked = row.is_behind_parked(),
                         .is_republished = row.kind() == "republish",

@@ -5,6 +5,7 @@
 #include "database/event_page.hpp"
 #include "database/event_reader.hpp"
 #include "relay/outbox_port.hpp"
+#include "tables/generations.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,8 @@ class StoredBatch final : public relay::PendingBatch {
   /// Adds the messages behind `cursor`, as many as `limit` allows and before `end`.
   void read(database::Connection& connection, PartitionId partition, const relay::Cursor& cursor,
             std::int64_t end, const relay::BatchLimit& limit);
+  /// Says of each message which one it is published under. `all` are in order.
+  void name_generations(std::span<const Generation> all);
 
  private:
   void rehydrate(database::Connection& connection, std::size_t again);

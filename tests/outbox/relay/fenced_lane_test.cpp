@@ -262,6 +262,22 @@ TEST(FencedLane, SendsARepublishedMessageUnderANewId) {
   EXPECT_EQ(bench.journal.read(), "mark 1r5");
 }
 
+TEST(FencedLane, NamesTheGenerationAfterAResizeWhereEachPartitionHasItsOwnStream) {
+  Bench bench;
+  bench.store.let_wait(1, 10).generation = {1, GlobalSequence{1}};
+  bench.store.let_wait(7, 10).generation = {2, GlobalSequence{5}};
+  bench.begin();
+  EXPECT_FALSE(bench.publisher.sent[1].generation);
+  ASSERT_TRUE(bench.publisher.sent[7].generation);
+  EXPECT_EQ(bench.publisher.sent[7].generation->number, 2);
+  EXPECT_EQ(bench.publisher.sent[7].generation->first, GlobalSequence{5});
+
+  Bench together{Fence::subject};
+  together.store.let_wait(7, 10).generation = {2, GlobalSequence{5}};
+  together.begin();
+  EXPECT_FALSE(together.publisher.sent[7].generation);
+}
+
 // --- the lease
 
 TEST(FencedLane, LosesAPartitionThatWasTakenOver) {

@@ -178,7 +178,8 @@ void ScriptedPublisher::publish(const OutgoingMessage& message) {
   Sent& now = sent[sequence];
   now = {.request = message.request,
          .message_id = std::string{message.message_id},
-         .previous = message.previous};
+         .previous = message.previous,
+         .generation = message.generation};
   if (message.predecessor) {
     now.position = message.predecessor->broker_sequence + 1;
     now.after_id = message.predecessor->message_id;

@@ -107,6 +107,7 @@ class ScriptedPublisher final : public Publisher {
     std::string message_id = {};
     std::string after_id = {};
     GlobalSequence previous = {};
+    std::optional<GenerationMark> generation = {};
   };
   /// The last one of each event.
   std::map<std::int64_t, Sent> sent;

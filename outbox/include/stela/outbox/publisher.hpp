@@ -33,6 +33,15 @@ struct Predecessor {
   std::string_view message_id = {};
 };
 
+/// The generation that a message is published under. Each resize begins the next one: the events
+/// from then on, which are spread over another number of partitions. Nothing of it is published
+/// before everything older is.
+struct GenerationMark {
+  std::int64_t number = 1;
+  /// No event of it has a lower sequence, and no event of those before it has this one.
+  GlobalSequence first = {};
+};
+
 /// One message on its way to the broker.
 struct OutgoingMessage {
   /// Identifies the request in its answer. Each request has a higher number than the one before.
@@ -49,6 +58,9 @@ struct OutgoingMessage {
   GlobalSequence previous = {};
   /// Unset in mode `none`.
   std::optional<Predecessor> predecessor = {};
+  /// Unset before the first resize, and where all partitions share a stream of the broker's:
+  /// nothing that comes before the message is anywhere else.
+  std::optional<GenerationMark> generation = {};
 };
 
 /// A message at the broker.
