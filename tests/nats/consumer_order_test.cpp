@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -290,7 +291,6 @@ TEST_F(ConsumingAfterAResize, WaitsForMessagesOfTheOldStream) {
   EXPECT_THAT(log.entries(), Contains(HasSubstr("info consumer.waits_for_partition")));
 }
 
-/// Which messages the filter leaves out, nobody knows.
 TEST_F(ConsumingAfterAResize, WaitsWithAFilterToo) {
   before.filter_subject = after.filter_subject = ">";
   const auto old = make_consumer(before);
@@ -345,8 +345,7 @@ TEST_F(ConsumingAfterAResize, WaitsForAStreamThatNobodyReadsUntilItIsForgotten) 
   EXPECT_EQ(ledger.lines(), parcels(4, 6));
 }
 
-/// Something is missing in both, and each might be what comes before the other.
-TEST_F(ConsumingAfterAResize, EndsIfTwoStreamsWaitForEachOther) {
+TEST_F(ConsumingAfterAResize, NotesWhatIsMissingInBothStreams) {
   before.batch_size = 1;
   const auto old = make_consumer(before);
   const auto consumer = make_consumer(after);
@@ -363,22 +362,20 @@ TEST_F(ConsumingAfterAResize, EndsIfTwoStreamsWaitForEachOther) {
                                           "parcel-1@5 order.shipped", "parcel-1@6 order.shipped"));
 }
 
-/// Between a gap and the question how far others must be, the broker may fall silent.
-TEST_F(ConsumingAfterAResize, AsksOnceMoreHowFarOthersMustBe) {
+/// What comes before is awaited once, also if the process is another one then.
+TEST_F(ConsumingAfterAResize, NotesALaterGapAtOnceThoughOthersAreBehind) {
   make_consumer(before)->run_once();
   make_consumer(after)->run_once();
+  shop.send_parcel("order-of-another-partition");
   send_parcels(3);
+  for (const std::string& name : broker.streams()) {
+    auto other = defaults();
+    other.stream = name;
+    make_consumer(other);
+  }
   broker.erase(after.stream, broker.last_sequence(after.stream) - 1);
-  after.connect_timeout = 200ms;
-  nats::Consumer consumer{ledger.store, after};
-  consumer.on<OrderShipped>([&](Transaction& transaction, const auto& shipped) {
-    Ledger::note(transaction, shipped);
-    if (shipped.version().value() == 7) server.pause();
-  });
 
-  EXPECT_THROW(consumer.run_once(), BrokerFailed);
-  server.resume();
-  total += consumer.run_once();
+  total += make_consumer(after)->run_once();
 
   EXPECT_EQ(total.gaps, 1);
   EXPECT_EQ(ledger.lines().back(), "parcel-1@9 order.shipped");
@@ -392,6 +389,114 @@ TEST_F(ConsumingAfterAResize, WaitsForNoStreamThatIsGone) {
 
   EXPECT_EQ(total.gaps, 1);
   EXPECT_EQ(ledger.lines(), parcels(4, 6));
+}
+
+TEST_F(ConsumingAfterAResize, WaitsNoLongerForAStreamThatIsEmptied) {
+  const auto old = make_consumer(before);
+  const auto consumer = make_consumer(after);
+  poll_for(*consumer, 5s);
+  EXPECT_EQ(total.handled, 0);
+
+  broker.purge("SHOP");
+  poll_for(*consumer, 5s);
+
+  EXPECT_EQ(total.gaps, 1);
+  EXPECT_EQ(ledger.lines(), parcels(4, 6));
+}
+
+/// The last messages of the old stream never come to a reader with a filter.
+TEST_F(ConsumingInOrder, WaitsAfterAResizeForNothingThatAFilterLeavesOut) {
+  auto before = defaults();
+  before.filter_subject = "shop.order.shipped";
+  send_parcels(1);
+  shop.place("7");
+  shop.publish();
+  OutboxOperations operations{shop.store};
+  operations.resize(4);
+  send_parcels(1);
+  ASSERT_TRUE(test::eventually([&] {
+    shop.publish();
+    return operations.status().pending == 0;
+  }));
+  const std::string label = PartitionId::of("parcel-1", 4).label();
+  auto after = defaults();
+  after.stream = "SHOP_" + label;
+  after.filter_subject = "shop_" + label + ".order.shipped";
+
+  make_consumer(before)->run_once();
+  make_consumer(after)->run_once();
+
+  EXPECT_EQ(ledger.lines(), parcels(1, 2));
+}
+
+/// Each stream has messages of several generations, and each reader waits for the others.
+TEST_F(ConsumingInOrder, HandlesEachStreamInOrderOverSeveralResizes) {
+  OutboxOperations operations{shop.store};
+  std::vector<std::string> expected;
+  for (const int count : {4, 2, 4, 1}) {
+    for (int parcel = 1; parcel <= 9; ++parcel) {
+      const std::string stream = "parcel-" + std::to_string(parcel);
+      shop.send_parcel(stream);
+      expected.push_back(stream);
+    }
+    operations.resize(count);
+  }
+  ASSERT_TRUE(test::eventually([&] {
+    shop.publish();
+    return operations.status().pending == 0;
+  }));
+  std::vector<std::unique_ptr<nats::Consumer>> consumers;
+  for (const std::string& name : broker.streams()) {
+    auto with = defaults();
+    with.stream = name;
+    consumers.push_back(make_consumer(with));
+  }
+
+  nats::ConsumerTick total;
+  ASSERT_TRUE(test::eventually([&] {
+    for (const auto& consumer : consumers) total += consumer->run_once();
+    return total.handled == std::ssize(expected);
+  }));
+
+  std::map<std::string, int> versions;
+  for (const std::string& line : ledger.lines()) {
+    const std::string stream = line.substr(0, line.find('@'));
+    EXPECT_EQ(line, stream + '@' + std::to_string(++versions[stream]) + " order.shipped");
+  }
+  EXPECT_EQ(total, (nats::ConsumerTick{.handled = std::ssize(expected)}));
+}
+
+/// Between a message and the question where other streams end, the broker may fall silent.
+TEST_F(ConsumingInOrder, AsksOnceMoreWhereOtherStreamsEnd) {
+  OutboxOperations operations{shop.store};
+  for (const int count : {4, 1}) {
+    shop.send_parcel();
+    operations.resize(count);
+  }
+  shop.send_parcel();
+  ASSERT_TRUE(test::eventually([&] {
+    shop.publish();
+    return operations.status().pending == 0;
+  }));
+  auto between = defaults();
+  between.stream = "SHOP_" + PartitionId::of("parcel-1", 4).label();
+  const auto other = make_consumer(between);
+  auto with = defaults();
+  with.connect_timeout = 200ms;
+  nats::Consumer consumer{ledger.store, with};
+  consumer.on<OrderShipped>([&](Transaction& transaction, const auto& shipped) {
+    Ledger::note(transaction, shipped);
+    if (shipped.version().value() == 1) server.pause();
+  });
+
+  EXPECT_THROW(consumer.run_once(), BrokerFailed);
+  server.resume();
+  consumer.run_once();
+  EXPECT_EQ(ledger.lines(), parcels(1, 1));
+  other->run_once();
+  consumer.run_once();
+
+  EXPECT_EQ(ledger.lines(), parcels(1, 3));
 }
 
 }  // namespace

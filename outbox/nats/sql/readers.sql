@@ -83,6 +83,7 @@ SET failing = :failing, attempts = :attempts, next_attempt_at = :next_attempt_at
 WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch;
 
 -- name: note_reader_waits
+-- `waits_at` is the generation of the message that waits for other readers; 0 if none does.
 -- takes: consumer int, broker_stream text, epoch int, waits_at int, error text
 UPDATE inbox_readers SET waits_at = :waits_at, error = :error
 WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch;
@@ -103,10 +104,14 @@ WHERE consumer = (SELECT c.consumer FROM inbox_consumers AS c WHERE c.name = :co
   AND broker_stream = :broker_stream;
 
 -- name: list_other_readers
--- takes: consumer int, broker_stream text
--- gives: broker_stream text, position int, waits_at int
-SELECT broker_stream, position, waits_at FROM inbox_readers
-WHERE consumer = :consumer AND broker_stream <> :broker_stream ORDER BY broker_stream;
+-- With the highest sequence of the source that each has met.
+-- takes: consumer int, broker_stream text, source text
+-- gives: broker_stream text, filter text, position int, waits_at int, highest int
+SELECT r.broker_stream AS broker_stream, r.filter AS filter, r.position AS position,
+       r.waits_at AS waits_at, coalesce(s.sequence, 0) AS highest
+FROM inbox_readers AS r LEFT JOIN inbox_sources AS s
+  ON s.consumer = r.consumer AND s.broker_stream = r.broker_stream AND s.source = :source
+WHERE r.consumer = :consumer AND r.broker_stream <> :broker_stream ORDER BY r.broker_stream;
 
 -- name: list_readers
 -- Of all consumers if `consumer` is empty.

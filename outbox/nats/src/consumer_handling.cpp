@@ -52,8 +52,10 @@ std::string describe_lost_session(const Error& error) {
 }  // namespace
 
 void Consumer::Worker::handle_queue() {
+  std::size_t count = count_ready();
+  if (count == 0) return wait_for_older();
   if (is_suspect() && !charge_first()) return;
-  std::size_t count = alone_ > 0 || suspects_ > 0 ? 1 : queue_.size();
+  if (alone_ > 0 || suspects_ > 0) count = 1;
   Together together;
   std::optional<Fault> failure;
   try {
@@ -79,15 +81,38 @@ void Consumer::Worker::handle_queue() {
     return;
   }
   finish(together);
-  if (failure && together.done == count) return take_failure(*failure);
-  if (!together.waits) return;
-  if (!awaited_->ends) {
-    ask_for_ends();
+  if (failure && together.done == count) take_failure(*failure);
+}
+
+std::size_t Consumer::Worker::count_ready() const {
+  std::size_t count = 0;
+  while (count < queue_.size()) {
+    const auto& event = queue_[count].event;
+    if (event && !older_.are_done_before(*event)) break;
+    ++count;
+  }
+  return count;
+}
+
+void Consumer::Worker::wait_for_older() {
+  const Delivery& next = queue_.front();
+  const std::string streams = older_.look(*next.event, *source_, now());
+  if (streams.empty()) {
+    waits_for_.clear();
+    log_wait_at_.reset();
     return handle_queue();
   }
-  if (!awaited_->why.empty() && now() >= awaited_->since + worth_a_word) {
-    log(LogLevel::info, "consumer.waits_for_partition", queue_.front(),
-        std::exchange(awaited_->why, {}));
+  const std::string why =
+      "earlier messages may be in streams that this consumer hasn't read yet; it waits for their "
+      "readers:" +
+      streams;
+  if (std::exchange(waits_for_, streams) != streams) {
+    reader_.note_standstill(next.event->generation.number, why);
+  }
+  if (!log_wait_at_) log_wait_at_ = now() + worth_a_word;
+  if (now() >= *log_wait_at_) {
+    log_wait_at_ = Steady::max();
+    log(LogLevel::info, "consumer.waits_for_partition", next, why);
   }
   rest(wait_for_others);
 }
@@ -143,14 +168,7 @@ bool Consumer::Worker::handle_one(Transaction& transaction, Together& together) 
       meet(connection, delivery, together);
       park(connection, delivery, together, {.waits = true});
       return true;
-    case Arrival::behind_gap:
-      if (!may_pass_gap(connection, delivery)) {
-        together.waits = true;
-        return false;
-      }
-      break;
     case Arrival::next:
-    case Arrival::late:
       break;
   }
   try {
@@ -237,57 +255,6 @@ ConsumerTick Consumer::Worker::with_state_of(ConsumerTick tick) const {
   tick.broker = tick_.broker;
   tick.reader = tick_.reader;
   return tick;
-}
-
-// --- after a gap, where other partitions may have what is missing
-
-/// After a resize, what comes before a message may be in another JetStream stream: it waits until
-/// the readers of those have passed the ends that they had when it was met. A reader that stands
-/// before a later event itself has nothing that comes before this one. With a filter, what comes
-/// before may also be what the filter leaves out: nobody can tell, so it waits, too.
-bool Consumer::Worker::may_pass_gap(database::Connection& connection, const Delivery& delivery) {
-  if (delivery.place.sequence <= passed_through_) return true;
-  const auto& others = reader_.others(connection);
-  if (others.empty()) return true;
-  const bool was_asked =
-      awaited_ && awaited_->sequence == delivery.place.sequence && awaited_->ends;
-  if (!was_asked) {
-    awaited_ = Awaited{.sequence = delivery.place.sequence};
-    return false;
-  }
-  bool have_reached = true;
-  bool may_pass = true;
-  for (const auto& [stream, end] : *awaited_->ends) {
-    const auto other = others.find(stream);
-    if (other == others.end() || other->second.position >= end) continue;
-    have_reached = false;
-    may_pass = may_pass && other->second.waits_at > delivery.event->sequence.value();
-  }
-  if (have_reached) passed_through_ = awaited_->own_end;
-  return may_pass;
-}
-
-void Consumer::Worker::ask_for_ends() {
-  std::map<std::string, OtherReader> others;
-  store_.database().read(
-      [&](database::Connection& connection) { others = reader_.others(connection); });
-  awaited_->since = now();
-  awaited_->own_end = source_->look().last;
-  std::map<std::string, std::uint64_t> ends;
-  std::string streams;
-  for (const auto& [stream, other] : others) {
-    const auto end = source_->end_of(stream);
-    if (!end || *end <= other.position) continue;
-    ends.emplace(stream, *end);
-    streams += " '" + stream + "' up to " + std::to_string(*end);
-  }
-  awaited_->ends = std::move(ends);
-  if (streams.empty()) return;
-  awaited_->why =
-      "earlier messages of its stream may be in streams that this consumer hasn't read yet; it "
-      "waits for their readers:" +
-      streams;
-  reader_.note_standstill(queue_.front().event->sequence.value(), awaited_->why);
 }
 
 // --- what failed

@@ -199,7 +199,7 @@ void Consumer::Worker::begin_reading() {
   }
   has_beginning_ = ends.first <= 1 && reader_.standing().began_after == 0;
   source_->stand_at(reader_.standing().position);
-  passed_through_ = 0;
+  waits_for_.clear();
   is_reading_ = true;
 }
 
@@ -223,7 +223,6 @@ void Consumer::Worker::check_stream(const StreamEnds& ends) {
           : "the stream has lost messages that the consumer had read, or has others in their "
             "place; it "
             "reads from the beginning, and handles none again whose event it knows");
-  awaited_.reset();
   const std::uint64_t from = is_of_another_time ? 0 : std::min(standing.began_after, ends.last);
   reader_.begin(ends.made_at, from, std::max(standing.known_through, standing.position));
 }

@@ -4,6 +4,7 @@
 #include "follow/blame.hpp"
 #include "follow/caught.hpp"
 #include "follow/trouble.hpp"
+#include "older_streams.hpp"
 #include "reader_store.hpp"
 #include "stream_source.hpp"
 
@@ -52,8 +53,6 @@ class Consumer::Worker {
     std::vector<follow::CaughtStatement> caught = {};
     /// What the handler of the next message failed with: then nothing is done.
     std::optional<follow::Fault> failure = {};
-    /// The next message waits for others.
-    bool waits = false;
     bool has_called_handler = false;
   };
   struct Parking {
@@ -62,17 +61,6 @@ class Consumer::Worker {
     int attempts = 0;
     bool waits = false;
   };
-  /// A message that may come behind others which another reader of this consumer hasn't reached.
-  struct Awaited {
-    std::uint64_t sequence = 0;
-    /// Where those readers must be, by JetStream stream, and where this stream ended then; unset
-    /// until the broker was asked.
-    std::optional<std::map<std::string, std::uint64_t>> ends = {};
-    std::uint64_t own_end = 0;
-    Steady since = {};
-    std::string why = {};
-  };
-
   // Going round: consumer_worker.cpp.
   /// True if something was done.
   bool turn(std::chrono::milliseconds wait);
@@ -93,6 +81,9 @@ class Consumer::Worker {
 
   // Messages: consumer_handling.cpp.
   void handle_queue();
+  /// How many of the next messages wait for no other reader.
+  std::size_t count_ready() const;
+  void wait_for_older();
   void handle_together(std::size_t count, Together& together);
   void transact(FunctionRef<void(Transaction&)> work);
   bool handle_one(Transaction& transaction, Together& together);
@@ -102,8 +93,6 @@ class Consumer::Worker {
   void call_handler(Transaction& transaction, const ReceivedEvent& event, Together& together);
   void finish(const Together& together);
   ConsumerTick with_state_of(ConsumerTick tick) const;
-  bool may_pass_gap(database::Connection& connection, const Delivery& delivery);
-  void ask_for_ends();
   void take_failure(const follow::Fault& failed);
   void take_committed(Together& together, const follow::Fault& failed);
   /// False if it is nobody's fault.
@@ -152,9 +141,11 @@ class Consumer::Worker {
   std::size_t suspects_ = 0;
   /// The attempt at the first message is counted already.
   bool is_charged_ = false;
-  std::optional<Awaited> awaited_;
-  /// Nothing that comes before a message up to here is left in another stream.
-  std::uint64_t passed_through_ = 0;
+  OlderStreams older_{reader_};
+  /// The streams that the next message waits for, as noted since reading began, and when that is
+  /// logged.
+  std::string waits_for_;
+  std::optional<Steady> log_wait_at_;
   Steady next_look_{};
   /// The message that this process left to one that knows its version.
   std::int64_t left_to_newer_ = 0;

@@ -241,7 +241,6 @@ bool ReaderStore::begin(database::Connection& connection) {
   has_parked_ = has.found();
   met_.clear();
   parked_.clear();
-  others_.reset();
   new_sources_.clear();
   return has_parked_;
 }
@@ -292,8 +291,7 @@ bool ReaderStore::is_another_history(const Delivery& delivery, const Met& last) 
                            delivery.place.sequence <= standing_.known_through;
   if (may_be_copy) return false;
   if (last.recorded_at && event.recorded_at > *last.recorded_at) return true;
-  const auto highest = sources_.find(event.store_id);
-  return highest != sources_.end() && event.sequence.value() <= highest->second;
+  return event.sequence.value() <= highest_of(event.store_id);
 }
 
 void ReaderStore::note_source(const ReceivedEvent& event) {
@@ -311,15 +309,10 @@ Arrival ReaderStore::look(database::Connection& connection, const Delivery& deli
     if (connection.rows(handled).step()) return Arrival::copy;
   }
   const std::optional<Met>& last = met(connection, event);
-  if (last && version <= last->version) {
-    if (is_missed(connection, event)) {
-      return is_parked(connection, event) ? Arrival::behind_parked : Arrival::late;
-    }
+  if (last && version <= last->version && !is_missed(connection, event)) {
     return is_another_history(delivery, *last) ? Arrival::another_history : Arrival::copy;
   }
-  if (is_parked(connection, event)) return Arrival::behind_parked;
-  const bool misses = event.published_before.value() > (last ? last->version : 0);
-  return misses ? Arrival::behind_gap : Arrival::next;
+  return is_parked(connection, event) ? Arrival::behind_parked : Arrival::next;
 }
 
 bool ReaderStore::meet(database::Connection& connection, const ReceivedEvent& event, bool is_whole,
@@ -386,16 +379,25 @@ bool ReaderStore::park(database::Connection& connection, const Delivery& deliver
   return connection.run(parked) > 0;
 }
 
-const std::map<std::string, OtherReader>& ReaderStore::others(database::Connection& connection) {
-  if (others_) return *others_;
-  others_.emplace();
-  auto rows = connection.rows(
-      sql::list_other_readers{.consumer = consumer_, .broker_stream = options_.stream});
-  while (rows.step()) {
-    others_->emplace(rows.broker_stream(),
-                     OtherReader{static_cast<std::uint64_t>(rows.position()), rows.waits_at()});
-  }
-  return *others_;
+std::int64_t ReaderStore::highest_of(const std::string& store_id) const {
+  const auto highest = sources_.find(store_id);
+  return highest == sources_.end() ? 0 : highest->second;
+}
+
+std::vector<OtherReader> ReaderStore::others(const std::string& store_id) const {
+  std::vector<OtherReader> others;
+  store_.database().read([&](database::Connection& connection) {
+    auto rows = connection.rows(sql::list_other_readers{
+        .consumer = consumer_, .broker_stream = options_.stream, .source = store_id});
+    while (rows.step()) {
+      others.push_back({.stream = std::string{rows.broker_stream()},
+                        .filter = std::string{rows.filter()},
+                        .position = static_cast<std::uint64_t>(rows.position()),
+                        .waits_at = rows.waits_at(),
+                        .highest = rows.highest()});
+    }
+  });
+  return others;
 }
 
 void ReaderStore::note_standstill(std::int64_t waits_at, const std::string& why) {

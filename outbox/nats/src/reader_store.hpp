@@ -51,25 +51,25 @@ struct Standing {
 
 /// How a message stands in its stream of events.
 enum class Arrival : std::uint8_t {
-  /// It is next, or nobody can tell.
+  /// It was never met, or missed before.
   next,
-  /// It was missed before, and comes after all.
-  late,
   /// It was handled or parked before.
   copy,
   /// Another event was met as this version: the store was restored from a backup, or is a copy.
   another_history,
   /// Something earlier of its stream is parked.
   behind_parked,
-  /// Something earlier of its stream hasn't come, or was left out by the filter.
-  behind_gap,
 };
 
-/// A reader of another JetStream stream.
+/// This consumer's reader of another JetStream stream.
 struct OtherReader {
+  std::string stream = {};
+  std::string filter = {};
   std::uint64_t position = 0;
-  /// The sequence of the event that waits there for other readers; 0 if none does.
+  /// The generation of the message that waits there for other readers; 0 if none does.
   std::int64_t waits_at = 0;
+  /// As in `highest_of`.
+  std::int64_t highest = 0;
 };
 
 /// A message that is parked and is to be tried again.
@@ -119,9 +119,15 @@ class ReaderStore {
   /// Notes what became of the message behind the position.
   void note_failure(const follow::Failing& failing, std::optional<Timestamp> unknown_since);
 
-  /// It stands still, without a failure: for other readers before the event of sequence `waits_at`,
-  /// if that isn't 0. Empty: it goes on.
+  /// It stands still, without a failure: for other readers before a message of the generation
+  /// `waits_at`, if that isn't 0. Empty: it goes on.
   void note_standstill(std::int64_t waits_at, const std::string& why);
+
+  /// The highest sequence of a store that was met here as published for the first time, with a
+  /// fence; 0 if none was.
+  std::int64_t highest_of(const std::string& store_id) const;
+  /// The other readers of this consumer, and what of the store they have met.
+  std::vector<OtherReader> others(const std::string& store_id) const;
 
   // In a transaction that handles messages.
   /// Keeps others from the lease until it ends. LeaseLost.
@@ -138,8 +144,6 @@ class ReaderStore {
   /// `waits`: later messages of its stream wait for it. False if it is parked already.
   bool park(database::Connection& connection, const Delivery& delivery, bool waits, int attempts,
             const std::string& error);
-  /// The other readers of this consumer, by JetStream stream, as the transaction saw them first.
-  const std::map<std::string, OtherReader>& others(database::Connection& connection);
   /// Notes what was met, and moves the position. LeaseLost.
   void advance(database::Connection& connection, const BrokerPlace& to);
   /// The transaction of the last `advance` is committed.
@@ -189,14 +193,12 @@ class ReaderStore {
   bool is_unclean_ = false;
   follow::Sign sign_;
   follow::Renewal renewal_;
-  /// The highest sequence of each store that was published to this stream for the first time, with
-  /// a fence.
+  /// Of each store: see highest_of.
   std::map<std::string, std::int64_t> sources_;
   // Of the transaction that is open.
   bool has_parked_ = false;
   std::map<StreamKey, std::optional<Met>> met_;
   std::map<StreamKey, bool> parked_;
-  std::optional<std::map<std::string, OtherReader>> others_;
   std::map<std::string, std::int64_t> new_sources_;
   std::uint64_t advanced_to_ = 0;
   std::int64_t advanced_to_time_ = 0;

@@ -115,19 +115,19 @@ void StreamSource::spare(const std::string& subject, const std::string& stream) 
                      "' failed: the NATS server denies " + api_ + subject};
 }
 
-std::optional<std::uint64_t> StreamSource::end_of(const std::string& stream) {
-  const std::string looking = "STREAM.INFO." + stream;
+std::optional<std::uint64_t> StreamSource::end_of(const std::string& stream,
+                                                  const std::string& filter) {
+  const std::string looking = "STREAM.MSG.GET." + stream;
   spare(looking, stream);
-  jsStreamInfo* raw = nullptr;
+  natsMsg* raw = nullptr;
   jsErrCode code{};
   jsOptions asking = within(options_.connect_timeout);
-  const natsStatus status = js_GetStreamInfo(&raw, context_.get(), stream.c_str(), &asking, &code);
-  const StreamInfoHandle info{raw};
-  if (static_cast<int>(code) == stream_not_found) return {};
-  if (status == NATS_OK) {
-    if (info->State.Msgs == 0) return {};
-    return info->State.LastSeq;
-  }
+  const std::string subjects = filter.empty() ? ">" : filter;
+  const natsStatus status =
+      js_GetLastMsg(&raw, context_.get(), stream.c_str(), subjects.c_str(), &asking, &code);
+  const MessageHandle message{raw};
+  if (status == NATS_OK) return natsMsg_GetSequence(raw);
+  if (code == JSNoMessageFoundErr || static_cast<int>(code) == stream_not_found) return {};
   spare(looking, stream);
   throw BrokerFailed{"reading the JetStream stream '" + stream +
                      "' failed: " + in_words(status, code)};

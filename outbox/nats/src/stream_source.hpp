@@ -56,9 +56,9 @@ class StreamSource {
   std::optional<std::uint64_t> find_older_position();
   /// Removes that one, if it may.
   void remove_older();
-  /// The last message of another stream; unset if there is no such stream, or it is empty.
+  /// The last message of another stream that the filter lets through; unset if there is none.
   /// BrokerFailed if the broker doesn't say.
-  std::optional<std::uint64_t> end_of(const std::string& stream);
+  std::optional<std::uint64_t> end_of(const std::string& stream, const std::string& filter);
 
   /// Reads on behind this place.
   void stand_at(std::uint64_t position);
