@@ -55,7 +55,7 @@ void Consumer::Worker::handle_queue() {
   std::size_t count = count_ready();
   if (count == 0) return wait_for_older();
   if (is_suspect() && !charge_first()) return;
-  if (alone_ > 0 || suspects_ > 0) count = 1;
+  if (alone_ > 0) count = 1;
   Together together;
   std::optional<Fault> failure;
   try {
@@ -246,7 +246,6 @@ void Consumer::Worker::finish(const Together& together) {
   if (together.done == 0) return;
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(together.done));
   alone_ -= std::min(alone_, together.done);
-  suspects_ -= std::min(suspects_, together.done);
   is_charged_ = false;
 }
 
@@ -361,10 +360,11 @@ void Consumer::Worker::leave_to_newer(const Fault& failed) {
 
 // --- what may have killed a process
 
-/// The process before this one ended while it had messages, perhaps of this one.
+/// The process before this one may have died of the message, or its handler misused a transaction
+/// that others shared.
 bool Consumer::Worker::is_suspect() const {
   const Delivery& delivery = queue_.front();
-  return suspects_ > 0 && !is_charged_ && delivery.event &&
+  return alone_ > 0 && !is_charged_ && delivery.event &&
          handler_of(delivery.event->kind.type) != nullptr;
 }
 

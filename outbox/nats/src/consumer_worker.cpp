@@ -169,7 +169,7 @@ bool Consumer::Worker::hold_lease() {
   const bool is_free = reader_.is_free();
   if (!leaves && is_free && reader_.acquire()) {
     left_to_newer_ = 0;
-    if (reader_.is_unclean()) suspects_ = static_cast<std::size_t>(options_.batch_size);
+    if (reader_.is_unclean()) alone_ = static_cast<std::size_t>(options_.batch_size);
     parked_bytes_ = reader_.count_parked_bytes();
     standstill_.clear();
     tick_.reader.clear();

@@ -135,10 +135,10 @@ class Consumer::Worker {
 
   /// Messages that came and aren't handled yet.
   std::deque<Delivery> queue_;
-  /// So many of the next messages are handled in a transaction each: a handler misused the one that
-  /// it shared with others, or the process before this one may have died of one.
+  /// So many of the next messages are handled in a transaction each, and their attempts are counted
+  /// first: a handler misused one that it shared with others, or the process before this one may
+  /// have died of one.
   std::size_t alone_ = 0;
-  std::size_t suspects_ = 0;
   /// The attempt at the first message is counted already.
   bool is_charged_ = false;
   OlderStreams older_{reader_};
