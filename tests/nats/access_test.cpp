@@ -218,7 +218,8 @@ TEST_P(DeniedConsumer, NamesTheDeniedSubject) {
     return !problem.empty();
   }));
 
-  EXPECT_THAT(problem, HasSubstr("the consumer 'billing' of the stream 'SHOP'"));
+  EXPECT_THAT(problem,
+              HasSubstr("reading the JetStream stream 'SHOP' failed for the consumer 'billing'"));
   EXPECT_THAT(problem, HasSubstr("Permissions Violation for Publish to \"" +
                                  denied.substr(0, denied.find('>'))));
 }

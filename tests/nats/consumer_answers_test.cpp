@@ -82,18 +82,6 @@ TEST_F(FakeBroker, WithoutAConfigurationOfTheStreamIsReported) {
   }
 }
 
-TEST_F(FakeBroker, WithoutANameOfTheReadersConsumerIsReported) {
-  nats::StreamReader reader{{.url = broker.url(), .prefix = "shop", .stream = "SHOP"}};
-  broker.tell_of_stream(
-      R"({"config":{"name":"SHOP","subjects":["shop.>"],"retention":"limits","storage":"file",)"
-      R"("num_replicas":1},"state":{"messages":1,"bytes":9,"first_seq":1,"last_seq":1}})");
-  broker.make_consumers(R"({"num_pending":1})");
-
-  EXPECT_THAT(test::message_of<BrokerFailed>(
-                  [&] { reader.read(PartitionId{}, [](const FoundMessage&) {}); }),
-              HasSubstr("the answer has no name"));
-}
-
 class Refusal : public FakeBroker,
                 public ::testing::WithParamInterface<std::pair<const char*, const char*>> {};
 

@@ -47,11 +47,6 @@ void FakeJetStream::tell_of_stream(const std::string& info) {
   stream_ = info;
 }
 
-void FakeJetStream::make_consumers(const std::string& answer_to_all) {
-  const std::lock_guard lock{mutex_};
-  made_ = answer_to_all;
-}
-
 void FakeJetStream::delete_consumer() {
   require(natsSubscription_Unsubscribe(messages_));
   require(natsConnection_Flush(connection_));

@@ -25,8 +25,6 @@ class FakeJetStream {
 
   /// What is said of the stream.
   void tell_of_stream(const std::string& info);
-  /// The answer to whoever makes a consumer.
-  void make_consumers(const std::string& answer);
   /// Nobody responds to requests for messages any more.
   void delete_consumer();
   /// How requests for messages are answered from now on: with this status, at once.
@@ -48,7 +46,7 @@ class FakeJetStream {
   std::mutex mutex_;
   // Guarded by mutex_.
   std::string stream_;
-  std::string made_ =
+  const std::string made_ =
       R"({"stream_name":"SHOP","name":"reader","config":{"name":"reader","deliver_policy":"all",)"
       R"("ack_policy":"none","replay_policy":"instant"},"num_pending":0})";
   std::string status_;

@@ -117,7 +117,6 @@ BrokerPlace place_in_reply(std::string_view reply) {
   read(stream + 3, place.sequence);
   read(stream + 4, place.number);
   read(stream + 5, place.time);
-  read(stream + 6, place.pending);
   return place;
 }
 

@@ -53,8 +53,6 @@ struct BrokerPlace {
   std::int64_t time = 0;
   /// What the broker's consumer has counted, from 1.
   std::uint64_t number = 0;
-  /// How many come behind it.
-  std::uint64_t pending = 0;
 };
 
 /// From the subject that a message is to be acknowledged to. BrokerFailed if it isn't one.

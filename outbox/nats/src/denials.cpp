@@ -44,9 +44,10 @@ bool Denials::has_denied(const std::string& spared) const {
   return denied_.contains(spared);
 }
 
-std::string Denials::reason() const {
+void Denials::fail_if_any(const std::string& needed_for) const {
   const std::lock_guard lock{mutex_};
-  return reason_;
+  if (reason_.empty()) return;
+  throw Misconfigured{needed_for + ": the NATS server denies what that needs: " + reason_};
 }
 
 void Denials::on_error(natsConnection* connection, natsSubscription*, natsStatus status,

@@ -2,7 +2,7 @@
 // waits for an answer would wait in vain, and hear of a time-out.
 #pragma once
 
-#include "connecting.hpp"
+#include "connect.hpp"
 
 #include <memory>
 #include <mutex>
@@ -22,17 +22,25 @@ std::string_view denied_subject(std::string_view why) noexcept;
 /// Threads: any.
 class Denials {
  public:
-  /// For the options of a connection: it hears of denials from its first moment.
-  static Closure listen(const std::shared_ptr<Denials>& denials, natsOptions* options);
+  /// A connection as the options say, which hears of denials from its first moment. As `connect`.
+  template <class Options>
+  static Connection connect(const std::shared_ptr<Denials>& denials, const Options& options) {
+    return nats::connect({.url = options.url,
+                          .credentials = options.credentials,
+                          .tls = options.tls,
+                          .timeout = options.connect_timeout,
+                          .listen = [&](natsOptions* raw) { return listen(denials, raw); }});
+  }
 
   /// The connection goes on where this subject is denied: it isn't needed.
   void spare(const std::string& subject);
   /// Whether that was denied.
   bool has_denied(const std::string& spared) const;
-  /// What the server said when it denied what is needed; empty if it didn't.
-  std::string reason() const;
+  /// Misconfigured if the server has denied what is needed, with what that was needed for.
+  void fail_if_any(const std::string& needed_for) const;
 
  private:
+  static Closure listen(const std::shared_ptr<Denials>& denials, natsOptions* options);
   static void on_error(natsConnection* connection, natsSubscription*, natsStatus status,
                        void* denials);
   /// True if the connection can't go on.

@@ -4,12 +4,11 @@
 #include "database/owner.hpp"
 #include "delivery.hpp"
 #include "denials.hpp"
-#include "incoming.hpp"
 #include "leader_reads.hpp"
 #include "replies.hpp"
+#include "stream_source.hpp"
 #include "subject_layout.hpp"
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,12 +16,8 @@
 namespace stela::nats {
 namespace {
 
-using std::chrono::nanoseconds;
-
 /// Messages asked for at a time.
 constexpr int batch = 1'000;
-/// A consumer that nobody asks is forgotten.
-constexpr std::chrono::seconds forgotten_after{60};
 
 /// Of other streams, what is gone was removed by somebody.
 bool drops_what_is_old(const jsStreamConfig& config) noexcept {
@@ -57,12 +52,7 @@ class StreamReader::Impl {
  public:
   explicit Impl(const PublisherOptions& options) : options_{options}, layout_{options} {
     nats::check(options_);
-    connection_ =
-        connect({.url = options.url,
-                 .credentials = options.credentials,
-                 .tls = options.tls,
-                 .timeout = options.connect_timeout,
-                 .listen = [this](natsOptions* raw) { return Denials::listen(denials_, raw); }});
+    connection_ = Denials::connect(denials_, options);
     context_ = use_jetstream(connection_.get(), api_);
   }
 
@@ -76,7 +66,7 @@ class StreamReader::Impl {
     try {
       return read_stream(partition, take);
     } catch (const BrokerFailed&) {
-      fail_if_denied();
+      denials_->fail_if_any("reading the JetStream stream '" + stream_ + "' failed");
       throw;
     }
   }
@@ -84,13 +74,6 @@ class StreamReader::Impl {
   bool has_found_a_stream() const noexcept { return found_; }
 
  private:
-  void fail_if_denied() const {
-    const std::string reason = denials_->reason();
-    if (reason.empty()) return;
-    throw Misconfigured{"reading the JetStream stream '" + stream_ +
-                        "' failed: the NATS server denies what that needs: " + reason};
-  }
-
   bool read_stream(PartitionId partition, Take take) {
     const StreamInfoHandle info = look();
     if (!info) return false;
@@ -99,7 +82,7 @@ class StreamReader::Impl {
       if (info->Config->Replicas > 1) {
         read_from_leader(*info, partition, take);
       } else {
-        read_up_to(info->State.LastSeq, partition, take);
+        read_from(info->State.FirstSeq, partition, take);
       }
     }
     return info->State.FirstSeq > 1 && drops_what_is_old(*info->Config);
@@ -144,83 +127,41 @@ class StreamReader::Impl {
     }
   }
 
-  void read_up_to(std::uint64_t last, PartitionId partition, Take take) {
-    const std::string consumer = make_consumer(partition);
-    if (consumer.empty()) return;
-    const std::string next = api_ + "CONSUMER.MSG.NEXT." + stream_ + '.' + consumer;
-    inbox_ = make_inbox();
-    incoming_.emplace(connection_, inbox_);
-    for (std::uint64_t pending = 1; pending > 0;) {
-      ask(next);
-      for (int i = 0; i < batch && pending > 0; ++i) {
-        const MessageHandle message = receive();
-        const BrokerPlace place = place_of(message.get());
-        take(describe(MessageHeaders{message.get()}, place.sequence));
-        // What is published meanwhile isn't waited for.
-        pending = place.sequence >= last ? 0 : place.pending;
+  void read_from(std::uint64_t first, PartitionId partition, Take take) {
+    const ConsumerOptions reading{.url = options_.url,
+                                  .api = options_.api,
+                                  .credentials = options_.credentials,
+                                  .tls = options_.tls,
+                                  .connect_timeout = options_.connect_timeout,
+                                  .name = "reader",
+                                  .stream = stream_,
+                                  .filter_subject = filter_of(partition)};
+    StreamSource source{reading, StreamSource::Contents::headers};
+    try {
+      source.stand_at(first - 1);
+      // What is published meanwhile isn't waited for.
+      auto last = source.end_of(stream_, reading.filter_subject);
+      while (last && source.position() < *last) {
+        const auto deliveries = source.fetch(batch, options_.publish_timeout);
+        for (const Delivery& delivery : deliveries) {
+          take(describe(MessageHeaders{delivery.message.get()}, delivery.place.sequence));
+        }
+        if (!deliveries.empty()) continue;
+        // The last one may have been removed.
+        const auto now_last = source.end_of(stream_, reading.filter_subject);
+        if (now_last == last)
+          nats::check(NATS_TIMEOUT, "reading the JetStream stream '" + stream_ + "'");
+        last = now_last;
       }
+    } catch (const BrokerFailed&) {
+      source.fail_if_denied();
+      throw;
     }
-    incoming_.reset();
-    // Where that is denied the broker forgets it by itself.
-    denials_->spare(api_ + "CONSUMER.DELETE." + stream_ + '.' + consumer);
-    jsOptions deleting;
-    jsOptions_Init(&deleting);
-    deleting.Wait = options_.publish_timeout.count();
-    js_DeleteConsumer(context_.get(), stream_.c_str(), consumer.c_str(), &deleting, nullptr);
   }
 
   /// Empty for all subjects.
   std::string filter_of(PartitionId partition) const {
     return options_.fence == Fence::subject ? layout_.subject_of(partition) : std::string{};
-  }
-
-  /// Its name; empty if there is nothing for it.
-  std::string make_consumer(PartitionId partition) {
-    const std::string subject = filter_of(partition);
-    jsConsumerConfig config;
-    jsConsumerConfig_Init(&config);
-    config.DeliverPolicy = js_DeliverAll;
-    config.AckPolicy = js_AckNone;
-    config.HeadersOnly = true;
-    config.InactiveThreshold = nanoseconds{forgotten_after}.count();
-    if (!subject.empty()) config.FilterSubject = subject.c_str();
-    jsConsumerInfo* raw = nullptr;
-    jsErrCode code{};
-    const natsStatus status =
-        js_AddConsumer(&raw, context_.get(), stream_.c_str(), &config, nullptr, &code);
-    if (status != NATS_OK) {
-      throw BrokerFailed{"reading the JetStream stream '" + stream_ +
-                         "' failed: " + in_words(status, code)};
-    }
-    const ConsumerInfoHandle info{raw};
-    if (info->NumPending == 0) return {};
-    if (info->Name == nullptr) {
-      throw BrokerFailed{"reading the JetStream stream '" + stream_ +
-                         "' failed: the answer has no name of the reader's consumer"};
-    }
-    return info->Name;
-  }
-
-  void ask(const std::string& subject) {
-    const std::string request = "{\"batch\":" + std::to_string(batch) + ",\"expires\":" +
-                                std::to_string(nanoseconds{options_.publish_timeout}.count()) + '}';
-    nats::check(natsConnection_PublishRequestString(connection_.get(), subject.c_str(),
-                                                    inbox_.c_str(), request.c_str()),
-                "asking for messages");
-  }
-
-  /// A message of the stream: its subject is its own, and it may have any header.
-  MessageHandle receive() {
-    const std::string doing = "reading the JetStream stream '" + stream_ + "'";
-    for (;;) {
-      MessageHandle message = incoming_->next(options_.publish_timeout, doing);
-      if (!message) nats::check(NATS_TIMEOUT, doing);
-      if (natsMsg_GetSubject(message.get()) != inbox_) return message;
-      const MessageHeaders said{message.get()};
-      if (said.get("Status") == "100") continue;
-      throw BrokerFailed{doing + " failed: " + std::string{said.get("Status")} + ' ' +
-                         std::string{said.get("Description")}};
-    }
   }
 
   const database::OwningProcess maker_;
@@ -230,8 +171,6 @@ class StreamReader::Impl {
   const std::shared_ptr<Denials> denials_{std::make_shared<Denials>()};
   Connection connection_;
   ContextHandle context_;
-  std::optional<Incoming> incoming_;
-  std::string inbox_;
   std::string stream_;
   bool found_ = false;
 };

@@ -43,13 +43,9 @@ jsOptions within(milliseconds timeout) {
 
 }  // namespace
 
-StreamSource::StreamSource(const ConsumerOptions& options) : options_{options} {
-  connection_ =
-      connect({.url = options.url,
-               .credentials = options.credentials,
-               .tls = options.tls,
-               .timeout = options.connect_timeout,
-               .listen = [this](natsOptions* raw) { return Denials::listen(denials_, raw); }});
+StreamSource::StreamSource(const ConsumerOptions& options, Contents contents)
+    : options_{options}, contents_{contents} {
+  connection_ = Denials::connect(denials_, options);
   context_ = use_jetstream(connection_.get(), api_);
   request_bytes_ = std::max(options.prefetch_bytes,
                             natsConnection_GetMaxPayload(connection_.get()) + envelope_bytes);
@@ -100,10 +96,7 @@ void StreamSource::fail_to_find_stream(natsStatus status, jsErrCode code) const 
 }
 
 void StreamSource::fail_if_denied() const {
-  const std::string reason = denials_->reason();
-  if (reason.empty()) return;
-  throw Misconfigured{"the NATS server denies what the consumer '" + options_.name +
-                      "' of the stream '" + options_.stream + "' needs: " + reason};
+  denials_->fail_if_any(doing_read() + " failed for the consumer '" + options_.name + "'");
 }
 
 /// The account may be let to ask for its own stream alone. BrokerFailed once it is known that this
@@ -198,6 +191,7 @@ void StreamSource::make_consumer(std::uint64_t position) {
   config.DeliverPolicy = js_DeliverByStartSequence;
   config.OptStartSeq = position + 1;
   config.AckPolicy = js_AckNone;
+  config.HeadersOnly = contents_ == Contents::headers;
   config.MemoryStorage = true;
   config.Replicas = 1;
   config.InactiveThreshold = nanoseconds{reader_forgotten_after}.count();

@@ -39,9 +39,12 @@ struct StreamEnds {
 /// broker sends unhandled is bounded by its bytes. Threads: one at a time.
 class StreamSource {
  public:
+  /// What comes of each message.
+  enum class Contents : std::uint8_t { all, headers };
+
   /// BrokerFailed if the broker can't be reached, Misconfigured if it has no such stream or denies
   /// what is needed, UsageError if the stream drops messages that somebody has read.
-  explicit StreamSource(const ConsumerOptions& options);
+  explicit StreamSource(const ConsumerOptions& options, Contents contents = Contents::all);
   /// The broker forgets its consumer at once if it can be told.
   ~StreamSource();
   StreamSource(const StreamSource&) = delete;
@@ -56,8 +59,8 @@ class StreamSource {
   std::optional<std::uint64_t> find_older_position();
   /// Removes that one, if it may.
   void remove_older();
-  /// The last message of another stream that the filter lets through; unset if there is none.
-  /// BrokerFailed if the broker doesn't say.
+  /// The last message of a stream, also of another, that the filter lets through; unset if there is
+  /// none. BrokerFailed if the broker doesn't say.
   std::optional<std::uint64_t> end_of(const std::string& stream, const std::string& filter);
 
   /// Reads on behind this place.
@@ -104,6 +107,7 @@ class StreamSource {
 
   const database::OwningProcess maker_;
   const ConsumerOptions& options_;
+  const Contents contents_;
   const std::string api_{api_prefix(options_.api)};
   const std::shared_ptr<Denials> denials_{std::make_shared<Denials>()};
   Connection connection_;
