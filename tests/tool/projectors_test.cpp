@@ -18,6 +18,7 @@ namespace stela::test::projectors_test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -107,6 +108,26 @@ TEST_F(HaltedProjector, ThatOnlyWaitsForANewerReleaseIsToldFromOneThatFails) {
   EXPECT_THAT(tool({"doctor"}).out,
               AllOf(HasSubstr("tally v1 (living) is stopped at event 2: "),
                     HasSubstr("run a release that knows the version, which continues by itself")));
+}
+
+TEST_F(HaltedProjector, IsCriticalAsIsOneThatNoRunnerDrives) {
+  EXPECT_EQ(tool({"projections", "check"}).code, 0);
+  append(store_, "order-2",
+         {NewEvent{"order.placed", 1, false, R"({"customer":"joe","cents":1})"}});
+  const Ran unattended = tool({"projections", "check"});
+  EXPECT_EQ(unattended.code, 2);
+  EXPECT_THAT(unattended.out, HasSubstr("no runner drives tally"));
+  EXPECT_EQ(tool({"projections", "check", "--max-unattended", "1"}).code, 0);
+  EXPECT_EQ(tool({"projections", "check", "--max-unattended", "1", "--warn-lag", "0s"}).code, 1);
+
+  Projections projections{store_};
+  projections.add(Tally<3>{});
+  Runner{projections}.run_once();
+  const Ran stopped = tool({"projections", "check", "--max-unattended", "1"});
+  EXPECT_EQ(stopped.code, 2);
+  EXPECT_THAT(stopped.out,
+              AllOf(HasSubstr("stopped: tally stopped at 1"), HasSubstr("can't take it")));
+  EXPECT_EQ(tool({"projections", "check", "--max-lag", "soon"}).code, 3);
 }
 
 TEST_F(HaltedProjector, ListsTheEventsThatWaitForAnOperator) {

@@ -4,6 +4,7 @@
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
+#include "commands/projections_check.hpp"
 #include "store_session.hpp"
 #include "worker/health.hpp"
 #include "worker/http_server.hpp"
@@ -176,6 +177,7 @@ std::vector<Command> projection_commands() {
        .options = {db_option},
        .examples = {{"show the lag of each", "projections status"}},
        .run = show_projectors},
+      projections_check_command(),
       {.path = "projections list",
        .summary = "List events that projectors stopped at, retry or parked",
        .operands = {{"NAME", "of this projector only", false, false, "@projectors"}},
