@@ -5,41 +5,25 @@
 #include <utility>
 
 namespace stela::relay {
-namespace {
-
-/// After a sudden death this part of what was in flight goes at a time. A death costs a lease and a
-/// process, a round trip next to nothing: so a killer is found in few deaths rather than few trips.
-constexpr std::int64_t narrowing = 16;
-
-}  // namespace
 
 // --- ownership
 
 void FencedLane::begin(const Standing& standing) {
   forget();
-  published_through_ = standing.published_through;
-  broker_sequence_ = standing.broker_sequence;
-  broker_id_ = standing.broker_id;
+  chain_.start({standing.broker_sequence, standing.broker_id, standing.published_through});
+  doubt_.forget_loss();
+  suspicion_.begin(standing);
   adopted_ = standing.adopted;
   adopting_ = false;
   look_back_ = {};
-  lost_since_.reset();
-  if (standing.unclean && standing.flight_count > 0) {
-    suspects_ = standing.flight_count;
-    suspects_window_ = static_cast<std::size_t>(std::max<std::int64_t>(suspects_ / narrowing, 1));
-    if (suspects_ == 1) suspect_ = standing.flight_through;
-  }
-  doubt();
   ask();
 }
 
 void FencedLane::forget() {
   doubt();
+  doubt_.bear_fruit();
+  suspicion_ = {};
   failure_.reset();
-  suspects_ = 0;
-  suspect_ = {};
-  charged_.reset();
-  fruitless_ = 0;
 }
 
 // --- publishing
@@ -48,20 +32,19 @@ std::size_t FencedLane::window() const noexcept {
   if (core_.fence == Fence::subject) return 1;
   // One message tells whether the trouble is over; a read-back would.
   if (!is_fenced() && is_in_trouble()) return 1;
-  const auto window = static_cast<std::size_t>(core_.options.window);
-  return suspects_ > 0 ? std::min(suspects_window_, window) : window;
+  return suspicion_.window(static_cast<std::size_t>(core_.options.window));
 }
 
 BatchLimit FencedLane::wanted(int budget) const {
-  const std::size_t open = flight_.size() - acknowledged_;
+  const std::size_t open = chain_.unacknowledged();
   const Steady now = core_.now();
   if (open >= window() || core_.is_full() || is_blocked()) return {};
-  if (now >= look_again_ || now >= core_.step_end) return {};
+  if (now >= doubt_.look_again() || now >= core_.step_end) return {};
   const auto room = static_cast<int>(window() - open);
   // A fetch costs a transaction: not for the few places that the last answers made free.
   if (open > 0 && room < std::min(core_.options.batch_size, core_.options.window / 2)) return {};
-  const std::int64_t most_bytes = std::min(byte_window_.size() - bytes_, core_.room_for(bytes_));
-  if (open > 0 && most_bytes < bytes_ / 2) return {};
+  const std::int64_t most_bytes = chain_.room();
+  if (open > 0 && most_bytes < chain_.bytes() / 2) return {};
   return {.messages = std::min({room, core_.options.batch_size, budget, wanted_}),
           .bytes = most_bytes};
 }
@@ -70,16 +53,17 @@ void FencedLane::send(int& budget) {
   bool sent = false;
   // What was stored may have ended it.
   if (!is_fenced() && is_in_trouble()) mark_if_due();
-  while (is_owned() && state_ == State::ready && !is_backing_off()) {
+  while (is_owned() && doubt_.is_over() && !is_backing_off()) {
     const BatchLimit limit = wanted(budget);
     if (limit.messages <= 0) break;
     std::unique_ptr<PendingBatch> batch;
-    if (!guarded_read([&] { batch = core_.store.next(partition(), cursor_, limit); })) break;
+    if (!guarded_read([&] { batch = core_.store.next(partition(), chain_.cursor(), limit); }))
+      break;
     cut(*batch);
     if (batch->messages.empty()) break;
     if (gave_up_killer(batch->messages.front())) continue;
 
-    Advance note = progress(acknowledged_);
+    Advance note = chain_.progress();
     const auto messages = sort_out(*batch, note);
     if (!advance(note, !messages.empty())) break;
     if (!messages.empty() && !charge_suspect(*messages.front())) break;
@@ -102,7 +86,7 @@ bool FencedLane::publish(const PendingBatch& batch,
       publish(message);
       ++next;
     }
-    move_behind(message);
+    chain_.move_behind(message);
   }
   return true;
 }
@@ -111,8 +95,8 @@ void FencedLane::cut(PendingBatch& batch) {
   blocked_by_.reset();
   if (is_fenced()) return;
   std::unordered_set<std::int64_t> in_flight;
-  for (const InFlight& sent : flight_) {
-    if (!sent.answered) in_flight.insert(sent.message.stream);
+  for (const Link& link : chain_) {
+    if (!link.is_answered) in_flight.insert(link.message.stream);
   }
   const auto end = std::find_if(
       batch.messages.begin(), batch.messages.end(),
@@ -128,18 +112,9 @@ void FencedLane::cut(PendingBatch& batch) {
 }
 
 bool FencedLane::is_blocked() const noexcept {
-  return blocked_by_ && std::any_of(flight_.begin(), flight_.end(), [&](const InFlight& sent) {
-           return !sent.answered && sent.message.stream == *blocked_by_;
+  return blocked_by_ && std::any_of(chain_.begin(), chain_.end(), [&](const Link& link) {
+           return !link.is_answered && link.message.stream == *blocked_by_;
          });
-}
-
-/// What is sent again comes first in a batch, and what waits behind it.
-void FencedLane::move_behind(const PendingMessage& message) {
-  if (message.redelivery > 0) {
-    cursor_.redelivery = message.redelivery;
-  } else {
-    cursor_.sequence = message.sequence;
-  }
 }
 
 std::vector<const PendingMessage*> FencedLane::sort_out(const PendingBatch& batch,
@@ -172,7 +147,7 @@ std::vector<const PendingMessage*> FencedLane::sort_out(const PendingBatch& batc
 
 /// True if whoever sent this message died of it, so often that nobody shall send it any more.
 bool FencedLane::gave_up_killer(const PendingMessage& message) {
-  if (message.sequence != suspect_ || message.attempts < core_.options.max_attempts) return false;
+  if (!suspicion_.suspects(message) || message.attempts < core_.options.max_attempts) return false;
   give_up(message, ParkedMessage::Reason::attempts, message.attempts,
           "workers died each time when they sent this message alone");
   return true;
@@ -180,26 +155,25 @@ bool FencedLane::gave_up_killer(const PendingMessage& message) {
 
 /// As late as can be: whatever else holds the worker up and kills it is no fault of the message.
 bool FencedLane::charge_suspect(const PendingMessage& message) {
-  if (message.sequence != suspect_) return true;
+  if (!suspicion_.suspects(message)) return true;
   if (!note_attempts(message, message.attempts + 1,
                      "a worker died while it was publishing this message alone")) {
     return false;
   }
-  suspect_ = {};
-  charged_ = message;
-  charged_->event = nullptr;
+  suspicion_.charge(message);
   return true;
 }
 
 /// Whoever lives once it is handed over takes the charge back: the message kills nobody.
 void FencedLane::acquit_survived() {
-  if (!charged_) return;
-  const auto is_on_its_way = [&](const InFlight& sent) {
-    return sent.message.sequence == charged_->sequence && !sent.answered;
+  const PendingMessage* const charged = suspicion_.charged();
+  if (charged == nullptr) return;
+  const auto is_on_its_way = [&](const Link& link) {
+    return link.message.sequence == charged->sequence && !link.is_answered;
   };
-  if (std::none_of(flight_.begin(), flight_.end(), is_on_its_way)) return;
+  if (std::none_of(chain_.begin(), chain_.end(), is_on_its_way)) return;
   // If that can't be noted now, the next pass tries again.
-  if (note_attempts(*charged_, charged_->attempts, "")) charged_.reset();
+  if (note_attempts(*charged, charged->attempts, "")) suspicion_.close();
 }
 
 bool FencedLane::note_attempts(const PendingMessage& message, int attempts, std::string error) {
@@ -211,39 +185,21 @@ bool FencedLane::note_attempts(const PendingMessage& message, int attempts, std:
   return noted;
 }
 
-void FencedLane::write_message_id(const EventId& id, const PendingMessage& message,
-                                  std::string& text) {
-  text = id.to_string();
-  // What was stored once already must not be taken for its own duplicate.
-  if (message.is_republished || message.was_lost) text += ".r" + std::to_string(message.redelivery);
-}
-
 void FencedLane::publish(const PendingMessage& message) {
-  InFlight& sent = flight_.emplace_back();
-  sent.request = core_.name_request(partition());
-  sent.message = message;
-  sent.message.event = nullptr;
-  sent.event_id = message.event->id;
-  sent.position = tail_position_ + 1;
-  sent.bytes = static_cast<std::int64_t>(message.event->payload.size());
-  sent.sent = core_.now();
-  add_bytes(sent.bytes);
-
-  write_message_id(sent.event_id, message, next_id_);
-  std::optional<Predecessor> predecessor;
-  if (is_fenced()) predecessor = Predecessor{tail_position_, tail_id_};
+  const std::uint64_t request = core_.name_request(partition());
+  const Chain::Names names = chain_.append(message, request);
   std::optional<GenerationMark> generation;
   if (core_.fence == Fence::stream && message.generation.number > 1) {
     generation = message.generation;
   }
-  const OutgoingMessage outgoing{.request = sent.request,
+  const OutgoingMessage outgoing{.request = request,
                                  .partition = partition(),
                                  .event = *message.event,
                                  .store_id = core_.store_id,
-                                 .message_id = next_id_,
+                                 .message_id = names.message_id,
                                  .redelivery = message.redelivery,
-                                 .previous = tail_,
-                                 .predecessor = predecessor,
+                                 .previous = names.previous,
+                                 .predecessor = names.predecessor,
                                  .generation = generation};
   try {
     core_.publisher.publish(outgoing);
@@ -251,115 +207,57 @@ void FencedLane::publish(const PendingMessage& message) {
     // Whether it left is unknown, as after a disconnect.
     core_.session_failed = true;
   }
-  tail_position_ = sent.position;
-  std::swap(tail_id_, next_id_);
-  tail_ = std::max(tail_, message.sequence);
 }
 
 // --- answers
 
-FencedLane::InFlight* FencedLane::find(std::uint64_t request) noexcept {
-  // Mostly it is the next one.
-  if (acknowledged_ < flight_.size() && flight_[acknowledged_].request == request) {
-    return &flight_[acknowledged_];
-  }
-  // Requests are numbered in the order in which they were sent.
-  const auto found =
-      std::lower_bound(flight_.begin(), flight_.end(), request,
-                       [](const InFlight& sent, std::uint64_t r) { return sent.request < r; });
-  return found != flight_.end() && found->request == request ? &*found : nullptr;
-}
-
 void FencedLane::on_answer(const Answer& answer) {
   if (!is_owned()) return;
-  if (answer.kind == Answer::Kind::read_back || answer.request == asked_request_) {
-    if (state_ == State::reading && answer.request == asked_request_) on_read_back(answer);
+  if (answer.kind == Answer::Kind::read_back || doubt_.is_about_question(answer)) {
+    if (doubt_.is_asked() && doubt_.is_about_question(answer)) on_read_back(answer);
     return;
   }
-  InFlight* const message = find(answer.request);
-  if (message == nullptr || message->answered) return;
-  message->answered = true;
-  add_bytes(-message->bytes);
+  Link* const link = chain_.find(answer.request);
+  if (link == nullptr || link->is_answered) return;
+  chain_.answer(*link);
   const bool is_stored = answer.kind == Answer::Kind::stored ||
                          (!is_fenced() && answer.kind == Answer::Kind::stored_before);
   if (is_stored) {
-    on_stored(*message, answer);
+    on_stored(*link, answer);
   } else {
-    on_failure(*message, answer.kind, answer.detail);
+    on_failure(*link, answer.kind, answer.detail);
   }
-  if (state_ == State::settling) settle();
+  if (doubt_.is_announced()) settle();
 }
 
-void FencedLane::on_stored(InFlight& message, const Answer& answer) {
-  if (!is_fenced()) message.position = answer.broker_sequence;
-  if (core_.fence == Fence::subject && answer.broker_sequence > message.position) {
-    // Other subjects' messages stand between; the next one follows this one all the same.
-    message.position = tail_position_ = answer.broker_sequence;
+void FencedLane::on_stored(Link& link, const Answer& answer) {
+  if (!chain_.store(link, answer.broker_sequence)) {
+    return on_failure(link, Answer::Kind::stored_before, "stored at another place");
   }
-  if (answer.broker_sequence != message.position) {
-    return on_failure(message, Answer::Kind::stored_before, "stored at another place");
-  }
-  message.stored = true;
-  byte_window_.on_stored(message.bytes, core_.now() - message.sent, core_.options.publish_timeout);
-  while (acknowledged_ < flight_.size() && flight_[acknowledged_].stored) ++acknowledged_;
   // An answer that overtook another: what became of that one is unknown.
-  const bool overtook =
-      is_fenced() && (acknowledged_ == 0 || flight_[acknowledged_ - 1].request < message.request);
-  if (state_ == State::ready && overtook) state_ = State::settling;
+  if (is_fenced() && !chain_.is_acknowledged(link)) doubt_.announce();
 }
 
-void FencedLane::on_failure(const InFlight& message, Answer::Kind kind, const std::string& detail) {
+void FencedLane::on_failure(const Link& link, Answer::Kind kind, const std::string& detail) {
   if (kind == Answer::Kind::unknown) core_.session_doubted = true;
-  if (state_ == State::ready) state_ = State::settling;
-  if (failure_ && failure_->position <= message.position) return;
-  failure_ = Failure{message.message, kind, detail, message.position};
+  doubt_.announce();
+  if (failure_ && failure_->position <= link.position) return;
+  failure_ = Failure{link.message, kind, detail, link.position};
 }
 
 void FencedLane::settle() {
-  const bool all = std::all_of(flight_.begin(), flight_.end(),
-                               [](const InFlight& sent) { return sent.answered; });
-  if (!all || !mark_stored()) return;
+  if (chain_.first_unanswered() != nullptr || !mark_stored()) return;
   doubt();
   ask();
 }
 
 bool FencedLane::mark_stored() {
   if (is_fenced()) return true;
-  const auto is_stored = [](const InFlight& sent) { return sent.stored; };
-  if (std::none_of(flight_.begin(), flight_.end(), is_stored)) return true;
+  const auto is_stored = [](const Link& link) { return link.is_stored; };
+  if (std::none_of(chain_.begin(), chain_.end(), is_stored)) return true;
   // What can't be marked now is sent again, under the same ids.
-  advance(progress(flight_.size()), false);
+  advance(chain_.all_stored(), false);
   return is_owned();
-}
-
-Advance FencedLane::progress(std::size_t count) const {
-  Advance advance;
-  bool extends = false;
-  for (std::size_t i = 0; i < count; ++i) {
-    const InFlight& sent = flight_[i];
-    if (!sent.stored) {
-      extends = false;
-      continue;
-    }
-    auto& runs = advance.published;
-    extends = extends && sent.message.redelivery == 0;
-    if (!extends) {
-      runs.push_back({.first = sent.message.sequence,
-                      .redelivery = sent.message.redelivery,
-                      .first_broker = sent.position});
-    }
-    runs.back().last = sent.message.sequence;
-    runs.back().last_broker = sent.position;
-    ++runs.back().count;
-    extends = sent.message.redelivery == 0;
-  }
-  if (count > 0 && is_fenced()) {
-    advance.broker_sequence = flight_[count - 1].position;
-    write_message_id(flight_[count - 1].event_id, flight_[count - 1].message, advance.broker_id);
-  }
-  advance.flight_count = static_cast<std::int64_t>(flight_.size() - count);
-  if (count < flight_.size()) advance.flight_through = flight_.back().message.sequence;
-  return advance;
 }
 
 bool FencedLane::advance(const Advance& advance, bool durable) {
@@ -371,29 +269,20 @@ bool FencedLane::advance(const Advance& advance, bool durable) {
   }
   count(advance);
   auto past = static_cast<std::int64_t>(advance.parked.size() + advance.skipped.size());
-  for (const PublishedRun& run : advance.published) {
-    past += run.count;
-    if (run.redelivery == 0) published_through_ = std::max(published_through_, run.last);
-  }
-  suspects_ = std::max<std::int64_t>(suspects_ - past, 0);
-  if (!advance.published.empty()) {
-    flight_.drop_front(acknowledged_);
-    acknowledged_ = 0;
-    fruitless_ = 0;
-  }
-  if (advance.broker_sequence) {
-    broker_sequence_ = *advance.broker_sequence;
-    broker_id_ = advance.broker_id;
-  }
+  for (const PublishedRun& run : advance.published) past += run.count;
+  suspicion_.pass(past);
+  chain_.advance(advance);
+  if (!advance.published.empty()) doubt_.bear_fruit();
   return true;
 }
 
 void FencedLane::mark_if_due() {
   if (!is_owned()) return;
-  if (acknowledged_ == 0) return;
-  const bool more_to_come = acknowledged_ < flight_.size();
-  if (more_to_come && acknowledged_ < static_cast<std::size_t>(core_.options.batch_size)) return;
-  if (advance(progress(acknowledged_), false)) recover();
+  if (chain_.acknowledged() == 0) return;
+  const bool more_to_come = chain_.unacknowledged() > 0;
+  const auto batch_size = static_cast<std::size_t>(core_.options.batch_size);
+  if (more_to_come && chain_.acknowledged() < batch_size) return;
+  if (advance(chain_.progress(), false)) recover();
 }
 
 // --- time
@@ -401,35 +290,31 @@ void FencedLane::mark_if_due() {
 void FencedLane::on_time() {
   if (!is_owned()) return;
   const Steady now = core_.now();
-  const Steady limit = now - core_.options.publish_timeout;
-  if (state_ == State::reading && asked_ <= limit) miss("no answer to a read-back");
-  for (InFlight& sent : flight_) {
-    if (sent.answered) continue;
-    if (sent.sent <= limit) miss(sent);
-    break;
+  if (doubt_.is_asked() && doubt_.answer_due() <= now) miss("no answer to a read-back");
+  if (chain_.waiting_since() <= now - core_.options.publish_timeout) {
+    miss(*chain_.first_unanswered());
   }
-  if (state_ == State::ready && flight_.empty() && now >= look_again_) doubt();
-  if (state_ == State::doubtful && is_owned()) ask();
+  if (doubt_.is_over() && chain_.empty() && now >= doubt_.look_again()) doubt();
+  if (doubt_.is_unasked() && is_owned()) ask();
 }
 
-void FencedLane::miss(InFlight& message) {
+void FencedLane::miss(Link& link) {
   const std::string what = "no answer to a message";
   if (is_fenced()) return miss(what);
   on_silence(what);
-  byte_window_.on_missed();
-  message.answered = true;
-  add_bytes(-message.bytes);
-  on_failure(message, Answer::Kind::unknown, what);
+  chain_.shrink();
+  chain_.answer(link);
+  on_failure(link, Answer::Kind::unknown, what);
   settle();
 }
 
 void FencedLane::miss(const std::string& what) {
   on_silence(what);
-  byte_window_.on_missed();
+  chain_.shrink();
   doubt();
   if (is_looking()) return end_look(Look::lost);
   // The first may have got lost.
-  if (++fruitless_ <= 1) return;
+  if (doubt_.count_fruitless() <= 1) return;
   wait_with_failure();
   back_off(what);
 }
@@ -437,14 +322,10 @@ void FencedLane::miss(const std::string& what) {
 Steady FencedLane::deadline() const {
   if (!is_owned()) return never;
   Steady earliest = is_backing_off() ? held_until() : never;
-  if (state_ == State::ready && flight_.empty()) earliest = std::min(earliest, look_again_);
-  if (state_ == State::reading) {
-    earliest = std::min(earliest, asked_ + core_.options.publish_timeout);
-  }
-  for (const InFlight& sent : flight_) {
-    if (sent.answered) continue;
-    earliest = std::min(earliest, sent.sent + core_.options.publish_timeout);
-    break;
+  if (doubt_.is_over() && chain_.empty()) earliest = std::min(earliest, doubt_.look_again());
+  if (doubt_.is_asked()) earliest = std::min(earliest, doubt_.answer_due());
+  if (!chain_.empty() && chain_.waiting_since() != never) {
+    earliest = std::min(earliest, chain_.waiting_since() + core_.options.publish_timeout);
   }
   return earliest;
 }

@@ -1,28 +1,33 @@
 // A partition whose order the broker keeps: each message names the one that it must follow.
 #pragma once
 
-#include "byte_window.hpp"
-#include "relay/fifo.hpp"
+#include "relay/chain.hpp"
+#include "relay/doubt.hpp"
 #include "relay/lane.hpp"
+#include "relay/suspicion.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace stela::relay {
 
-/// Publishes a chain of messages, and stops at the first answer that isn't the acknowledgement of
-/// the next one. Then it waits for what else is in flight, reads back what stands at the broker,
-/// marks that, and goes on behind it.
-/// With Fence::none there is nothing to compare with: it marks what was acknowledged, and sends the
-/// rest again under the same ids. So of each stream one message is in flight at a time.
+/// Ties the chain of messages, the doubt about it and the suspicion after a death to lease, store
+/// and publisher. It stops at the first answer that isn't the acknowledgement of the next message.
+/// Then it waits for what else is in flight, reads back what stands at the broker, marks that, and
+/// goes on behind it. With Fence::none there is nothing to compare with: it marks what was
+/// acknowledged, and sends the rest again under the same ids. So of each stream one message is in
+/// flight at a time.
 class FencedLane final : public Lane {
  public:
-  using Lane::Lane;
+  FencedLane(Core& core, PartitionId partition) noexcept
+      : Lane{core, partition}, chain_{core}, doubt_{core} {}
 
-  bool is_idle() const noexcept override { return flight_.empty() && state_ != State::reading; }
+  bool is_idle() const noexcept override { return chain_.empty() && !doubt_.is_asked(); }
   void mark_if_due() override;
   void on_time() override;
   Steady deadline() const override;
@@ -31,28 +36,7 @@ class FencedLane final : public Lane {
   void on_session_lost() override;
 
  private:
-  enum class State : std::uint8_t {
-    /// Doesn't know where the partition stands, and hasn't asked.
-    doubtful,
-    /// Waits for the answer to a read-back.
-    reading,
-    /// Knows where the partition stands at the broker.
-    ready,
-    /// Something wasn't acknowledged: waits for the answers to the rest.
-    settling,
-  };
-
-  struct InFlight {
-    std::uint64_t request = 0;
-    PendingMessage message = {};
-    EventId event_id = {};
-    /// Where it will stand at the broker; where the subject is the fence, no earlier than there.
-    std::uint64_t position = 0;
-    std::int64_t bytes = 0;
-    Steady sent = {};
-    bool answered = false;
-    bool stored = false;
-  };
+  using Link = Chain::Link;
 
   /// The first message of the chain that wasn't stored, and what the broker said.
   struct Failure {
@@ -72,10 +56,10 @@ class FencedLane final : public Lane {
 
   // Publishing.
   std::size_t window() const noexcept;
-  relay::BatchLimit wanted(int budget) const;
+  BatchLimit wanted(int budget) const;
   /// True if all of them went; the rest waits for the next step.
   bool publish(const PendingBatch& batch, const std::vector<const PendingMessage*>& messages);
-  void move_behind(const PendingMessage& message);
+  void publish(const PendingMessage& message);
   /// Without a fence: cuts the batch before a message whose stream has one in flight.
   void cut(PendingBatch& batch);
   bool is_blocked() const noexcept;
@@ -84,44 +68,32 @@ class FencedLane final : public Lane {
   bool charge_suspect(const PendingMessage& message);
   void acquit_survived();
   bool note_attempts(const PendingMessage& message, int attempts, std::string error);
-  void publish(const PendingMessage& message);
-  static void write_message_id(const EventId& id, const PendingMessage& message, std::string& text);
 
   // Answers.
-  void on_stored(InFlight& message, const Answer& answer);
-  void on_failure(const InFlight& message, Answer::Kind kind, const std::string& detail);
+  void on_stored(Link& link, const Answer& answer);
+  void on_failure(const Link& link, Answer::Kind kind, const std::string& detail);
   void settle();
   /// An answer didn't come: nobody knows where the partition stands. Other lanes go on.
   void miss(const std::string& what);
-  InFlight* find(std::uint64_t request) noexcept;
   /// An answer to it didn't come in time. Without a fence its fate is all that isn't known.
-  void miss(InFlight& message);
-  /// What was stored of the first `count` messages in flight.
-  Advance progress(std::size_t count) const;
+  void miss(Link& link);
   /// Without a fence: notes everything that was stored, before what is in flight is forgotten.
   bool mark_stored();
   bool advance(const Advance& advance, bool durable);
 
   // Doubt, and the way out of it.
   void doubt();
-  void add_bytes(std::int64_t bytes) noexcept;
   void ask();
-  /// Few enough lanes read back; those that are in trouble leave room for the others.
-  bool may_ask() const noexcept;
   void on_read_back(const Answer& answer);
-  /// With a shared stream: nothing of the partition is left, and its last message was dropped.
-  bool has_aged_out(const Answer& answer) const;
-  /// How many of the messages that the partition knew at the broker are gone, at most.
-  std::uint64_t lost_before(const Answer& answer) const;
-  /// The reason to stop the partition that the answer gives; empty if there is none.
-  std::optional<StopReason> contradiction(const Answer& answer) const;
+  void on_look(const Answer& answer);
+  Verdict compare_with(const Answer& answer) const noexcept;
   /// Stops the partition; messages that seem lost are looked for again first.
   void on_contradiction(StopReason reason, const Answer& answer);
-  bool accept(const Answer& answer);
-  /// Which of the events that the broker has the store doesn't; empty if it has all of them.
-  std::string missing_in_store(const Answer& answer, const std::vector<EventId>& ids) const;
+  bool accept(std::span<const FoundMessage> messages, const Answer& answer);
   /// Something waits that comes before what was found, and wasn't found.
-  bool passes_what_waits(const Answer& answer);
+  bool passes_what_waits(std::span<const FoundMessage> messages);
+  /// How many of the messages that the partition knew at the broker are gone, at most.
+  std::uint64_t lost_before(const Answer& answer) const;
   /// As an operator wants it: marks what is ours, passes over what isn't, goes on behind all of it.
   bool adopt(const Answer& answer);
   /// `lost`, if that bounds what waits to be sent again as lost.
@@ -140,19 +112,14 @@ class FencedLane final : public Lane {
   void give_up(const PendingMessage& message, ParkedMessage::Reason reason, int attempts,
                const std::string& error);
 
-  State state_ = State::doubtful;
-  Fifo<InFlight> flight_;
+  Chain chain_;
+  Doubt doubt_;
+  Suspicion suspicion_;
+  std::optional<Failure> failure_;
   /// Without a fence: the stream of the message that a batch was cut at, and how many messages the
   /// next one is to have.
   std::optional<std::int64_t> blocked_by_;
   int wanted_ = std::numeric_limits<int>::max();
-  /// How many of them, from the first on, are stored.
-  std::size_t acknowledged_ = 0;
-  Cursor cursor_;
-  /// What is marked: the last message, and where it stands at the broker.
-  GlobalSequence published_through_ = {};
-  std::uint64_t broker_sequence_ = 0;
-  std::string broker_id_;
   bool adopted_ = false;
   /// A part of what stands there is marked.
   bool adopting_ = false;
@@ -164,30 +131,6 @@ class FencedLane final : public Lane {
     std::uint64_t step = 0;
   };
   LookBack look_back_;
-  /// Since then the broker has said that messages are gone.
-  std::optional<Steady> lost_since_;
-  /// What was sent last: the next message has to follow it.
-  std::uint64_t tail_position_ = 0;
-  std::string tail_id_;
-  std::string next_id_;
-  GlobalSequence tail_ = {};
-  /// After an owner's sudden death: how many of the next messages may have been its cause, how many
-  /// of them go at a time, and the one that it must have been, if it was one.
-  std::int64_t suspects_ = 0;
-  std::size_t suspects_window_ = 0;
-  GlobalSequence suspect_ = {};
-  /// That one as it was before it was charged; unset once the charge is taken back.
-  std::optional<PendingMessage> charged_;
-  /// What is in flight and not answered.
-  std::int64_t bytes_ = 0;
-  ByteWindow byte_window_;
-  std::uint64_t asked_request_ = 0;
-  Steady asked_ = {};
-  /// Somebody may have changed the stream since.
-  Steady look_again_ = {};
-  std::optional<Failure> failure_;
-  /// Doubts in a row that brought nothing.
-  int fruitless_ = 0;
 };
 
 }  // namespace stela::relay

@@ -7,73 +7,19 @@
 #include <utility>
 
 namespace stela::relay {
-namespace {
-
-/// A message id is the event's id, with ".r<redelivery>" behind it for what was published before.
-constexpr std::size_t event_id_size = 36;
-
-/// So many lanes of a worker read back at a time, and of those that are in trouble half as many.
-constexpr int most_reading = 64;
-
-/// However well all goes, the stream is looked at so often.
-constexpr auto look_interval = std::chrono::minutes{1};
-
-/// The last message of the partition; 0 if there is none. A server that lost sight of a subject's
-/// last message says that there is none, and has those before it.
-std::uint64_t end_of(const Answer& answer) noexcept {
-  const std::uint64_t found = answer.found.empty() ? 0 : answer.found.back().broker_sequence;
-  return std::max(answer.last_sequence, found);
-}
-
-std::string extent_of(const Answer& answer, Fence fence) {
-  const std::uint64_t last = end_of(answer);
-  if (fence == Fence::subject && last == 0) {
-    return "no message of its subject from there on: was the last one removed?";
-  }
-  if (last < answer.first_sequence || last == 0) return "nothing";
-  return std::to_string(answer.first_sequence) + " to " + std::to_string(last);
-}
-
-std::string_view event_id_in(std::string_view message_id) noexcept {
-  return message_id.substr(0, event_id_size);
-}
-
-}  // namespace
 
 void FencedLane::doubt() {
-  if (state_ == State::reading) --core_.reading;
-  state_ = State::doubtful;
-  // What was acknowledged and not marked is found again at the broker.
-  flight_.clear();
-  add_bytes(-bytes_);
-  acknowledged_ = 0;
-  cursor_ = {};
-  tail_position_ = broker_sequence_;
-  tail_id_ = broker_id_;
-  tail_ = published_through_;
-}
-
-void FencedLane::add_bytes(std::int64_t bytes) noexcept {
-  bytes_ += bytes;
-  core_.bytes += bytes;
-}
-
-bool FencedLane::may_ask() const noexcept {
-  return core_.reading < (is_in_trouble() ? most_reading / 2 : most_reading);
+  doubt_.begin();
+  chain_.clear();
 }
 
 void FencedLane::ask() {
   if (core_.session == 0 || is_backing_off()) return;
   if (!is_fenced()) return resume({});
-  if (!may_ask()) return;
-  state_ = State::reading;
-  ++core_.reading;
-  asked_request_ = core_.name_request(partition());
-  asked_ = core_.now();
-  ++core_.counts.read_backs;
+  if (!doubt_.may_ask(is_in_trouble())) return;
+  const std::uint64_t from = std::max<std::uint64_t>(chain_.position().broker_sequence, 1);
   try {
-    core_.publisher.read_back(asked_request_, partition(),
-                              std::max<std::uint64_t>(broker_sequence_, 1));
+    core_.publisher.read_back(doubt_.ask(partition()), partition(), from);
     core_.publisher.flush();
   } catch (const Error&) {
     core_.session_failed = true;
@@ -81,7 +27,7 @@ void FencedLane::ask() {
 }
 
 void FencedLane::on_session() {
-  if (is_owned() && state_ == State::doubtful) ask();
+  if (is_owned() && doubt_.is_unasked()) ask();
 }
 
 void FencedLane::on_session_lost() {
@@ -90,57 +36,12 @@ void FencedLane::on_session_lost() {
   if (is_looking()) end_look(Look::lost);
 }
 
-bool FencedLane::has_aged_out(const Answer& answer) const {
-  return core_.fence == Fence::subject && end_of(answer) == 0 &&
-         broker_sequence_ < answer.first_sequence;
-}
-
-std::uint64_t FencedLane::lost_before(const Answer& answer) const {
-  if (has_aged_out(answer)) return 0;
-  if (end_of(answer) < broker_sequence_) return broker_sequence_ - end_of(answer);
-  const bool is_another_stream =
-      std::any_of(answer.found.begin(), answer.found.end(), [&](const FoundMessage& found) {
-        return found.broker_sequence == broker_sequence_ && !broker_id_.empty() &&
-               found.message_id != broker_id_;
-      });
-  return is_another_stream ? broker_sequence_ : 0;
-}
-
-std::optional<StopReason> FencedLane::contradiction(const Answer& answer) const {
-  if (end_of(answer) < broker_sequence_ && !has_aged_out(answer)) return StopReason::broker_lost;
-  std::uint64_t expected = broker_sequence_;
-  bool has_position = false;
-  for (const FoundMessage& found : answer.found) {
-    if (found.broker_sequence == broker_sequence_) {
-      has_position = true;
-      // Without an id it was adopted, whoever sent it.
-      if (!broker_id_.empty() && found.message_id != broker_id_) return StopReason::store_went_back;
-      continue;
-    }
-    if (!found.is_ours || found.store_id != core_.store_id) return StopReason::foreign_writer;
-    if (core_.fence == Fence::stream && found.broker_sequence != ++expected)
-      return StopReason::unreadable;
-    expected = found.broker_sequence;
-    // The position is another subject's, and after it comes what was published before: another
-    // history of the stream.
-    const bool is_published = found.redelivery == 0 && found.sequence <= published_through_;
-    if (core_.fence == Fence::subject && !has_position && is_published)
-      return StopReason::store_went_back;
-  }
-  if (core_.fence == Fence::stream && expected != answer.last_sequence)
-    return StopReason::unreadable;
-  return {};
+Verdict FencedLane::compare_with(const Answer& answer) const noexcept {
+  return compare(chain_.position(), answer, core_.fence, core_.store_id);
 }
 
 void FencedLane::on_read_back(const Answer& answer) {
-  if (is_looking()) {
-    doubt();
-    const bool has_answered = answer.kind == Answer::Kind::read_back;
-    if (!has_answered || contradiction(answer)) return end_look(Look::lost);
-    // Nobody can tell what is gone of one subject among others.
-    const bool is_whole = core_.fence == Fence::stream && answer.holes == 0;
-    return end_look(is_whole ? Look::whole : Look::with_holes);
-  }
+  if (is_looking()) return on_look(answer);
   if (answer.kind == Answer::Kind::misconfigured) {
     doubt();
     wait_with_failure();
@@ -148,24 +49,36 @@ void FencedLane::on_read_back(const Answer& answer) {
   }
   if (answer.kind != Answer::Kind::read_back) return miss(answer.detail);
   // What was marked since the adoption began is as good as what is marked without one.
-  if (adopting_ && end_of(answer) < broker_sequence_) adopted_ = adopting_ = false;
+  if (adopting_ && end_of(answer) < chain_.position().broker_sequence) {
+    adopted_ = adopting_ = false;
+  }
   if (adopted_) {
     if (adopt(answer)) resume(answer);
     return;
   }
-  if (const auto reason = contradiction(answer)) return on_contradiction(*reason, answer);
-  if (std::exchange(lost_since_, std::nullopt)) recover();
-  if (!accept(answer)) return;
+  const Verdict verdict = compare_with(answer);
+  if (const auto reason = verdict.stop_reason()) return on_contradiction(*reason, answer);
+  if (doubt_.end_loss()) recover();
+  if (!accept(verdict.following, answer)) return;
   if (!answer.has_more) return resume(answer);
   // What is published after a part of it would only be refused.
   doubt();
   ask();
 }
 
-bool FencedLane::passes_what_waits(const Answer& answer) {
+void FencedLane::on_look(const Answer& answer) {
+  doubt();
+  const bool has_answered = answer.kind == Answer::Kind::read_back;
+  if (!has_answered || compare_with(answer).stop_reason()) return end_look(Look::lost);
+  // Nobody can tell what is gone of one subject among others.
+  const bool is_whole = core_.fence == Fence::stream && answer.holes == 0;
+  end_look(is_whole ? Look::whole : Look::with_holes);
+}
+
+bool FencedLane::passes_what_waits(std::span<const FoundMessage> messages) {
   Cursor behind{.redelivery = std::numeric_limits<std::int64_t>::max()};
-  for (const FoundMessage& found : answer.found) {
-    if (found.broker_sequence == broker_sequence_ || found.redelivery > 0) continue;
+  for (const FoundMessage& found : messages) {
+    if (found.redelivery > 0) continue;
     const auto next = core_.store.next(partition(), behind, {.messages = 1});
     if (next->messages.empty() || next->messages.front().sequence > found.sequence) continue;
     if (next->messages.front().sequence < found.sequence) return true;
@@ -176,42 +89,36 @@ bool FencedLane::passes_what_waits(const Answer& answer) {
 
 void FencedLane::on_contradiction(StopReason reason, const Answer& answer) {
   doubt();
-  std::string what = "the partition was at broker sequence " + std::to_string(broker_sequence_) +
-                     ", and the broker has " + extent_of(answer, core_.fence);
-  if (reason != StopReason::broker_lost) return stop(reason, std::move(what));
-  // A replica that was restarted and leads may tell what it had before it caught up.
-  if (!lost_since_) lost_since_ = core_.now();
-  if (core_.now() >= *lost_since_ + core_.options.publish_timeout) {
+  std::string what = describe(chain_.position(), answer, core_.fence);
+  if (reason != StopReason::broker_lost || doubt_.is_lost_for_good()) {
     return stop(reason, std::move(what));
   }
   wait_with_failure();
   back_off(std::move(what));
 }
 
-bool FencedLane::accept(const Answer& answer) {
-  Advance advance;
+bool FencedLane::accept(std::span<const FoundMessage> messages, const Answer& answer) {
+  if (messages.empty()) return true;
+  Advance advance{.broker_sequence = messages.back().broker_sequence,
+                  .broker_id = messages.back().message_id};
   std::vector<GlobalSequence> sequences;
-  for (const FoundMessage& found : answer.found) {
-    if (found.broker_sequence == broker_sequence_) continue;
+  for (const FoundMessage& found : messages) {
     sequences.push_back(found.sequence);
     advance.published.push_back({found.sequence, found.sequence, 1, found.redelivery,
                                  found.broker_sequence, found.broker_sequence});
-    advance.broker_sequence = found.broker_sequence;
-    advance.broker_id = found.message_id;
   }
-  if (sequences.empty()) return true;
   std::vector<EventId> ids;
   bool passes = false;
   const bool is_known = guarded([&] {
     ids = core_.store.ids_of(sequences);
     // Positions tell what is missing between two messages, but not those of a shared stream.
-    passes = core_.fence == Fence::subject && passes_what_waits(answer);
+    passes = core_.fence == Fence::subject && passes_what_waits(messages);
   });
   if (!is_known) {
     doubt();
     return false;
   }
-  if (std::string missing = missing_in_store(answer, ids); !missing.empty()) {
+  if (std::string missing = missing_in_store(messages, ids, answer.has_more); !missing.empty()) {
     doubt();
     stop(StopReason::store_went_back, std::move(missing));
     return false;
@@ -230,29 +137,15 @@ bool FencedLane::accept(const Answer& answer) {
   return true;
 }
 
-std::string FencedLane::missing_in_store(const Answer& answer,
-                                         const std::vector<EventId>& ids) const {
-  const FoundMessage* first = nullptr;
-  const FoundMessage* last = nullptr;
-  std::int64_t count = 0;
-  std::size_t at = 0;
-  for (const FoundMessage& found : answer.found) {
-    if (found.broker_sequence == broker_sequence_) continue;
-    if (ids[at++].to_string() == event_id_in(found.message_id)) continue;
-    if (first == nullptr) first = &found;
-    last = &found;
-    ++count;
-  }
-  if (count == 0) return {};
-  const auto name = [](const FoundMessage& found) {
-    return "event " + std::to_string(found.sequence.value()) + " as " + found.message_id;
-  };
-  if (count == 1 && !answer.has_more) {
-    return "the broker has " + name(*first) + ", and the store doesn't";
-  }
-  return "the broker has " + std::string{answer.has_more ? "at least " : ""} +
-         std::to_string(count) + " events that the store doesn't have: from " + name(*first) +
-         " to " + name(*last);
+std::uint64_t FencedLane::lost_before(const Answer& answer) const {
+  const Verdict verdict = compare_with(answer);
+  const std::uint64_t known = chain_.position().broker_sequence;
+  if (verdict.kind == Verdict::Kind::lost) return known - end_of(answer);
+  const bool has_position = verdict.following.size() < answer.found.size();
+  const std::string& id = chain_.position().message_id;
+  const bool is_another_stream =
+      has_position && !id.empty() && answer.found.front().message_id != id;
+  return is_another_stream ? known : 0;
 }
 
 bool FencedLane::adopt(const Answer& answer) {
@@ -267,9 +160,10 @@ bool FencedLane::adopt(const Answer& answer) {
     return false;
   }
   if (!adopting_) advance.most_lost = most_lost(answer, advance.lost);
-  if (advance.lost > 0) look_back_ = {.known_through = published_through_, .step = 1};
+  if (advance.lost > 0)
+    look_back_ = {.known_through = chain_.position().published_through, .step = 1};
   const auto earlier = position_before(answer, ids);
-  const bool is_whole = !earlier && !answer.has_more && end <= broker_sequence_;
+  const bool is_whole = !earlier && !answer.has_more && end <= chain_.position().broker_sequence;
   if (earlier) {
     advance.broker_sequence = earlier;
   } else {
@@ -294,7 +188,7 @@ bool FencedLane::adopt(const Answer& answer) {
 std::optional<std::uint64_t> FencedLane::most_lost(const Answer& answer, std::uint64_t lost) const {
   // Where an operator said that nothing stands there is nothing to compare with. And what a resize
   // moved here can be more than the partition ever published.
-  if (broker_id_.empty() || end_of(answer) == 0) return std::nullopt;
+  if (chain_.position().message_id.empty() || end_of(answer) == 0) return std::nullopt;
   return lost;
 }
 
@@ -303,7 +197,7 @@ void FencedLane::mark_ours(const Answer& answer, const std::vector<EventId>& ids
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const FoundMessage& found = answer.found[i];
     if (found.broker_sequence == end_of(answer)) advance.broker_id = found.message_id;
-    if (found.broker_sequence <= broker_sequence_ || was_known(found)) continue;
+    if (found.broker_sequence <= chain_.position().broker_sequence || was_known(found)) continue;
     if (!is_ours(found, ids[i])) continue;
     advance.published.push_back({found.sequence, found.sequence, 1, found.redelivery,
                                  found.broker_sequence, found.broker_sequence});
@@ -311,8 +205,7 @@ void FencedLane::mark_ours(const Answer& answer, const std::vector<EventId>& ids
 }
 
 bool FencedLane::is_ours(const FoundMessage& found, const EventId& id) const {
-  return found.is_ours && found.store_id == core_.store_id &&
-         id.to_string() == event_id_in(found.message_id);
+  return found.is_ours && found.store_id == core_.store_id && carries(found, id);
 }
 
 bool FencedLane::was_known(const FoundMessage& found) const noexcept {
@@ -323,9 +216,9 @@ std::optional<std::uint64_t> FencedLane::position_before(const Answer& answer,
                                                          const std::vector<EventId>& ids) {
   const std::uint64_t end = end_of(answer);
   const std::uint64_t first = std::max<std::uint64_t>(answer.first_sequence, 1);
-  if (look_back_.step == 0 || end < first || broker_sequence_ < first) return std::nullopt;
-  if (ids.empty() && end < broker_sequence_) return end;
-  std::uint64_t at = broker_sequence_;
+  std::uint64_t at = chain_.position().broker_sequence;
+  if (look_back_.step == 0 || end < first || at < first) return std::nullopt;
+  if (ids.empty() && end < at) return end;
   if (!ids.empty()) {
     const FoundMessage& found = answer.found.front();
     if (was_known(found) && is_ours(found, ids.front())) return std::nullopt;
@@ -353,13 +246,11 @@ void FencedLane::wait_with_failure() noexcept {
 
 void FencedLane::resume(const Answer& answer) {
   doubt();
-  state_ = State::ready;
+  doubt_.end();
   if (core_.fence == Fence::subject && answer.last_sequence == 0) {
     // The server compares with nothing, so do we.
-    tail_position_ = 0;
-    tail_id_.clear();
+    chain_.follow_nothing();
   }
-  look_again_ = is_fenced() ? core_.now() + look_interval : never;
   if (failure_) return act_on(*std::exchange(failure_, std::nullopt));
   // Without a read-back the next message tells.
   if (is_fenced() && !misfit().empty()) recover();
@@ -373,7 +264,7 @@ void FencedLane::act_on(const Failure& failure) {
       return give_up(failure.message, ParkedMessage::Reason::refused, failure.message.attempts + 1,
                      failure.detail);
     case Answer::Kind::rejected: {
-      charged_.reset();
+      suspicion_.close();
       const int attempts = failure.message.attempts + 1;
       if (attempts >= core_.options.max_attempts) {
         return give_up(failure.message, ParkedMessage::Reason::attempts, attempts, failure.detail);
@@ -391,10 +282,9 @@ void FencedLane::act_on(const Failure& failure) {
     default:
       // Somebody else was there first, or nobody knows: the read-back has told. If it told nothing
       // twice in a row, don't ask as fast as we can.
-      ++fruitless_;
       // A broker that was started again may have forgotten the id of its last message.
-      tail_id_.clear();
-      if (fruitless_ > 1 && !failure.has_waited) back_off(failure.detail);
+      chain_.follow_any();
+      if (doubt_.count_fruitless() > 1 && !failure.has_waited) back_off(failure.detail);
   }
 }
 

@@ -1,0 +1,108 @@
+// The messages of a partition that are in flight.
+#pragma once
+
+#include "byte_window.hpp"
+#include "relay/core.hpp"
+#include "relay/fifo.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stela::relay {
+
+/// The last message of a partition at the broker.
+struct Position {
+  std::uint64_t broker_sequence = 0;
+  /// Empty if unknown: an adopted message may be anybody's.
+  std::string message_id = {};
+  /// The highest event up to there, sent again or not.
+  GlobalSequence published_through = {};
+};
+
+/// Keeps in step what is marked, the messages in flight after it, each of which follows the one
+/// before, how many of them are acknowledged without a gap, and how many bytes they hold.
+class Chain {
+ public:
+  struct Link {
+    std::uint64_t request = 0;
+    PendingMessage message = {};
+    EventId event_id = {};
+    /// Where it will be stored; where the subject is the fence, no earlier than there.
+    std::uint64_t position = 0;
+    std::int64_t bytes = 0;
+    Steady sent = {};
+    bool is_answered = false;
+    bool is_stored = false;
+  };
+  /// How a message names itself and those before it. Valid until the next one is appended.
+  struct Names {
+    std::string_view message_id = {};
+    GlobalSequence previous = {};
+    std::optional<Predecessor> predecessor = {};
+  };
+
+  explicit Chain(Core& core) noexcept : core_{core} {}
+
+  const Position& position() const noexcept { return position_; }
+  void start(Position position);
+  /// Forgets what is in flight: the next message follows the position.
+  void clear();
+
+  /// Where to read on, after what was sent or sorted out.
+  const Cursor& cursor() const noexcept { return cursor_; }
+  void move_behind(const PendingMessage& message) noexcept;
+  Names append(const PendingMessage& message, std::uint64_t request);
+  /// The next message follows nothing, or whichever message is the last.
+  void follow_nothing() noexcept;
+  void follow_any() noexcept { tail_.message_id.clear(); }
+
+  bool empty() const noexcept { return links_.empty(); }
+  auto begin() const noexcept { return links_.begin(); }
+  auto end() const noexcept { return links_.end(); }
+  std::size_t unacknowledged() const noexcept { return links_.size() - acknowledged_; }
+  std::size_t acknowledged() const noexcept { return acknowledged_; }
+  /// Null if all are answered.
+  Link* first_unanswered() noexcept;
+  /// When that one was sent; `never` if all are answered.
+  Steady waiting_since() const noexcept;
+  Link* find(std::uint64_t request) noexcept;
+
+  std::int64_t bytes() const noexcept { return bytes_; }
+  std::int64_t room() const noexcept;
+  /// An answer didn't come: less is to be in flight.
+  void shrink() noexcept { byte_window_.on_missed(); }
+
+  void answer(Link& link) noexcept;
+  /// False if it isn't where it must be.
+  bool store(Link& link, std::uint64_t broker_sequence);
+  /// It and all before it are stored.
+  bool is_acknowledged(const Link& link) const noexcept;
+
+  /// What to mark: the acknowledged messages.
+  Advance progress() const { return stored_of_first(acknowledged_); }
+  /// All stored ones, before what is in flight is forgotten.
+  Advance all_stored() const { return stored_of_first(links_.size()); }
+  /// This was marked.
+  void advance(const Advance& advance);
+
+ private:
+  void add_bytes(std::int64_t bytes) noexcept;
+  Advance stored_of_first(std::size_t count) const;
+
+  Core& core_;
+  Position position_;
+  Position tail_;
+  /// The id of the message before the tail.
+  std::string previous_id_;
+  Cursor cursor_;
+  Fifo<Link> links_;
+  std::size_t acknowledged_ = 0;
+  /// Of those that aren't answered.
+  std::int64_t bytes_ = 0;
+  ByteWindow byte_window_;
+};
+
+}  // namespace stela::relay

@@ -1,0 +1,178 @@
+#include "relay/doubt.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+namespace stela::relay {
+namespace {
+
+using Kind = Verdict::Kind;
+
+/// A message id is the event's id, with ".r<redelivery>" behind it for what was published before.
+constexpr std::size_t event_id_size = 36;
+
+/// So many lanes of a worker read back at a time, and of those that are in trouble half as many.
+constexpr int most_asking = 64;
+
+/// However well all goes, the stream is looked at so often.
+constexpr auto look_interval = std::chrono::minutes{1};
+
+bool has_aged_out(const Position& position, const Answer& answer, Fence fence) noexcept {
+  return fence == Fence::subject && position.broker_sequence > 0 && end_of(answer) == 0 &&
+         position.broker_sequence < answer.first_sequence;
+}
+
+/// Positions tell what is missing between two messages, but not those of a shared stream.
+Kind judge_stream(const Position& position, const Answer& answer, const Verdict& verdict,
+                  std::string_view store_id) noexcept {
+  std::uint64_t expected = position.broker_sequence;
+  for (const FoundMessage& found : verdict.following) {
+    if (!found.is_ours || found.store_id != store_id) return Kind::foreign_writer;
+    if (found.broker_sequence != ++expected) return Kind::unreadable;
+  }
+  return expected == answer.last_sequence ? verdict.kind : Kind::unreadable;
+}
+
+Kind judge_subject(const Position& position, const Answer& answer, const Verdict& verdict,
+                   std::string_view store_id) noexcept {
+  const bool has_position = verdict.following.size() < answer.found.size();
+  for (const FoundMessage& found : verdict.following) {
+    if (!found.is_ours || found.store_id != store_id) return Kind::foreign_writer;
+    // The position is another subject's, and after it comes what was published before: another
+    // history of the stream.
+    const bool is_published = found.redelivery == 0 && found.sequence <= position.published_through;
+    if (!has_position && is_published) return Kind::store_went_back;
+  }
+  return verdict.kind;
+}
+
+std::string extent_of(const Answer& answer, Fence fence) {
+  const std::uint64_t last = end_of(answer);
+  if (fence == Fence::subject && last == 0) {
+    return "no message of its subject from there on: was the last one removed?";
+  }
+  if (last < answer.first_sequence || last == 0) return "nothing";
+  return std::to_string(answer.first_sequence) + " to " + std::to_string(last);
+}
+
+std::string name_of(const FoundMessage& found) {
+  return "event " + std::to_string(found.sequence.value()) + " as " + found.message_id;
+}
+
+}  // namespace
+
+std::optional<StopReason> Verdict::stop_reason() const noexcept {
+  switch (kind) {
+    case Kind::lost:
+      return StopReason::broker_lost;
+    case Kind::foreign_writer:
+      return StopReason::foreign_writer;
+    case Kind::store_went_back:
+      return StopReason::store_went_back;
+    case Kind::unreadable:
+      return StopReason::unreadable;
+    case Kind::agrees:
+    case Kind::ours_follow:
+    case Kind::aged_out:
+      break;
+  }
+  return std::nullopt;
+}
+
+Verdict compare(const Position& position, const Answer& answer, Fence fence,
+                std::string_view store_id) noexcept {
+  Verdict verdict{.following = answer.found};
+  if (has_aged_out(position, answer, fence)) {
+    verdict.kind = Kind::aged_out;
+    return verdict;
+  }
+  const bool has_position =
+      !answer.found.empty() && answer.found.front().broker_sequence == position.broker_sequence;
+  if (has_position) verdict.following = verdict.following.subspan(1);
+  if (!verdict.following.empty()) verdict.kind = Kind::ours_follow;
+  if (end_of(answer) < position.broker_sequence) {
+    verdict.kind = Kind::lost;
+    return verdict;
+  }
+  const std::string& id = position.message_id;
+  if (has_position && !id.empty() && answer.found.front().message_id != id) {
+    verdict.kind = Kind::store_went_back;
+    return verdict;
+  }
+  verdict.kind = fence == Fence::stream ? judge_stream(position, answer, verdict, store_id)
+                                        : judge_subject(position, answer, verdict, store_id);
+  return verdict;
+}
+
+std::uint64_t end_of(const Answer& answer) noexcept {
+  const std::uint64_t found = answer.found.empty() ? 0 : answer.found.back().broker_sequence;
+  return std::max(answer.last_sequence, found);
+}
+
+std::string describe(const Position& position, const Answer& answer, Fence fence) {
+  return "the partition was at broker sequence " + std::to_string(position.broker_sequence) +
+         ", and the broker has " + extent_of(answer, fence);
+}
+
+bool carries(const FoundMessage& found, const EventId& id) {
+  return id.to_string() == std::string_view{found.message_id}.substr(0, event_id_size);
+}
+
+std::string missing_in_store(std::span<const FoundMessage> messages,
+                             const std::vector<EventId>& ids, bool has_more) {
+  const FoundMessage* first = nullptr;
+  const FoundMessage* last = nullptr;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (carries(messages[i], ids[i])) continue;
+    if (first == nullptr) first = &messages[i];
+    last = &messages[i];
+    ++count;
+  }
+  if (count == 0) return {};
+  if (count == 1 && !has_more) {
+    return "the broker has " + name_of(*first) + ", and the store doesn't";
+  }
+  return "the broker has " + std::string{has_more ? "at least " : ""} + std::to_string(count) +
+         " events that the store doesn't have: from " + name_of(*first) + " to " + name_of(*last);
+}
+
+void Doubt::begin() noexcept {
+  if (is_asked()) --core_.reading;
+  state_ = State::unasked;
+}
+
+void Doubt::announce() noexcept {
+  if (is_over()) state_ = State::announced;
+}
+
+void Doubt::end() {
+  begin();
+  state_ = State::over;
+  look_again_ = core_.fence == Fence::none ? never : core_.now() + look_interval;
+}
+
+bool Doubt::may_ask(bool is_in_trouble) const noexcept {
+  return core_.reading < (is_in_trouble ? most_asking / 2 : most_asking);
+}
+
+std::uint64_t Doubt::ask(PartitionId partition) {
+  state_ = State::asked;
+  ++core_.reading;
+  ++core_.counts.read_backs;
+  asked_at_ = core_.now();
+  return request_ = core_.name_request(partition);
+}
+
+bool Doubt::is_about_question(const Answer& answer) const noexcept {
+  return answer.request == request_;
+}
+
+/// A replica that was restarted and leads may tell what it had before it caught up.
+bool Doubt::is_lost_for_good() {
+  if (!lost_since_) lost_since_ = core_.now();
+  return core_.now() >= *lost_since_ + core_.options.publish_timeout;
+}
+
+}  // namespace stela::relay
