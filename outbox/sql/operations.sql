@@ -65,9 +65,9 @@ ORDER BY sequence LIMIT :most;
 UPDATE outbox_partitions SET removed = removed + 1 WHERE partition = :partition;
 
 -- name: retire
--- Unless something waits or is parked in it, somebody has it, or nobody has settled what it lost.
+-- Unless something waits or is parked in it, or somebody has it.
 -- takes: partition int, now time
 UPDATE outbox_partitions SET retired_at = :now, owner = NULL, lease_until = 0
-WHERE partition = :partition AND retired_at IS NULL AND stopped IS NULL AND lost_at IS NULL
+WHERE partition = :partition AND retired_at IS NULL AND stopped IS NULL
   AND (owner IS NULL OR lease_until <= :now) AND redeliveries = 0 AND parked = 0
   AND NOT EXISTS (SELECT 1 FROM outbox_messages AS m WHERE m.partition = :partition);

@@ -44,15 +44,17 @@ INSERT INTO outbox_partitions (partition) VALUES (:partition)
 ON CONFLICT (partition) DO UPDATE SET retired_at = NULL;
 
 -- name: partitions
--- With the first sequence that waits in each, and whether anything is to be sent again.
+-- With the first sequence that waits in each, whether anything is to be sent again, and whether an
+-- owner is to look at the broker.
 -- gives: partition int, owner text?, lease_until time, stopped text?, lease_ttl int?,
---        first_waiting int?, has_redeliveries bool
+--        first_waiting int?, has_redeliveries bool, adopted bool
 SELECT p.partition, p.owner, p.lease_until, p.stopped,
        CASE WHEN p.lease_epoch = p.epoch THEN p.lease_ttl END AS lease_ttl,
        (SELECT m.sequence FROM outbox_messages AS m
         WHERE m.partition = p.partition ORDER BY m.sequence LIMIT 1) AS first_waiting,
        EXISTS (SELECT 1 FROM outbox_redeliveries AS r WHERE r.partition = p.partition)
-         AS has_redeliveries
+         AS has_redeliveries,
+       p.adopted
 FROM outbox_partitions AS p WHERE p.retired_at IS NULL ORDER BY p.partition;
 -- engine: postgres
 SELECT p.partition, p.owner, p.lease_until, p.stopped,
@@ -61,7 +63,8 @@ SELECT p.partition, p.owner, p.lease_until, p.stopped,
         WHERE m.partition = p.partition AND m.sequence > p.drained_through
         ORDER BY m.sequence LIMIT 1) AS first_waiting,
        EXISTS (SELECT 1 FROM outbox_redeliveries AS r WHERE r.partition = p.partition)
-         AS has_redeliveries
+         AS has_redeliveries,
+       p.adopted
 FROM outbox_partitions AS p WHERE p.retired_at IS NULL ORDER BY p.partition;
 
 -- name: parked_partitions

@@ -40,12 +40,9 @@ WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 
 -- name: advance
 -- takes: partition int, owner text, epoch int, through int, broker_sequence int?, broker_id text?,
---        flight_count int, flight_through int, removed int, published int, now time, lost int
+--        flight_count int, flight_through int, removed int, published int, now time
 UPDATE outbox_partitions
 SET published_through = max(published_through, :through),
-    lost = lost + CASE WHEN adopted <> 0 AND lost_at IS NOT NULL THEN :lost ELSE 0 END,
-    lost_at = CASE WHEN adopted = 2 AND :broker_sequence IS NOT NULL AND :lost = 0 THEN NULL
-                   ELSE lost_at END,
     moved_at = CASE WHEN :published > 0 OR flight_count = 0 THEN :now ELSE moved_at END,
     broker_sequence = coalesce(:broker_sequence, broker_sequence),
     broker_id = coalesce(:broker_id, broker_id),
@@ -66,11 +63,8 @@ UPDATE outbox_partitions SET stopped = :reason, stopped_detail = :detail
 WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 
 -- name: continue_lost
--- If it isn't whole, that stays noted until a comparison settles it.
--- takes: partition int, owner text, epoch int, is_whole bool, now time
-UPDATE outbox_partitions
-SET stopped = NULL, stopped_detail = NULL,
-    lost_at = CASE WHEN :is_whole THEN lost_at ELSE :now END
+-- takes: partition int, owner text, epoch int
+UPDATE outbox_partitions SET stopped = NULL, stopped_detail = NULL
 WHERE partition = :partition AND owner = :owner AND epoch = :epoch AND stopped = 'broker_lost';
 
 -- name: stop_shared

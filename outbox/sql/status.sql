@@ -7,8 +7,7 @@
 --        broker_sequence int, flight_count int, published int, redeliveries int, parked int,
 --        discarded int, attempts int, next_attempt_at time, last_error text, stopped text,
 --        stopped_detail text, pending int, oldest int?, oldest_recorded_at time?, retrying int,
---        lost_at time?, lost int, is_loss_supposed bool, moved_at time,
---        redelivery_requested_at time?
+--        moved_at time, redelivery_requested_at time?
 SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.broker_sequence,
        p.flight_count, p.published, p.redeliveries, p.parked, p.discarded, p.attempts,
        p.next_attempt_at, p.last_error, p.stopped, p.stopped_detail,
@@ -19,7 +18,7 @@ SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.brok
          AS oldest_recorded_at,
        (SELECT count(*) FROM outbox_messages AS m INDEXED BY outbox_messages_retrying
         WHERE m.partition = p.partition AND m.attempts > 0) AS retrying,
-       p.lost_at, p.lost, p.lost_at IS NOT NULL AND p.adopted = 2 AS is_loss_supposed, p.moved_at,
+       p.moved_at,
        (SELECT r.requested_at FROM outbox_redeliveries AS r
         WHERE r.partition = p.partition ORDER BY r.redelivery LIMIT 1)
          AS redelivery_requested_at
@@ -42,7 +41,7 @@ SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.brok
          AS oldest_recorded_at,
        (SELECT count(*) FROM outbox_messages AS m INDEXED BY outbox_messages_retrying
         WHERE m.partition = p.partition AND m.attempts > 0) AS retrying,
-       p.lost_at, p.lost, p.lost_at IS NOT NULL AND p.adopted = 2 AS is_loss_supposed, p.moved_at,
+       p.moved_at,
        (SELECT r.requested_at FROM outbox_redeliveries AS r
         WHERE r.partition = p.partition ORDER BY r.redelivery LIMIT 1)
          AS redelivery_requested_at

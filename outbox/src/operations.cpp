@@ -322,7 +322,8 @@ Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) 
 Affected OutboxOperations::republish(const RepublishSelection& selection, Mode mode,
                                      std::stop_token stop) {
   const bool bounded = selection.from.value() > 1 || selection.to < GlobalSequence::max() ||
-                       selection.since || selection.until || !selection.stream.empty();
+                       selection.since || selection.until || !selection.stream.empty() ||
+                       selection.partition;
   if (!bounded) {
     throw UsageError{
         "name the events to republish: a range of sequences or times, or a "
@@ -341,11 +342,6 @@ Compared OutboxOperations::compare(BrokerContents& broker, GlobalSequence from, 
   outbox::Comparison comparison{impl_->store, impl_->partitioner, impl_->progress};
   comparison.read(broker, from);
   return comparison.carry_out(impl_->port, {from, mode, impl_->who});
-}
-
-std::int64_t OutboxOperations::accept_losses(Mode mode) {
-  if (mode == Mode::dry_run) return impl_->view.status().losses;
-  return impl_->port.accept_losses(impl_->who);
 }
 
 Purged OutboxOperations::purge(std::chrono::hours older_than, Mode mode) {

@@ -91,8 +91,8 @@ TEST_P(RelayStoreContract, LeasesAStoppedPartitionForAComparison) {
 
   const auto lent = store->acquire_lost(all, "b", ttl);
   ASSERT_TRUE(lent);
-  EXPECT_FALSE(store->continue_lost({all, "a", lent->epoch, lent->run}, true));
-  EXPECT_TRUE(store->continue_lost({all, "b", lent->epoch, lent->run}, true));
+  EXPECT_FALSE(store->continue_lost({all, "a", lent->epoch, lent->run}));
+  EXPECT_TRUE(store->continue_lost({all, "b", lent->epoch, lent->run}));
   store->release({all, "b", lent->epoch, lent->run});
 
   EXPECT_FALSE(look().partitions[0].is_stopped);
@@ -118,7 +118,7 @@ TEST_P(RelayStoreContract, ContinuesNoPartitionThatWasAdoptedMeanwhile) {
   ASSERT_TRUE(lent);
   subject->operations().adopt(all, 41, "ann");
 
-  EXPECT_FALSE(store->continue_lost({all, "b", lent->epoch, lent->run}, true));
+  EXPECT_FALSE(store->continue_lost({all, "b", lent->epoch, lent->run}));
   store->release({all, "b", lent->epoch, lent->run});
 
   EXPECT_EQ(acquire(all, "c").broker_sequence, 41u);

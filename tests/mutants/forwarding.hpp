@@ -46,9 +46,7 @@ class ForwardingStore : public relay::OutboxPort {
   bool stop(const relay::Lease& lease, StopReason reason, std::string_view detail) override {
     return store_.stop(lease, reason, detail);
   }
-  bool continue_lost(const relay::Lease& lease, bool is_whole) override {
-    return store_.continue_lost(lease, is_whole);
-  }
+  bool continue_lost(const relay::Lease& lease) override { return store_.continue_lost(lease); }
 
  private:
   relay::OutboxPort& store_;

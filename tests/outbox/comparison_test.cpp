@@ -16,8 +16,8 @@ namespace {
 using test::Shop;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 constexpr PartitionId all{0};
@@ -291,36 +291,29 @@ class Loss : public ::testing::Test {
     shop.append("order-4");
     shop.relay_until_stopped();
   }
-  std::string seen() {
-    const OutboxStatus status = shop.operations.status();
-    return std::to_string(status.losses) + " losses, " + std::to_string(status.lost) + " lost";
-  }
-
   Shop shop;
   FileContents broker{shop};
 };
 
-TEST_F(Loss, IsKnownFromItsAdoptionUntilItIsSettled) {
-  ASSERT_EQ(shop.operations.status().partitions.front().stopped, StopReason::broker_lost);
-  EXPECT_EQ(seen(), "0 losses, 0 lost") << "the partition is stopped, which says enough";
-
-  shop.operations.adopt(all);
-  EXPECT_EQ(seen(), "1 losses, 0 lost") << "nobody has looked how much";
-  shop.relay();
-  EXPECT_EQ(seen(), "1 losses, 4 lost");
-
-  shop.operations.compare(broker, GlobalSequence{1}, Mode::dry_run);
-  shop.operations.compare(broker, GlobalSequence{4});
-  EXPECT_EQ(seen(), "1 losses, 4 lost") << "not all of it was sent again";
-  EXPECT_EQ(shop.operations.compare(broker).missing, 3);
-  EXPECT_EQ(seen(), "0 losses, 0 lost");
+TEST_F(Loss, IsNamedByThePartitionThatItStops) {
+  const PartitionStatus partition = shop.operations.status().partitions.front();
+  ASSERT_EQ(partition.stopped, StopReason::broker_lost);
+  EXPECT_THAT(partition.stopped_detail,
+              HasSubstr("missing is what was published of events 1 to 4. If it is gone for good, "
+                        "'outbox partitions adopt all' continues without it"));
 }
 
-TEST_F(Loss, IsCountedAtOnceByAnAdopt) {
-  shop.operations.adopt(all, 0);
-  EXPECT_EQ(seen(), "1 losses, 4 lost");
+TEST_F(Loss, IsSentAgainByWhoRepublishesIt) {
+  shop.operations.adopt(all);
   shop.relay();
-  EXPECT_EQ(seen(), "1 losses, 4 lost");
+  EXPECT_EQ(shop.broker.log(all), "5");
+
+  const RepublishSelection lost{
+      .first = GlobalSequence{1}, .last = GlobalSequence{4}, .partition = all};
+  EXPECT_EQ(shop.operations.republish(lost, Mode::dry_run).messages, 4);
+  EXPECT_EQ(shop.operations.republish(lost).messages, 4);
+  shop.relay();
+  EXPECT_EQ(shop.broker.log(all), "5 1r1 2r2 3r3 4r4");
 }
 
 /// The broker may have them again, and the partition resumes by itself.
@@ -336,28 +329,8 @@ TEST_F(Loss, IsNotSentAgainWhileItsPartitionIsStoppedForIt) {
   EXPECT_GT(shop.operations.compare(broker, GlobalSequence{1}, Mode::dry_run).missing, 0);
 }
 
-TEST_F(Loss, StaysNotedWhereAPartitionResumesThatMayHaveHoles) {
-  outbox::RelayStore port{shop.store, true};
-  for (const bool is_whole : {false, true}) {
-    const auto lent = port.acquire_lost(all, "w", std::chrono::seconds{15});
-    ASSERT_TRUE(lent);
-    EXPECT_TRUE(port.continue_lost({all, "w", lent->epoch}, is_whole));
-    EXPECT_EQ(shop.operations.status().partitions.at(0).lost_at.has_value(), !is_whole);
-    shop.operations.accept_losses();
-    EXPECT_TRUE(port.stop({all, "w", lent->epoch}, StopReason::broker_lost, "again"));
-    port.release({all, "w", lent->epoch});
-  }
-}
-
-TEST_F(Loss, IsSettledByAComparisonBeforeAnybodyHasCounted) {
-  shop.operations.adopt(all);
-  shop.operations.compare(broker);
-  shop.relay();
-  EXPECT_EQ(seen(), "0 losses, 0 lost");
-}
-
-/// Somebody adopts an emptied broker and compares with it; before a worker looks, it has its old
-/// data back. The parameter is where the operator says that it stands.
+/// Somebody adopts an emptied broker; before a worker looks, it has its old data back. The
+/// parameter is where the operator says that it stands.
 class ReturnedLoss : public ::testing::TestWithParam<std::optional<std::uint64_t>> {
  protected:
   ReturnedLoss() {
@@ -367,7 +340,6 @@ class ReturnedLoss : public ::testing::TestWithParam<std::optional<std::uint64_t
     shop.append("order-4");
     shop.relay_until_stopped();
     shop.operations.adopt(all, GetParam());
-    EXPECT_EQ(compare(), "4 of 4, 0 found 1 2 3 4");
   }
   std::string compare() { return in_words(shop.operations.compare(broker)); }
   void return_first(int count) {
@@ -382,37 +354,39 @@ class ReturnedLoss : public ::testing::TestWithParam<std::optional<std::uint64_t
 INSTANTIATE_TEST_SUITE_P(All, ReturnedLoss, ::testing::Values(std::nullopt, 0),
                          [](const auto& said) { return said.param ? "Numbered" : "AsItStands"; });
 
-TEST_P(ReturnedLoss, IsNotSentAgain) {
+TEST_P(ReturnedLoss, IsNotSentAgainBeforeAWorkerHasLooked) {
+  try {
+    compare();
+    FAIL() << "it was sent";
+  } catch (const UsageError& e) {
+    EXPECT_STREQ(e.what(),
+                 "partition all was adopted, and no worker has looked at the broker since: run one "
+                 "before anything is published again");
+  }
+}
+
+TEST_P(ReturnedLoss, IsMarkedAsPublished) {
   return_first(4);
   shop.relay();
 
   EXPECT_EQ(shop.broker.log(all), "1 2 3 4 5");
   EXPECT_EQ(shop.totals(), "5 published");
-  // Where an operator said that nothing is there, all of it was met; else the next comparison
-  // tells.
-  EXPECT_EQ(shop.operations.status().losses, GetParam() ? 0 : 1);
   EXPECT_EQ(compare(), "0 of 5, 5 found");
-  EXPECT_EQ(shop.operations.status().losses, 0);
 }
 
-TEST_P(ReturnedLoss, IsComparedOnceMoreIfOnlySomeOfItIsBack) {
+TEST_P(ReturnedLoss, IsMissingAsFarAsItIsNotBack) {
   return_first(2);
   shop.relay();
 
-  if (!GetParam()) {
-    EXPECT_EQ(shop.broker.log(all), "1 2 5");
-    EXPECT_EQ(shop.operations.status().losses, 1);
-    EXPECT_EQ(compare(), "2 of 5, 3 found 3 4");
-    shop.relay();
-  }
-  EXPECT_THAT(shop.broker.log(all), MatchesRegex("1 2 .*3r. 4r..*"));
-  EXPECT_EQ(shop.operations.status().losses, 0);
+  EXPECT_EQ(shop.broker.log(all), "1 2 5");
+  EXPECT_EQ(compare(), "2 of 5, 3 found 3 4");
 }
 
-TEST_P(ReturnedLoss, IsSentAgainIfNothingIsBack) {
+TEST_P(ReturnedLoss, IsMissingIfNothingIsBack) {
   shop.relay();
-  EXPECT_EQ(shop.broker.log(all), "1r1 2r2 3r3 4r4 5");
-  EXPECT_EQ(shop.operations.status().losses, 0);
+
+  EXPECT_EQ(shop.broker.log(all), "5");
+  EXPECT_EQ(compare(), "4 of 5, 1 found 1 2 3 4");
 }
 
 /// The old data comes back after a worker went on with the emptied broker.
@@ -448,11 +422,10 @@ TEST_P(LateReturn, IsNotRepublishedWhileMissingMessagesAre) {
   }
   EXPECT_THAT(shop.broker.log(all), StartsWith("1 2 3 4r"));
   EXPECT_EQ(compare(), "0 of 4, 4 found");
-  EXPECT_EQ(shop.operations.status().losses, 0);
 }
 
-/// After a new message stood there: what waits to be sent again can't all be gone.
-TEST(LateReturns, LeaveWithdrawnMessagesNotedAsLost) {
+/// In place of a message that was published meanwhile.
+TEST(LateReturns, AreMarkedWhereAnotherMessageStood) {
   Shop shop{{.fence = Fence::subject}};
   FileContents broker{shop};
   shop.append_all({"order-1", "order-2", "order-1", "order-3"});
@@ -471,68 +444,8 @@ TEST(LateReturns, LeaveWithdrawnMessagesNotedAsLost) {
   shop.operations.adopt(all);
   shop.relay();
 
-  EXPECT_EQ(shop.broker.log(all), "1 2 3");
-  EXPECT_EQ(shop.operations.status().losses, 1);
-  EXPECT_GE(shop.operations.status().lost, 2) << "4 and 5";
-  EXPECT_EQ(in_words(shop.operations.compare(broker)), "2 of 5, 3 found 4 5");
-}
-
-TEST_F(Loss, IsNotTakenForADrop) {
-  shop.operations.adopt(all);
-  shop.relay();
-  shop.append_all({"order-5", "order-6"});
-  shop.relay();
-  EXPECT_EQ(seen(), "1 losses, 4 lost");
-  // Of the new stream, the limits dropped 5.
-  shop.broker.database().run("DELETE FROM stored WHERE event = 5");
-  broker.drops = true;
-
-  EXPECT_EQ(in_words(shop.operations.compare(broker, GlobalSequence{1}, Mode::dry_run)),
-            "4 of 7, 2 found, 1 dropped 1 2 3 4");
-  EXPECT_EQ(shop.operations.compare(broker).missing, 4);
-  EXPECT_EQ(seen(), "0 losses, 0 lost");
-}
-
-TEST_F(Loss, IsOfTheLastThatWerePublishedBeforeIt) {
-  shop.operations.adopt(all);
-  shop.relay();
-  shop.append("order-5");
-  shop.relay();
-  // Two of the four had been dropped before the stream was lost.
-  shop.raw().run("UPDATE outbox_partitions SET lost = 2");
-  broker.drops = true;
-  shop.broker.database().run("DELETE FROM stored WHERE event = 5");
-
-  EXPECT_EQ(in_words(shop.operations.compare(broker, GlobalSequence{1}, Mode::dry_run)),
-            "2 of 6, 1 found, 3 dropped 3 4");
-}
-
-TEST_F(Loss, IsSettledByWhoAcceptsItAndNothingIsSent) {
-  shop.operations.adopt(all);
-  shop.relay();
-  EXPECT_EQ(shop.operations.accept_losses(Mode::dry_run), 1);
-  EXPECT_EQ(seen(), "1 losses, 4 lost");
-
-  EXPECT_EQ(shop.operations.accept_losses(), 1);
-
-  EXPECT_EQ(seen(), "0 losses, 0 lost");
-  EXPECT_EQ(shop.operations.status().redeliveries, 0);
-  const OperatorAction recorded = shop.operations.actions().front();
-  EXPECT_EQ(recorded.what + ": " + recorded.detail, "accept loss: all: 4 messages");
-}
-
-TEST_F(Loss, KeepsItsPartitionFromBeingRetired) {
-  shop.operations.resize(2);
-  shop.operations.adopt(all);
-  shop.relay();
-  ASSERT_EQ(shop.totals(), "5 published");
-  shop.lose_relay();
-
-  EXPECT_THAT(shop.operations.sync(true).retired, IsEmpty());
-  EXPECT_EQ(seen(), "1 losses, 4 lost");
-
-  shop.operations.accept_losses();
-  EXPECT_THAT(shop.operations.sync(true).retired, ElementsAre(all));
+  EXPECT_EQ(shop.broker.log(all), "1 2 3 4r4");
+  EXPECT_EQ(in_words(shop.operations.compare(broker)), "1 of 5, 4 found 5");
 }
 
 /// A partition that stopped for another reason.
@@ -540,7 +453,6 @@ class OtherStop : public Loss {
  protected:
   OtherStop() {
     shop.operations.adopt(all);
-    shop.operations.accept_losses();
     shop.relay();
     add_foreign(2);
     shop.append("order-5");
@@ -555,42 +467,26 @@ class OtherStop : public Loss {
   }
 };
 
-TEST_F(OtherStop, IsAdoptedWithoutALossIfNothingIsMissing) {
+TEST_F(OtherStop, IsAdopted) {
   ASSERT_EQ(stopped(), StopReason::foreign_writer);
   shop.operations.adopt(all);
   shop.relay();
   EXPECT_EQ(shop.broker.log(all), "5 0 6");
-  EXPECT_EQ(seen(), "0 losses, 0 lost");
 }
 
-TEST_F(OtherStop, NotesALossIfTheStreamWasEmptiedMeanwhile) {
+TEST_F(OtherStop, IsAdoptedIfTheStreamWasEmptiedMeanwhile) {
   shop.broker.database().run("DELETE FROM stored");
   shop.operations.adopt(all);
   shop.relay();
   EXPECT_EQ(shop.broker.log(all), "6");
-  EXPECT_EQ(seen(), "1 losses, 1 lost");
 }
 
-TEST_F(OtherStop, NotesALossIfAnotherStreamIsThere) {
+TEST_F(OtherStop, IsAdoptedIfAnotherStreamIsThere) {
   shop.broker.database().run("DELETE FROM stored");
   for (int at = 1; at < 4; ++at) add_foreign(at);
   shop.operations.adopt(all);
   shop.relay();
   EXPECT_EQ(shop.broker.log(all), "0 0 0 6");
-  EXPECT_EQ(seen(), "1 losses, 1 lost");
-}
-
-TEST_F(OtherStop, NotesALossWhenAnEarlierPositionIsAdopted) {
-  shop.operations.adopt(all, 0);
-  EXPECT_EQ(seen(), "1 losses, 1 lost");
-}
-
-TEST_F(Loss, IsNotAcceptedWhereThereIsNone) {
-  const std::size_t before = shop.operations.actions().size();
-
-  EXPECT_EQ(shop.operations.accept_losses(), 0) << "it isn't adopted yet";
-
-  EXPECT_EQ(shop.operations.actions().size(), before);
 }
 
 TEST(OutboxStatus, ShowsHowLongMessagesAreInFlight) {

@@ -138,7 +138,8 @@ bool ModelStore::is_needed(PartitionId id) const {
   const int count = generations_.back().partition_count;
   const bool current = count == 1 ? id.number == 0 : id.number >= 1 && id.number <= count;
   const Partition& partition = partitions_.at(id);
-  return current || !partition.waiting.empty() || !partition.redeliveries.empty();
+  return current || partition.adopted || !partition.waiting.empty() ||
+         !partition.redeliveries.empty();
 }
 
 std::int64_t ModelStore::waiting_bytes() const {

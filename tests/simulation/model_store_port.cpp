@@ -270,7 +270,7 @@ class ModelStore::Port final : public relay::OutboxPort {
     partition.stopped = to_string(reason);
     return true;
   }
-  bool continue_lost(const relay::Lease& lease, bool) override {
+  bool continue_lost(const relay::Lease& lease) override {
     Partition& partition = store_.partitions_.at(lease.partition);
     if (!holds(partition, lease) || partition.stopped != "broker_lost") return false;
     partition.stopped.clear();

@@ -190,9 +190,8 @@ class SharedStore::ComparingPort final : public relay::OutboxPort {
   bool stop(const relay::Lease& lease, StopReason reason, std::string_view detail) override {
     return same("stop", sqlite_.stop(lease, reason, detail), model_->stop(lease, reason, detail));
   }
-  bool continue_lost(const relay::Lease& lease, bool is_whole) override {
-    return same("continue_lost", sqlite_.continue_lost(lease, is_whole),
-                model_->continue_lost(lease, is_whole));
+  bool continue_lost(const relay::Lease& lease) override {
+    return same("continue_lost", sqlite_.continue_lost(lease), model_->continue_lost(lease));
   }
 
  private:

@@ -53,12 +53,6 @@ TEST_F(Adopting, LeavesPartitionsThatNeedAnotherAction) {
               HasSubstr("No partition to adopt"));
 }
 
-TEST_F(Adopting, ComesBeforeALossIsAccepted) {
-  stop("broker_lost");
-  EXPECT_THAT(outbox({"reconcile", "--accept-loss", "--yes"}).err,
-              HasSubstr("can be accepted once it is adopted: 'outbox partitions adopt all'"));
-}
-
 TEST_F(Adopting, TakesEitherOnePartitionOrAll) {
   stop("broker_lost");
   EXPECT_THAT(outbox({"partitions", "adopt"}).err, HasSubstr("Pass PARTITION or --all"));
@@ -137,11 +131,40 @@ TEST_F(AdoptingAt, SaysWhenTheNumberIsNotChecked) {
 TEST_F(AdoptingAt, NeedsNoBrokerWithoutANumber) {
   const Ran ran = at_broker({"partitions", "adopt", "all", "--yes"});
   EXPECT_EQ(ran.code, 2);
-  EXPECT_THAT(ran.err, HasSubstr("--nats is for --broker-sequence"));
+  EXPECT_THAT(ran.err, HasSubstr("--nats is for --broker-sequence and --dry-run"));
+}
+
+TEST_F(AdoptingAt, ShowsFirstWhatWouldBeMarkedPassedOverAndMissing) {
+  const std::vector<std::string> preview{"partitions", "adopt", "all", "--dry-run"};
+  EXPECT_EQ(at_broker(preview).out,
+            "Partition all would continue after 3; it knows of 3. After that, 0 messages of this "
+            "database would be marked, and 0 others passed over.\n");
+
+  RawSqlite{db_}.run("UPDATE outbox_partitions SET broker_sequence = 1");
+  EXPECT_THAT(at_broker(preview).out, HasSubstr("After that, 2 messages of this database"));
+
+  RawSqlite{db_}.run("UPDATE outbox_partitions SET broker_sequence = 8, published_through = 8");
+  EXPECT_THAT(
+      at_broker(preview).out,
+      HasSubstr("What was published after broker sequence 3 is missing there: 'stela outbox "
+                "republish --from 4 --to 8 --partition all --dry-run' counts it."));
+
+  std::vector<std::string> json = preview;
+  json.emplace_back("--json");
+  EXPECT_EQ(at_broker(json).out,
+            "{\"partition\":\"all\",\"known\":8,\"last\":3,\"ours\":0,\"others\":0,"
+            "\"has_more\":false,\"dry_run\":true}\n");
+  EXPECT_EQ(stopped(), "1");
+}
+
+TEST_F(AdoptingAt, NeedsABrokerForAPreview) {
+  const Ran ran = outbox({"partitions", "adopt", "all", "--dry-run"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("a dry run asks the broker: pass --nats URL"));
 }
 
 /// The stream has all that was published, and more than the restored database knows of.
-TEST_F(AdoptingAt, KnowsOfNoLossAfterARestoreBeforeAWorkerHasLooked) {
+TEST_F(AdoptingAt, ContinuesARestoredDatabase) {
   RawSqlite{db_}.run("UPDATE outbox_partitions SET stopped = NULL");
   const std::string backup = dir_.file("backup.db");
   run_well({"backup", "--db", db_, backup});
@@ -154,13 +177,10 @@ TEST_F(AdoptingAt, KnowsOfNoLossAfterARestoreBeforeAWorkerHasLooked) {
   ASSERT_THAT(at_broker({"reconcile", "--against-broker", "--dry-run"}).out,
               HasSubstr("None is missing"));
 
-  const Ran adopted = outbox({"partitions", "adopt", "all", "--yes"});
-  EXPECT_THAT(adopted.err, AllOf(HasSubstr("which a worker has yet to check"),
-                                 Not(HasSubstr("publishes it again"))));
-  EXPECT_THAT(outbox({"status"}).out, HasSubstr("which a worker has yet to check"));
+  EXPECT_EQ(outbox({"partitions", "adopt", "all", "--yes"}).err, "Partition all resumes.\n");
 
   ASSERT_EQ(at_broker({"work", "--until-empty", "--silent"}).code, 0);
-  EXPECT_EQ(member(outbox({"status", "--json"}).out, "losses"), "0");
+  EXPECT_EQ(stopped(), "0");
 }
 
 }  // namespace

@@ -84,20 +84,6 @@ TEST_F(ToolOutbox, ResizesAndSyncs) {
   EXPECT_EQ(outbox({"partitions", "resize", "99999999999"}).code, 2);
 }
 
-TEST_F(ToolOutbox, RetiresNoPartitionWithAnOpenLoss) {
-  outbox({"partitions", "resize", "2"});
-  RawSqlite{db_}.run("DELETE FROM outbox_messages");
-  RawSqlite{db_}.run("UPDATE outbox_partitions SET lost_at = 1, lost = 20 WHERE partition = 0");
-
-  const Ran kept = outbox({"partitions", "sync", "--prune"});
-  EXPECT_THAT(kept.out, HasSubstr("Not retired: all. Up to 20 published messages are missing"));
-  EXPECT_THAT(kept.out, HasSubstr("outbox reconcile --against-broker'"));
-  EXPECT_EQ(outbox({"check"}).code, 2);
-
-  EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--yes"}).code, 0);
-  EXPECT_THAT(outbox({"partitions", "sync", "--prune"}).out, HasSubstr("retired: all"));
-}
-
 TEST_F(ToolOutbox, RepublishesFromTheFirstEventOn) {
   EXPECT_EQ(outbox({"republish", "--from", "1", "--yes"}).code, 0);
 }
@@ -244,6 +230,9 @@ TEST_F(AfterALoss, ReconcilesWithABrokerThatForgot) {
   EXPECT_THAT(too_early.err, HasSubstr("adopt it before they are published again: "));
   EXPECT_EQ(member(outbox({"status", "--json"}).out, "redeliveries"), "0");
   EXPECT_EQ(outbox({"partitions", "adopt", "all", "--yes"}).code, 0);
+  EXPECT_THAT(with_broker({"reconcile", "--against-broker", "--yes"}).err,
+              HasSubstr("no worker has looked at the broker since"));
+  ASSERT_EQ(with_broker({"work", "--until-empty", "--silent"}).code, 0);
   const Ran unasked = with_broker({"reconcile", "--against-broker"});
   EXPECT_EQ(unasked.code, 2);
   EXPECT_THAT(unasked.err, HasSubstr("--yes"));
@@ -270,7 +259,7 @@ TEST_F(ToolOutbox, ReachesABrokerInAnotherJetStreamDomain) {
             "3 published events compared with 3 messages at the broker.\nNone is missing.\n");
 }
 
-TEST_F(AfterALoss, ReportsTheLossUntilItIsSettled) {
+TEST_F(AfterALoss, NamesTwoAnswersWithTheirRange) {
   auto nats = std::make_optional<NatsServer>();
   const auto with_broker = [&](std::vector<std::string> words) {
     words.insert(words.end(), {"--nats", nats->url(), "--stream", "SHOP"});
@@ -279,42 +268,18 @@ TEST_F(AfterALoss, ReportsTheLossUntilItIsSettled) {
   ASSERT_EQ(with_broker({"work", "--until-empty", "--ensure-stream", "--silent"}).code, 0);
   nats.emplace();
   relay_until_stopped(*nats);
-  EXPECT_THAT(outbox({"status"}).out, HasSubstr("outbox partitions adopt all'"));
-  EXPECT_THAT(outbox({"status"}).out, HasSubstr("outbox reconcile --against-broker'"));
-
-  const Ran adopted = outbox({"partitions", "adopt", "all", "--yes"});
-  EXPECT_THAT(adopted.err, HasSubstr("Published messages may be missing at the broker"));
-  EXPECT_THAT(adopted.err, HasSubstr("outbox reconcile --against-broker'"));
-  ASSERT_EQ(with_broker({"work", "--until-empty", "--silent"}).code, 0);
   const std::string seen = outbox({"status"}).out;
-  EXPECT_THAT(seen, HasSubstr("Up to 3 published messages are missing at the broker"));
-  EXPECT_THAT(seen, HasSubstr("ok, after a loss at the broker"));
-  EXPECT_THAT(run({"doctor", "--db", db_}).out, HasSubstr("bad      losses: Up to 3 published"));
-  EXPECT_EQ(outbox({"check"}).out, "CRITICAL: lost is 3, more than 0\n");
+  EXPECT_THAT(seen, HasSubstr("'outbox partitions adopt all' continues without it"));
+  EXPECT_THAT(seen, HasSubstr("'outbox republish --from 1 --to 3 --partition all' sends it again"));
 
-  EXPECT_THAT(with_broker({"reconcile", "--against-broker", "--yes"}).out,
-              HasSubstr("3 are missing at the broker and will be published again"));
-  EXPECT_EQ(member(outbox({"status", "--json"}).out, "losses"), "0");
+  EXPECT_EQ(outbox({"partitions", "adopt", "all", "--yes"}).code, 0);
   ASSERT_EQ(with_broker({"work", "--until-empty", "--silent"}).code, 0);
   EXPECT_EQ(outbox({"check"}).code, 0);
-}
-
-TEST_F(ToolOutbox, AcceptsALoss) {
-  RawSqlite{db_}.run("UPDATE outbox_partitions SET lost_at = 1, lost = 3");
-  EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--against-broker"}).code, 2);
-  const Ran unasked = outbox({"reconcile", "--accept-loss"});
-  EXPECT_EQ(unasked.code, 2);
-  EXPECT_THAT(unasked.err, HasSubstr("--yes"));
-  EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--dry-run"}).out,
-            "Up to 3 published messages are missing at the broker; would be accepted.\n");
-  EXPECT_EQ(member(outbox({"status", "--json"}).out, "losses"), "1");
-
-  EXPECT_EQ(
-      outbox({"reconcile", "--accept-loss", "--yes"}).out,
-      "Up to 3 published messages are missing at the broker; accepted, nothing is published.\n");
-  EXPECT_EQ(member(outbox({"status", "--json"}).out, "losses"), "0");
-  EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--yes"}).out,
-            "No unsettled loss at the broker.\n");
+  const std::vector<std::string> republish{"republish", "--from",      "1",   "--to",
+                                           "3",         "--partition", "all", "--yes"};
+  EXPECT_EQ(outbox(republish).out, "3 messages of 3 streams will be published again.\n");
+  ASSERT_EQ(with_broker({"work", "--until-empty", "--silent"}).code, 0);
+  EXPECT_EQ(member(with_broker({"reconcile", "--against-broker", "--json"}).out, "found"), "3");
 }
 
 TEST_F(ToolOutbox, AdvisesOfAMessageThatIsParkedBehindAnother) {
@@ -379,31 +344,6 @@ TEST_F(ToolOutbox, AdvisesToStopAForeignWriterFirst) {
               HasSubstr("find the other program that writes to this stream"));
   EXPECT_THAT(run({"doctor", "--db", db_}).out,
               HasSubstr("only then 'outbox partitions adopt all'"));
-}
-
-/// The stream that they stood in is shared: other partitions' messages are among those that are
-/// gone.
-TEST(ToolOutboxOfSubjects, SaysThatANumberOfLostMessagesIsAtMost) {
-  const TempDir dir = TempDir::in_memory();
-  const std::string db = dir.file("shop.db");
-  run_well({"migrate", "--db", db});
-  run_well({"outbox", "enable", "--db", db, "--fence", "subject"});
-  RawSqlite{db}.run("UPDATE outbox_partitions SET lost_at = 1, lost = 3");
-  const std::string at_most = "\"lost\":3,\"lost_is_upper_bound\":true";
-
-  const auto outbox = [&](std::vector<std::string> words) {
-    words.insert(words.begin(), "outbox");
-    words.insert(words.end(), {"--db", db});
-    return run(words).out;
-  };
-  const std::string status = outbox({"status", "--json"});
-  EXPECT_THAT(status, HasSubstr("\"losses\":1," + at_most));
-  EXPECT_THAT(status.substr(status.find("\"partitions\":")), HasSubstr(at_most));
-  EXPECT_THAT(outbox({"reconcile", "--accept-loss", "--dry-run", "--json"}), HasSubstr(at_most));
-  EXPECT_EQ(outbox({"check"}), "CRITICAL: lost is up to 3, more than 0\n");
-  EXPECT_THAT(outbox({"check", "--json"}), HasSubstr(at_most));
-  EXPECT_THAT(outbox({"check", "--format", "prometheus"}),
-              HasSubstr("# HELP stela_outbox_check_lost As `stela outbox check` saw it, at most."));
 }
 
 TEST_F(ToolOutbox, TakesNoBrokerToReconcileWithoutOne) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <iterator>
 
 namespace stela::relay {
 namespace {
@@ -34,15 +35,14 @@ Kind judge_stream(const Position& position, const Answer& answer, const Verdict&
   return expected == answer.last_sequence ? verdict.kind : Kind::unreadable;
 }
 
-Kind judge_subject(const Position& position, const Answer& answer, const Verdict& verdict,
+Kind judge_subject(const Position& position, const Verdict& verdict,
                    std::string_view store_id) noexcept {
-  const bool has_position = verdict.following.size() < answer.found.size();
   for (const FoundMessage& found : verdict.following) {
     if (!found.is_ours || found.store_id != store_id) return Kind::foreign_writer;
     // The position is another subject's, and after it comes what was published before: another
     // history of the stream.
     const bool is_published = found.redelivery == 0 && found.sequence <= position.published_through;
-    if (!has_position && is_published) return Kind::store_went_back;
+    if (verdict.place == nullptr && is_published) return Kind::store_went_back;
   }
   return verdict.kind;
 }
@@ -82,27 +82,36 @@ std::optional<StopReason> Verdict::stop_reason() const noexcept {
 
 Verdict compare(const Position& position, const Answer& answer, Fence fence,
                 std::string_view store_id) noexcept {
-  Verdict verdict{.following = answer.found};
+  Verdict verdict;
   if (has_aged_out(position, answer, fence)) {
     verdict.kind = Kind::aged_out;
     return verdict;
   }
-  const bool has_position =
-      !answer.found.empty() && answer.found.front().broker_sequence == position.broker_sequence;
-  if (has_position) verdict.following = verdict.following.subspan(1);
-  if (!verdict.following.empty()) verdict.kind = Kind::ours_follow;
-  if (end_of(answer) < position.broker_sequence) {
+  const auto& found = answer.found;
+  const auto after = std::find_if(found.begin(), found.end(), [&](const FoundMessage& message) {
+    return message.broker_sequence > position.broker_sequence;
+  });
+  const std::uint64_t at = std::min(position.broker_sequence, end_of(answer));
+  if (after != found.begin() && std::prev(after)->broker_sequence == at) {
+    verdict.place = &*std::prev(after);
+  }
+  verdict.following = {after, found.end()};
+  if (at < position.broker_sequence) {
     verdict.kind = Kind::lost;
-    return verdict;
-  }
-  const std::string& id = position.message_id;
-  if (has_position && !id.empty() && answer.found.front().message_id != id) {
+  } else if (is_displaced(position, verdict)) {
     verdict.kind = Kind::store_went_back;
-    return verdict;
+  } else {
+    if (after != found.end()) verdict.kind = Kind::ours_follow;
+    verdict.kind = fence == Fence::stream ? judge_stream(position, answer, verdict, store_id)
+                                          : judge_subject(position, verdict, store_id);
   }
-  verdict.kind = fence == Fence::stream ? judge_stream(position, answer, verdict, store_id)
-                                        : judge_subject(position, answer, verdict, store_id);
   return verdict;
+}
+
+bool is_displaced(const Position& position, const Verdict& verdict) noexcept {
+  if (verdict.kind == Kind::lost) return true;
+  const std::string& id = position.message_id;
+  return verdict.place != nullptr && !id.empty() && verdict.place->message_id != id;
 }
 
 std::uint64_t end_of(const Answer& answer) noexcept {
@@ -113,6 +122,24 @@ std::uint64_t end_of(const Answer& answer) noexcept {
 std::string describe(const Position& position, const Answer& answer, Fence fence) {
   return "the partition was at broker sequence " + std::to_string(position.broker_sequence) +
          ", and the broker has " + extent_of(answer, fence);
+}
+
+std::string describe_loss(const Position& position, const Answer& answer, PartitionId partition) {
+  const std::string label = partition.label();
+  const std::string adopt = "If it is gone for good, 'outbox partitions adopt " + label +
+                            "' continues without it, and after that 'outbox ";
+  const bool has_last = end_of(answer) > 0;
+  const bool is_told =
+      !answer.found.empty() && answer.found.back().is_ours && answer.found.back().redelivery == 0;
+  if (has_last && !is_told) {
+    return "; its last message doesn't tell what is missing. " + adopt +
+           "reconcile --against-broker' looks for it and sends it again";
+  }
+  const std::int64_t last = has_last ? answer.found.back().sequence.value() : 0;
+  const std::string from = std::to_string(last + 1);
+  const std::string to = std::to_string(position.published_through.value());
+  return "; missing is what was published of events " + from + " to " + to + ". " + adopt +
+         "republish --from " + from + " --to " + to + " --partition " + label + "' sends it again";
 }
 
 bool carries(const FoundMessage& found, const EventId& id) {

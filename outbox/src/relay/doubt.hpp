@@ -29,6 +29,9 @@ struct Verdict {
     unreadable,
   };
   Kind kind = Kind::agrees;
+  /// What stands in the place of the marked message, or the last message if the broker ends before
+  /// that; null if it can't be read, or wasn't asked for.
+  const FoundMessage* place = nullptr;
   /// The found messages after the marked one.
   std::span<const FoundMessage> following = {};
 
@@ -36,10 +39,13 @@ struct Verdict {
   std::optional<StopReason> stop_reason() const noexcept;
 };
 
-/// Looks at nothing but what it is given. `answer` was asked for from the position on, and lives as
-/// long as the verdict.
+/// Looks at nothing but what it is given. `answer` was asked for from the position on or from
+/// before that, and lives as long as the verdict.
 Verdict compare(const Position& position, const Answer& answer, Fence fence,
                 std::string_view store_id) noexcept;
+
+/// Another message stands in the place of the marked one, or the broker ends before it.
+bool is_displaced(const Position& position, const Verdict& verdict) noexcept;
 
 /// The last message of the partition; 0 if there is none. A server that lost sight of a subject's
 /// last message says that there is none, and has those before it.
@@ -47,6 +53,9 @@ std::uint64_t end_of(const Answer& answer) noexcept;
 
 /// What the partition knew and what the broker has, for people.
 std::string describe(const Position& position, const Answer& answer, Fence fence);
+
+/// What is missing after a loss, and an operator's two answers to it.
+std::string describe_loss(const Position& position, const Answer& answer, PartitionId partition);
 
 /// The message carries the event with this id.
 bool carries(const FoundMessage& found, const EventId& id);

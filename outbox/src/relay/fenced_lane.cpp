@@ -15,7 +15,7 @@ void FencedLane::begin(const Standing& standing) {
   suspicion_.begin(standing);
   adopted_ = standing.adopted;
   adopting_ = false;
-  look_back_ = {};
+  broker_end_.reset();
   ask();
 }
 

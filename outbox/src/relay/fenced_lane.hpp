@@ -84,6 +84,8 @@ class FencedLane final : public Lane {
   // Doubt, and the way out of it.
   void doubt();
   void ask();
+  /// Nothing is known yet: false.
+  bool ask_again();
   void on_read_back(const Answer& answer);
   void on_look(const Answer& answer);
   Verdict compare_with(const Answer& answer) const noexcept;
@@ -92,19 +94,13 @@ class FencedLane final : public Lane {
   bool accept(std::span<const FoundMessage> messages, const Answer& answer);
   /// Something waits that comes before what was found, and wasn't found.
   bool passes_what_waits(std::span<const FoundMessage> messages);
-  /// How many of the messages that the partition knew at the broker are gone, at most.
-  std::uint64_t lost_before(const Answer& answer) const;
   /// As an operator wants it: marks what is ours, passes over what isn't, goes on behind all of it.
   bool adopt(const Answer& answer);
-  /// `lost`, if that bounds what waits to be sent again as lost.
-  std::optional<std::uint64_t> most_lost(const Answer& answer, std::uint64_t lost) const;
-  void mark_ours(const Answer& answer, const std::vector<EventId>& ids, Advance& advance) const;
+  /// The store knows what stands in the place of the partition's last message, or at the end before
+  /// that; else all that stands there must be compared.
+  bool knows(const FoundMessage* place, const Answer& answer,
+             const std::vector<EventId>& ids) const;
   bool is_ours(const FoundMessage& found, const EventId& id) const;
-  /// Was marked before the look back began.
-  bool was_known(const FoundMessage& found) const noexcept;
-  /// From where to look back next; nothing if the answer reaches back far enough.
-  std::optional<std::uint64_t> position_before(const Answer& answer,
-                                               const std::vector<EventId>& ids);
   void drop_stored_failure(const Answer& answer);
   void wait_with_failure() noexcept;
   void resume(const Answer& answer);
@@ -123,14 +119,8 @@ class FencedLane final : public Lane {
   bool adopted_ = false;
   /// A part of what stands there is marked.
   bool adopting_ = false;
-  /// Where the broker has lost what the partition knew, other messages may stand by now, and a
-  /// store that was restored doesn't know of them. An adoption looks back for one that it knows.
-  struct LookBack {
-    GlobalSequence known_through = {};
-    /// So many messages further back, each time twice as many; 0: found.
-    std::uint64_t step = 0;
-  };
-  LookBack look_back_;
+  /// The broker ended there, before the position: it is asked from there on, for what is missing.
+  std::optional<std::uint64_t> broker_end_;
 };
 
 }  // namespace stela::relay

@@ -17,9 +17,11 @@ void FencedLane::ask() {
   if (core_.session == 0 || is_backing_off()) return;
   if (!is_fenced()) return resume({});
   if (!doubt_.may_ask(is_in_trouble())) return;
-  const std::uint64_t from = std::max<std::uint64_t>(chain_.position().broker_sequence, 1);
+  const std::uint64_t from = std::min(chain_.position().broker_sequence,
+                                      broker_end_.value_or(chain_.position().broker_sequence));
   try {
-    core_.publisher.read_back(doubt_.ask(partition()), partition(), from);
+    core_.publisher.read_back(doubt_.ask(partition()), partition(),
+                              std::max<std::uint64_t>(from, 1));
     core_.publisher.flush();
   } catch (const Error&) {
     core_.session_failed = true;
@@ -48,22 +50,27 @@ void FencedLane::on_read_back(const Answer& answer) {
     return on_misfit(answer.detail);
   }
   if (answer.kind != Answer::Kind::read_back) return miss(answer.detail);
-  // What was marked since the adoption began is as good as what is marked without one.
-  if (adopting_ && end_of(answer) < chain_.position().broker_sequence) {
-    adopted_ = adopting_ = false;
+  const bool ends_before = end_of(answer) < chain_.position().broker_sequence;
+  if (ends_before && answer.has_more) {
+    // It has the messages again that it had lost.
+    broker_end_.reset();
+    ask_again();
+    return;
   }
+  // What was marked since the adoption began is as good as what is marked without one.
+  if (adopting_ && ends_before) adopted_ = adopting_ = false;
   if (adopted_) {
     if (adopt(answer)) resume(answer);
     return;
   }
   const Verdict verdict = compare_with(answer);
   if (const auto reason = verdict.stop_reason()) return on_contradiction(*reason, answer);
+  broker_end_.reset();
   if (doubt_.end_loss()) recover();
   if (!accept(verdict.following, answer)) return;
   if (!answer.has_more) return resume(answer);
   // What is published after a part of it would only be refused.
-  doubt();
-  ask();
+  ask_again();
 }
 
 void FencedLane::on_look(const Answer& answer) {
@@ -90,7 +97,10 @@ bool FencedLane::passes_what_waits(std::span<const FoundMessage> messages) {
 void FencedLane::on_contradiction(StopReason reason, const Answer& answer) {
   doubt();
   std::string what = describe(chain_.position(), answer, core_.fence);
-  if (reason != StopReason::broker_lost || doubt_.is_lost_for_good()) {
+  if (reason != StopReason::broker_lost) return stop(reason, std::move(what));
+  broker_end_ = end_of(answer);
+  if (doubt_.is_lost_for_good()) {
+    what += describe_loss(chain_.position(), answer, partition());
     return stop(reason, std::move(what));
   }
   wait_with_failure();
@@ -137,21 +147,15 @@ bool FencedLane::accept(std::span<const FoundMessage> messages, const Answer& an
   return true;
 }
 
-std::uint64_t FencedLane::lost_before(const Answer& answer) const {
-  const Verdict verdict = compare_with(answer);
-  const std::uint64_t known = chain_.position().broker_sequence;
-  if (verdict.kind == Verdict::Kind::lost) return known - end_of(answer);
-  const bool has_position = verdict.following.size() < answer.found.size();
-  const std::string& id = chain_.position().message_id;
-  const bool is_another_stream =
-      has_position && !id.empty() && answer.found.front().message_id != id;
-  return is_another_stream ? known : 0;
-}
-
 bool FencedLane::adopt(const Answer& answer) {
-  // An answer may hold a part of what stands there: the next one tells.
+  const Verdict verdict = compare_with(answer);
   const std::uint64_t end = end_of(answer);
-  Advance advance{.broker_sequence = end, .lost = lost_before(answer)};
+  const std::uint64_t known = chain_.position().broker_sequence;
+  const bool is_empty = end < std::max<std::uint64_t>(answer.first_sequence, 1);
+  if (verdict.kind == Verdict::Kind::lost && !is_empty && broker_end_ != end) {
+    broker_end_ = end;
+    return ask_again();
+  }
   std::vector<GlobalSequence> sequences;
   for (const FoundMessage& found : answer.found) sequences.push_back(found.sequence);
   std::vector<EventId> ids;
@@ -159,73 +163,47 @@ bool FencedLane::adopt(const Answer& answer) {
     doubt();
     return false;
   }
-  if (!adopting_) advance.most_lost = most_lost(answer, advance.lost);
-  if (advance.lost > 0)
-    look_back_ = {.known_through = chain_.position().published_through, .step = 1};
-  const auto earlier = position_before(answer, ids);
-  const bool is_whole = !earlier && !answer.has_more && end <= chain_.position().broker_sequence;
-  if (earlier) {
-    advance.broker_sequence = earlier;
-  } else {
-    mark_ours(answer, ids, advance);
-    look_back_.step = 0;
+  const bool displaced = is_displaced(chain_.position(), verdict);
+  if (displaced && !is_empty && !knows(verdict.place, answer, ids)) {
+    chain_.start({.published_through = chain_.position().published_through});
+    return ask_again();
+  }
+  Advance advance{.broker_sequence = end};
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const FoundMessage& found = answer.found[i];
+    if (found.broker_sequence == end) advance.broker_id = found.message_id;
+    const bool is_new = found.broker_sequence > known || displaced;
+    if (!is_new || !is_ours(found, ids[i])) continue;
+    advance.published.push_back({found.sequence, found.sequence, 1, found.redelivery,
+                                 found.broker_sequence, found.broker_sequence});
   }
   if (!this->advance(advance, false)) {
     doubt();
     return false;
   }
   drop_stored_failure(answer);
-  adopting_ = !is_whole;
-  if (is_whole) {
-    adopted_ = false;
-    return true;
-  }
+  // An answer may hold a part of what stands there: the next one tells.
+  adopted_ = adopting_ = answer.has_more || end > known;
+  return adopted_ ? ask_again() : true;
+}
+
+/// Other messages may have taken the places of lost ones, and a store that is an older copy, too,
+/// doesn't know them. As they are in order, it knows all if it knows the last as published.
+bool FencedLane::knows(const FoundMessage* place, const Answer& answer,
+                       const std::vector<EventId>& ids) const {
+  return place != nullptr && place->redelivery == 0 &&
+         place->sequence <= chain_.position().published_through &&
+         is_ours(*place, ids[static_cast<std::size_t>(place - answer.found.data())]);
+}
+
+bool FencedLane::ask_again() {
   doubt();
   ask();
   return false;
 }
 
-std::optional<std::uint64_t> FencedLane::most_lost(const Answer& answer, std::uint64_t lost) const {
-  // Where an operator said that nothing stands there is nothing to compare with. And what a resize
-  // moved here can be more than the partition ever published.
-  if (chain_.position().message_id.empty() || end_of(answer) == 0) return std::nullopt;
-  return lost;
-}
-
-void FencedLane::mark_ours(const Answer& answer, const std::vector<EventId>& ids,
-                           Advance& advance) const {
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const FoundMessage& found = answer.found[i];
-    if (found.broker_sequence == end_of(answer)) advance.broker_id = found.message_id;
-    if (found.broker_sequence <= chain_.position().broker_sequence || was_known(found)) continue;
-    if (!is_ours(found, ids[i])) continue;
-    advance.published.push_back({found.sequence, found.sequence, 1, found.redelivery,
-                                 found.broker_sequence, found.broker_sequence});
-  }
-}
-
 bool FencedLane::is_ours(const FoundMessage& found, const EventId& id) const {
   return found.is_ours && found.store_id == core_.store_id && carries(found, id);
-}
-
-bool FencedLane::was_known(const FoundMessage& found) const noexcept {
-  return found.redelivery == 0 && found.sequence <= look_back_.known_through;
-}
-
-std::optional<std::uint64_t> FencedLane::position_before(const Answer& answer,
-                                                         const std::vector<EventId>& ids) {
-  const std::uint64_t end = end_of(answer);
-  const std::uint64_t first = std::max<std::uint64_t>(answer.first_sequence, 1);
-  std::uint64_t at = chain_.position().broker_sequence;
-  if (look_back_.step == 0 || end < first || at < first) return std::nullopt;
-  if (ids.empty() && end < at) return end;
-  if (!ids.empty()) {
-    const FoundMessage& found = answer.found.front();
-    if (was_known(found) && is_ours(found, ids.front())) return std::nullopt;
-    at = std::min(at, found.broker_sequence);
-  }
-  const std::uint64_t step = std::exchange(look_back_.step, 2 * look_back_.step);
-  return at > first + step ? at - step : first - 1;
 }
 
 // --- going on
@@ -280,10 +258,10 @@ void FencedLane::act_on(const Failure& failure) {
       if (!failure.has_waited) back_off(failure.detail);
       return;
     default:
-      // Somebody else was there first, or nobody knows: the read-back has told. If it told nothing
-      // twice in a row, don't ask as fast as we can.
       // A broker that was started again may have forgotten the id of its last message.
       chain_.follow_any();
+      // Somebody else was there first, or nobody knows: the read-back has told. If it told nothing
+      // twice in a row, don't ask as fast as we can.
       if (doubt_.count_fruitless() > 1 && !failure.has_waited) back_off(failure.detail);
   }
 }

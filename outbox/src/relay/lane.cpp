@@ -84,7 +84,7 @@ void Lane::end_look(Look look) {
   bool continues = false;
   const bool is_whole = look == Look::whole;
   if (look != Look::lost) {
-    guarded([&] { continues = core_.store.continue_lost(lease(), is_whole); });
+    guarded([&] { continues = core_.store.continue_lost(lease()); });
   }
   if (continues) {
     core_.report(Incident::Kind::broker_back, partition_, {},

@@ -59,7 +59,8 @@ struct Overview {
     bool is_stopped = false;
     /// It is stopped because the broker lost messages: it may have them again.
     bool is_lost = false;
-    /// Of the current generation, or something of an older one still waits in it.
+    /// Of the current generation, or something of an older one still waits in it, or it is adopted
+    /// and nobody has looked at the broker since.
     bool is_needed = true;
   };
   std::vector<Partition> partitions;
@@ -147,11 +148,6 @@ struct Advance {
   /// The last message of the partition at the broker; unchanged if unset.
   std::optional<std::uint64_t> broker_sequence = {};
   std::string broker_id = {};
-  /// At an adoption: how many of the broker's messages, at most, are gone.
-  std::uint64_t lost = 0;
-  /// At the first look of an adoption, if that is known: what waits to be sent again as lost can't
-  /// be more. If it is, it was compared with a broker that hadn't its messages back.
-  std::optional<std::uint64_t> most_lost = {};
   /// What is about to be in flight, all of it.
   std::int64_t flight_count = 0;
   GlobalSequence flight_through = {};
@@ -213,8 +209,7 @@ class OutboxPort {
   /// Nobody publishes it until an operator adopts it again.
   virtual bool stop(const Lease& lease, StopReason reason, std::string_view detail) = 0;
   /// The broker has the end of what it seemed to have lost: the partition isn't stopped any more.
-  /// Unless it `is_whole`, messages before that may be missing.
-  virtual bool continue_lost(const Lease& lease, bool is_whole) = 0;
+  virtual bool continue_lost(const Lease& lease) = 0;
 };
 
 }  // namespace stela::relay

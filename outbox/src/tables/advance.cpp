@@ -1,6 +1,5 @@
 #include "tables/advance.hpp"
 
-#include "outbox_sql/losses.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/operations.hpp"
 #include "outbox_sql/pending.hpp"
@@ -219,25 +218,12 @@ class Application {
   std::int64_t room_ = step_messages;
 };
 
-/// Somebody compared before the broker had its messages back. Some may be gone all the same: the
-/// next comparison tells.
-void drop_mistaken_losses(Connection& connection, std::int64_t partition, std::uint64_t most,
-                          Timestamp now) {
-  const std::int64_t dropped = connection.run(
-      sql::drop_mistaken_losses{.partition = partition, .most = static_cast<std::int64_t>(most)});
-  if (dropped == 0) return;
-  connection.run(sql::note_mistaken_losses{.partition = partition, .count = dropped, .now = now});
-}
-
 }  // namespace
 
 bool apply(Connection& connection, const relay::Lease& lease, const relay::Advance& advance,
            Timestamp now) {
   Application application{connection, lease.partition, now};
   application.apply(advance);
-  if (advance.most_lost) {
-    drop_mistaken_losses(connection, lease.partition.number, *advance.most_lost, now);
-  }
 
   std::optional<std::int64_t> broker_sequence;
   std::optional<std::string_view> broker_id;
@@ -255,8 +241,7 @@ bool apply(Connection& connection, const relay::Lease& lease, const relay::Advan
                                      .flight_through = advance.flight_through.value(),
                                      .removed = application.removed(),
                                      .published = application.published(),
-                                     .now = now,
-                                     .lost = static_cast<std::int64_t>(advance.lost)}) == 1;
+                                     .now = now}) == 1;
 }
 
 }  // namespace stela::outbox

@@ -81,7 +81,6 @@ Comparison::Comparison(Store& store, const Partitioner& partitioner, const OnPro
     : store_{store},
       partitioner_{partitioner},
       progress_{progress},
-      began_{store.database().now()},
       is_shared_{keeps_all_in_one_place(store)} {}
 
 // --- what counts as published
@@ -110,11 +109,6 @@ void Comparison::read(BrokerContents& broker, GlobalSequence from) {
   note_published(from.value(), store_.last_sequence().value());
   std::vector<PartitionId> partitions;
   store_.database().read([&](Connection& connection) {
-    auto lost = connection.rows(sql::lost_partitions{});
-    while (lost.step()) {
-      if (lost.lost() == 0) continue;
-      losses_[{static_cast<int>(lost.partition())}] = {lost.lost_at(), lost.lost()};
-    }
     auto rows = connection.rows(sql::published_partitions{});
     while (rows.step()) partitions.push_back({static_cast<int>(rows.partition())});
   });
@@ -176,33 +170,11 @@ bool Comparison::may_be_dropped(const OutboxMessage& message) const {
   return !at->second || message.sequence.value() < *at->second;
 }
 
-bool Comparison::is_noted_loss(const OutboxMessage& message) {
-  const auto loss = losses_.find(message.partition);
-  // Without a time it was published so long ago that nothing tells of it any more.
-  if (loss == losses_.end() || message.since.value_or(loss->second.at) > loss->second.at) {
-    return false;
-  }
-  return loss->second.candidates-- <= loss->second.count;
-}
-
-void Comparison::count_before_losses(std::int64_t from, std::int64_t end) {
-  if (losses_.empty() || first_kept_.empty()) return;
-  for (bool more = true; more;) {
-    for (const OutboxMessage& message : look(from, end, more)) {
-      const auto loss = losses_.find(message.partition);
-      if (loss == losses_.end() || !may_be_dropped(message)) continue;
-      if (message.since.value_or(loss->second.at) <= loss->second.at) ++loss->second.candidates;
-    }
-  }
-  compared_.checked = 0;
-}
-
 // --- the events
 
 Compared Comparison::carry_out(StoredOperations& operations, const CompareRequest& request) {
   const std::int64_t end = store_.last_sequence().value();
   std::int64_t next = request.from.value();
-  count_before_losses(next, end);
   for (bool more = true; more;) {
     const std::vector<GlobalSequence> missing = missing_of(look(next, end, more));
     if (more) report("comparing", next - request.from.value(), end - request.from.value() + 1);
@@ -218,15 +190,13 @@ Compared Comparison::carry_out(StoredOperations& operations, const CompareReques
       compared_.missing += operations.send_lost(std::span{missing}.subspan(i, count), request.who);
     }
   }
-  const bool is_whole = request.from.value() <= 1 && request.mode == Mode::carry_out;
-  if (is_whole) operations.settle_losses(began_, request.who);
   return compared_;
 }
 
 std::vector<GlobalSequence> Comparison::missing_of(const std::vector<OutboxMessage>& absent) {
   std::vector<GlobalSequence> missing;
   for (const OutboxMessage& message : absent) {
-    if (may_be_dropped(message) && !is_noted_loss(message)) {
+    if (may_be_dropped(message)) {
       ++compared_.dropped;
     } else {
       missing.push_back(message.sequence);

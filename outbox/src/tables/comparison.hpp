@@ -47,9 +47,6 @@ class Comparison {
   void note_published(std::int64_t from, std::int64_t end);
   void report(std::string_view stage, std::int64_t done, std::int64_t total) const;
   bool may_be_dropped(const OutboxMessage& message) const;
-  /// Of what may be dropped, the last that were published before a noted loss are what was lost.
-  bool is_noted_loss(const OutboxMessage& message);
-  void count_before_losses(std::int64_t from, std::int64_t end);
   /// The next publishable events; those of them that aren't at the broker.
   std::vector<OutboxMessage> look(std::int64_t& next, std::int64_t end, bool& more);
   std::vector<GlobalSequence> missing_of(const std::vector<OutboxMessage>& absent);
@@ -57,20 +54,11 @@ class Comparison {
   Store& store_;
   const Partitioner& partitioner_;
   const OnProgress& progress_;
-  const Timestamp began_;
   const bool is_shared_;
   std::vector<bool> published_;
   std::vector<bool> at_broker_;
   /// Where the broker has dropped what is old: the first event that it has kept, if there is one.
   std::map<PartitionId, std::optional<std::int64_t>> first_kept_;
-  /// What was noted as lost and isn't settled.
-  struct Loss {
-    Timestamp at = {};
-    std::int64_t count = 0;
-    /// So many of what may be dropped was published before it, and is yet to come.
-    std::int64_t candidates = 0;
-  };
-  std::map<PartitionId, Loss> losses_;
   Compared compared_;
 };
 

@@ -229,13 +229,11 @@ bool RelayStore::stop(const Lease& lease, StopReason reason, std::string_view de
   });
 }
 
-bool RelayStore::continue_lost(const Lease& lease, bool is_whole) {
+bool RelayStore::continue_lost(const Lease& lease) {
   return write(lease, false, [&](Connection& connection) {
-    return connection.run(sql::continue_lost{.partition = lease.partition.number,
-                                             .owner = lease.owner,
-                                             .epoch = lease.epoch,
-                                             .is_whole = is_whole,
-                                             .now = now()}) == 1;
+    return connection.run(sql::continue_lost{
+               .partition = lease.partition.number, .owner = lease.owner, .epoch = lease.epoch}) ==
+           1;
   });
 }
 

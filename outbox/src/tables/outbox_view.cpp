@@ -61,9 +61,6 @@ PartitionStatus read_partition(const sql::status_of_partitions::Row& row, Timest
     partition.stopped_detail = std::string{row.stopped()} + ": " + partition.stopped_detail;
   }
   if (owner) partition.lease_left = row.lease_until() - now;
-  partition.lost_at = row.lost_at();
-  partition.lost = row.lost();
-  partition.is_loss_supposed = row.is_loss_supposed();
   if (is_sending && row.flight_count() > 0 && row.moved_at() > Timestamp{}) {
     partition.flight_age = std::max(now - row.moved_at(), std::chrono::microseconds{0});
   }
@@ -87,8 +84,6 @@ void add_up(OutboxStatus& status) {
     status.discarded += partition.discarded;
     status.published += partition.published;
     status.stopped += partition.stopped ? 1 : 0;
-    status.lost += partition.lost;
-    status.losses += partition.lost_at ? 1 : 0;
     if (partition.waiting_since) lower(oldest, *partition.waiting_since);
   }
   if (oldest) status.lag = std::max(status.at - *oldest, std::chrono::microseconds{0});

@@ -144,14 +144,14 @@ Overview RelayStore::look() {
       const bool is_over =
           follow::is_over({row.lease_until(), follow::length_of(row.lease_ttl())}, at);
       const PartitionId id{static_cast<int>(row.partition())};
-      overview.partitions.push_back(
-          {.id = id,
-           .owner = std::string{owner.value_or("")},
-           .is_free = !owner || is_over || !leasing_,
-           .is_expired = owner && is_over,
-           .is_stopped = row.stopped().has_value(),
-           .is_lost = row.stopped() == to_string(StopReason::broker_lost),
-           .is_needed = current.has(id) || row.first_waiting() || row.has_redeliveries()});
+      overview.partitions.push_back({.id = id,
+                                     .owner = std::string{owner.value_or("")},
+                                     .is_free = !owner || is_over || !leasing_,
+                                     .is_expired = owner && is_over,
+                                     .is_stopped = row.stopped().has_value(),
+                                     .is_lost = row.stopped() == to_string(StopReason::broker_lost),
+                                     .is_needed = current.has(id) || row.first_waiting() ||
+                                                  row.has_redeliveries() || row.adopted()});
     }
     auto worker = connection.rows(sql::workers{});
     while (worker.step()) {

@@ -42,7 +42,7 @@ class RelayStore final : public relay::OutboxPort {
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
   bool stop(const relay::Lease& lease, StopReason reason, std::string_view detail) override;
-  bool continue_lost(const relay::Lease& lease, bool is_whole) override;
+  bool continue_lost(const relay::Lease& lease) override;
 
  private:
   Timestamp now() const;

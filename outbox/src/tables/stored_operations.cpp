@@ -244,13 +244,18 @@ std::int64_t StoredOperations::send_lost(std::span<const GlobalSequence> sequenc
 }
 
 /// What the broker has again would stand there twice.
-void StoredOperations::require_none_stopped_for_loss(Connection& connection) {
-  auto stopped = connection.rows(sql::stopped_for_loss{});
-  if (!stopped.step()) return;
-  throw UsageError{
-      "partition " + PartitionId{static_cast<int>(stopped.partition())}.label() +
-      " is stopped because the broker lost messages, and resumes by itself once it has "
-      "them again; adopt it before they are published again"};
+void StoredOperations::require_none_uncertain(Connection& connection) {
+  auto row = connection.rows(sql::uncertain_partition{});
+  if (!row.step()) return;
+  const std::string label = PartitionId{static_cast<int>(row.partition())}.label();
+  if (row.is_stopped()) {
+    throw UsageError{"partition " + label +
+                     " is stopped because the broker lost messages, and resumes by itself once it "
+                     "has them again; adopt it before they are published again"};
+  }
+  throw UsageError{"partition " + label +
+                   " was adopted, and no worker has looked at the broker since: run one before "
+                   "anything is published again"};
 }
 
 std::int64_t StoredOperations::send_all_again(std::span<const GlobalSequence> sequences, Why why,
@@ -258,7 +263,7 @@ std::int64_t StoredOperations::send_all_again(std::span<const GlobalSequence> se
   std::vector<std::int64_t> sent;
   write([&](Connection& connection) {
     sent.clear();
-    if (why == Why::lost) require_none_stopped_for_loss(connection);
+    if (why == Why::lost) require_none_uncertain(connection);
     Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
     Locator locator{connection, placement, store_.database().now()};
@@ -315,7 +320,7 @@ std::int64_t StoredOperations::rescue(std::string_view who) {
   return static_cast<std::int64_t>(sent.size());
 }
 
-// --- counts and losses
+// --- counts
 
 std::int64_t StoredOperations::mend_counts(Mode mode, std::string_view who) {
   std::vector<Counts> wrong;
@@ -342,34 +347,6 @@ std::int64_t StoredOperations::mend_counts(Mode mode, std::string_view who) {
     }
   });
   return static_cast<std::int64_t>(wrong.size() + twice.size());
-}
-
-void StoredOperations::settle_losses(Timestamp until, std::string_view who) {
-  write([&](Connection& connection) {
-    const std::int64_t settled = connection.run(sql::settle_losses{.until = until});
-    if (settled > 0) note(connection, who, "settle", std::to_string(settled) + " partitions");
-  });
-}
-
-std::int64_t StoredOperations::accept_losses(std::string_view who) {
-  std::int64_t accepted = 0;
-  write([&](Connection& connection) {
-    accepted = 0;
-    std::string detail;
-    {
-      auto rows = connection.rows(sql::lost_partitions{});
-      for (; rows.step(); ++accepted) {
-        if (accepted > 0) detail += ", ";
-        detail += PartitionId{static_cast<int>(rows.partition())}.label();
-        // Nobody may have counted them yet.
-        if (rows.lost() > 0) detail += ": " + in_words(rows.lost());
-      }
-    }
-    if (accepted == 0) return;
-    connection.run(sql::settle_losses{.until = Timestamp::max()});
-    note(connection, who, "accept loss", detail);
-  });
-  return accepted;
 }
 
 // --- partitions
@@ -420,8 +397,7 @@ void StoredOperations::let_go_on(const GoOn& how, std::string_view what, const s
     }
     connection.run(sql::adopt{.partition = how.partition.number,
                               .broker_sequence = how.broker_sequence,
-                              .anew = how.anew,
-                              .now = store_.database().now()});
+                              .anew = how.anew});
     note(connection, who, what, detail + ", stopped by " + why);
   });
 }

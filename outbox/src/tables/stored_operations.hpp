@@ -73,15 +73,11 @@ class StoredOperations final : public relay::Operations {
   std::int64_t enqueue_missing(std::span<const GlobalSequence> sequences, std::string_view who);
   /// Sends again what was published and isn't at the broker: until it is, it isn't published any
   /// more. Passes over the rest. How many. UsageError while a partition is stopped because the
-  /// broker lost messages, as it may have them again.
+  /// broker lost messages, as it may have them again, or adopted and nobody has looked since.
   std::int64_t send_lost(std::span<const GlobalSequence> sequences, std::string_view who);
   /// Counts the messages of partitions whose counts are wrong. How many partitions, which a dry run
   /// only looks for.
   std::int64_t mend_counts(Mode mode, std::string_view who);
-  /// What was adopted until then was compared with the broker: no loss is left to be looked at.
-  void settle_losses(Timestamp until, std::string_view who);
-  /// Of how many partitions.
-  std::int64_t accept_losses(std::string_view who);
   /// Takes messages out of partitions that don't exist, and sends them from where they belong.
   std::int64_t rescue(std::string_view who);
 
@@ -115,7 +111,7 @@ class StoredOperations final : public relay::Operations {
   /// already, and comes later. How many were parked for a reason of their own.
   std::int64_t leave_to_relay(database::Connection& connection, const ParkedPrefix& prefix,
                               std::string_view who);
-  static void require_none_stopped_for_loss(database::Connection& connection);
+  static void require_none_uncertain(database::Connection& connection);
   void write(const std::function<void(database::Connection&)>& work);
   void note(database::Connection& connection, std::string_view who, std::string_view what,
             const std::string& detail);

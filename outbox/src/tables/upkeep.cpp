@@ -2,7 +2,6 @@
 
 #include "database/database.hpp"
 #include "outbox_sql/logs.hpp"
-#include "outbox_sql/losses.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/operations.hpp"
 #include "outbox_sql/partitions.hpp"
@@ -13,6 +12,7 @@
 #include <stela/framework/not_found.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -137,10 +137,17 @@ Purged purge(Store& store, const PurgeOptions& options) {
 
 namespace {
 
-/// How many of these are published.
-std::int64_t count_published(Store& store, const Partitioner& partitioner,
-                             std::span<const GlobalSequence> sequences) {
-  std::int64_t count = 0;
+struct PublishedEvent {
+  GlobalSequence sequence = {};
+  /// The number of its stream.
+  std::int64_t stream = 0;
+};
+
+/// Those of these events that are published, from the partition if one is asked for.
+std::vector<PublishedEvent> published_of(Store& store, const Partitioner& partitioner,
+                                         std::span<const GlobalSequence> sequences,
+                                         std::optional<PartitionId> partition) {
+  std::vector<PublishedEvent> published;
   store.database().read([&](Connection& connection) {
     Placement placement{connection, store.database(), partitioner};
     placement.require_partitioner();
@@ -148,10 +155,12 @@ std::int64_t count_published(Store& store, const Partitioner& partitioner,
     for (const GlobalSequence sequence : sequences) {
       const auto located = locator.find(sequence);
       if (!located || located->is_missing) continue;
-      if (located->message.state == MessageState::published) ++count;
+      if (located->message.state != MessageState::published) continue;
+      if (partition && located->message.partition != *partition) continue;
+      published.push_back({sequence, located->stream});
     }
   });
-  return count;
+  return published;
 }
 
 void require_stream(Store& store, const std::string& name) {
@@ -184,14 +193,21 @@ Affected republish(Store& store, StoredOperations& operations, const Partitioner
                    const RepublishRequest& request) {
   Affected affected;
   std::vector<GlobalSequence> step;
-  std::unordered_set<std::string> streams;
+  std::unordered_set<std::int64_t> streams;
   const bool dry_run = request.mode == Mode::dry_run;
   const Span span{request.selection.from, std::min(request.selection.to, store.last_sequence())};
   const auto carry_out = [&] {
     if (step.empty()) return;
-    affected.messages += dry_run ? count_published(store, partitioner, step)
-                                 : operations.republish(step, request.who);
-    span.report(request.progress, dry_run ? "counting" : "republish", step.back());
+    const GlobalSequence last = step.back();
+    const auto published = published_of(store, partitioner, step, request.selection.partition);
+    step.clear();
+    for (const PublishedEvent& event : published) {
+      step.push_back(event.sequence);
+      streams.insert(event.stream);
+    }
+    affected.messages +=
+        dry_run ? static_cast<std::int64_t>(step.size()) : operations.republish(step, request.who);
+    span.report(request.progress, dry_run ? "counting" : "republish", last);
     step.clear();
   };
   for (const StoredEvent& event : events_of(store, request.selection)) {
@@ -201,7 +217,6 @@ Affected republish(Store& store, StoredOperations& operations, const Partitioner
     }
     if (!is_meant(event, request.selection)) continue;
     step.push_back(event.sequence);
-    streams.insert(event.stream.name());
     if (step.size() == republish_rows) carry_out();
   }
   carry_out();
@@ -277,14 +292,6 @@ void note(Connection& connection, Timestamp now, std::string_view who, const std
   connection.run(sql::insert_action{.at = now, .who = who, .what = "sync", .detail = detail});
 }
 
-/// Those with a loss at the broker that nobody has settled.
-std::set<std::int64_t> lost_partitions(Connection& connection) {
-  std::set<std::int64_t> lost;
-  auto rows = connection.rows(sql::lost_partitions{});
-  while (rows.step()) lost.insert(rows.partition());
-  return lost;
-}
-
 std::set<std::int64_t> parked_partitions(Connection& connection) {
   std::set<std::int64_t> parked;
   auto rows = connection.rows(sql::parked_partitions{});
@@ -302,7 +309,6 @@ Synced sync(Store& store, bool prune, Mode mode, std::string_view who) {
   const Timestamp now = store.database().now();
   const auto work = [&](Connection& connection) {
     const Generation current = current_generation(connection);
-    const std::set<std::int64_t> unsettled = lost_partitions(connection);
     const std::set<std::int64_t> parked = parked_partitions(connection);
     std::vector<std::int64_t> known;
     {
@@ -318,10 +324,6 @@ Synced sync(Store& store, bool prune, Mode mode, std::string_view who) {
     for (const std::int64_t number : known) {
       const PartitionId partition{static_cast<int>(number)};
       if (!prune || current.has(partition)) continue;
-      if (unsettled.contains(number)) {
-        result.unsettled.push_back(partition);
-        continue;
-      }
       if (parked.contains(number)) {
         result.parked.push_back(partition);
         continue;

@@ -80,6 +80,17 @@ const Case table[] = {
      Kind::ours_follow,
      1},
     {"ALaterMessageOnly", Fence::stream, known(5, 5), {1, 6, {ours(6, 6)}}, Kind::ours_follow, 1},
+    {"TheKnownMessageAfterOthers",
+     Fence::stream,
+     known(5, 5),
+     {1, 5, {ours(4, 4), ours(5, 5)}},
+     Kind::agrees},
+    {"ALaterMessageAfterOthers",
+     Fence::stream,
+     known(5, 5),
+     {1, 6, {foreign(4), ours(5, 5), ours(6, 6)}},
+     Kind::ours_follow,
+     1},
     {"ARepetition",
      Fence::stream,
      known(5, 5),
@@ -255,6 +266,27 @@ TEST(ReadBacks, StopThePartitionOfWhichNobodyCanTellWhereItStands) {
   EXPECT_EQ(relay::Verdict{Kind::foreign_writer}.stop_reason(), StopReason::foreign_writer);
   EXPECT_EQ(relay::Verdict{Kind::store_went_back}.stop_reason(), StopReason::store_went_back);
   EXPECT_EQ(relay::Verdict{Kind::unreadable}.stop_reason(), StopReason::unreadable);
+}
+
+std::string place_of(const Position& position, const Broker& broker) {
+  const Answer answer{.kind = Answer::Kind::read_back,
+                      .first_sequence = broker.first,
+                      .last_sequence = broker.last,
+                      .found = broker.found};
+  const relay::Verdict verdict = compare(position, answer, Fence::stream, "the-store");
+  const std::string at =
+      verdict.place == nullptr ? "none" : std::to_string(verdict.place->broker_sequence);
+  return at + (is_displaced(position, verdict) ? ", displaced" : "");
+}
+
+TEST(ReadBacks, ShowWhatStandsInThePlaceOfTheKnownMessage) {
+  EXPECT_EQ(place_of(known(5, 5), {1, 5, {ours(4, 4), ours(5, 5)}}), "5");
+  EXPECT_EQ(place_of(known(5, 5), {1, 5, {ours(7, 5)}}), "5, displaced");
+  EXPECT_EQ(place_of(adopted(5, 5), {1, 5, {foreign(5)}}), "5");
+  EXPECT_EQ(place_of(known(5, 5), {1, 6, {ours(6, 6)}}), "none") << "it was removed";
+  EXPECT_EQ(place_of(known(5, 5), {1, 4, {ours(3, 3), ours(4, 4)}}), "4, displaced");
+  EXPECT_EQ(place_of(known(5, 5), {1, 4}), "none, displaced") << "it wasn't asked for";
+  EXPECT_EQ(place_of({}, {1, 1, {ours(1, 1)}}), "none");
 }
 
 TEST(ReadBacks, NameTheEventsThatTheStoreDoesNotHave) {

@@ -2,6 +2,7 @@
 #include "outbox/relay/lane_bench.hpp"
 #include "relay/fenced_lane.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace stela::fenced_lane_doubt_test {
@@ -195,7 +196,57 @@ TEST(FencedLaneInDoubt, StopsWhenTheBrokerLostMessages) {
   bench.pass(bench.options.publish_timeout);
   bench.find_up_to(4, {});
 
-  EXPECT_EQ(bench.journal.read(), "read back from 5, stop: broker_lost, release");
+  EXPECT_EQ(bench.journal.read(), "read back from 4, stop: broker_lost, release");
+}
+
+TEST(FencedLaneInDoubt, SaysWhatIsMissingAndHowToAnswer) {
+  Bench bench;
+  bench.store.standing.broker_sequence = 5;
+  bench.store.standing.published_through = GlobalSequence{9};
+  bench.let_wait({7});
+  bench.lane.acquire();
+
+  bench.find_up_to(4, {});
+  bench.pass(bench.options.publish_timeout);
+  bench.find({ours(7, 4)});
+
+  EXPECT_EQ(bench.store.stopped_detail,
+            "the partition was at broker sequence 5, and the broker has 1 to 4; missing is what "
+            "was published of events 8 to 9. If it is gone for good, 'outbox partitions adopt all' "
+            "continues without it, and after that 'outbox republish --from 8 --to 9 --partition "
+            "all' sends it again");
+}
+
+TEST(FencedLaneInDoubt, GivesNoRangeIfTheLastMessageIsNoFirstDelivery) {
+  Bench bench;
+  bench.store.standing.broker_sequence = 5;
+  bench.lane.acquire();
+
+  bench.find_up_to(4, {});
+  bench.pass(bench.options.publish_timeout);
+  bench.find({{.broker_sequence = 4, .message_id = "whoever"}});
+
+  EXPECT_THAT(bench.store.stopped_detail,
+              ::testing::HasSubstr("after that 'outbox reconcile --against-broker' looks for it"));
+}
+
+/// It was asked from its former end on, and answers with the first part of what it has.
+TEST(FencedLaneInDoubt, AsksFromItsPositionOnOnceTheBrokerHasItsMessagesAgain) {
+  Bench bench;
+  bench.store.standing.broker_sequence = 5;
+  bench.store.standing.broker_id = test::id_of(5).to_string();
+  bench.let_wait({6});
+  bench.lane.acquire();
+  bench.find_up_to(2, {});
+  bench.pass(1s);
+
+  bench.find_part({ours(2, 2), ours(3, 3)});
+  bench.find({ours(5, 5)});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(),
+            "read back from 5, read back from 2, read back from 5, note 1 in flight, "
+            "send 6 after 5");
 }
 
 struct StoppedForALoss : ::testing::Test {
@@ -216,7 +267,7 @@ TEST_F(StoppedForALoss, ContinuesOnceTheBrokerHasItsMessagesAgain) {
   EXPECT_EQ(bench.journal.read(), "read back from 5, continue, release");
 }
 
-TEST_F(StoppedForALoss, ContinuesWithANoteIfMessagesMayBeMissingBeforeTheEnd) {
+TEST_F(StoppedForALoss, ReportsThatMessagesMayBeMissingBeforeTheEnd) {
   bench.lane.look_for_lost();
   bench.lane.on_answer({.request = bench.publisher.question,
                         .kind = Kind::read_back,
@@ -226,7 +277,9 @@ TEST_F(StoppedForALoss, ContinuesWithANoteIfMessagesMayBeMissingBeforeTheEnd) {
                         .found = {ours(5, 5)}});
   bench.run();
 
-  EXPECT_EQ(bench.journal.read(), "read back from 5, continue, perhaps with holes, release");
+  EXPECT_EQ(bench.journal.read(), "read back from 5, continue, release");
+  EXPECT_THAT(bench.incidents,
+              ::testing::Contains(::testing::HasSubstr("messages before it may be missing")));
 }
 
 TEST_F(StoppedForALoss, IsLookedAtOnceAMinute) {
@@ -284,11 +337,11 @@ TEST(FencedLaneInDoubt, ContinuesOnceAReplicaHasCaughtUp) {
     bench.find_up_to(4, {});
     bench.pass(std::chrono::seconds{seconds});
   }
-  bench.find({ours(5, 5)});
+  bench.find({ours(4, 4), ours(5, 5)});
   bench.run();
 
   EXPECT_EQ(bench.journal.read(),
-            "read back from 5, read back from 5, read back from 5, note 1 in flight, "
+            "read back from 5, read back from 4, read back from 4, note 1 in flight, "
             "send 6 after 5");
 }
 
@@ -329,9 +382,8 @@ TEST(FencedLaneInDoubt, AdoptsAllMessagesOfAReadBackInParts) {
             "send 3 after 4");
 }
 
-// --- what stands where messages were lost
+// --- an adoption after a loss
 
-/// The broker has lost 3, or more; a store that was restored knows nothing of what came after that.
 struct FencedLaneAfterALoss : ::testing::Test {
   FencedLaneAfterALoss() {
     bench.begin_with({1, 2, 3});
@@ -353,22 +405,38 @@ struct FencedLaneAfterALoss : ::testing::Test {
   Bench bench;
 };
 
-TEST_F(FencedLaneAfterALoss, MarksTheMessageInPlaceOfALostOne) {
-  EXPECT_EQ(adopt({{ours(4, 3)}, {ours(2, 2), ours(4, 3)}, {ours(4, 3)}}),
-            "read back from 2, mark 4, read back from 3, note 1 in flight, send 5 after 3");
+/// The store is an older copy, too: it doesn't know how much took the places of lost messages.
+TEST_F(FencedLaneAfterALoss, ComparesAllIfTheMessageInItsPlaceIsNew) {
+  EXPECT_EQ(adopt({{ours(4, 3)}, {ours(1, 1), ours(2, 2), ours(4, 3)}, {ours(4, 3)}}),
+            "read back from 1, mark 1, mark 2, mark 4, read back from 3, note 1 in flight, "
+            "send 5 after 3");
 }
 
-TEST_F(FencedLaneAfterALoss, LooksBackUntilItKnowsAMessage) {
+TEST_F(FencedLaneAfterALoss, ComparesAllIfTheLastMessageIsNew) {
   bench.find_up_to(2, {});
   EXPECT_EQ(bench.journal.read(), "read back from 2");
   EXPECT_EQ(adopt({{ours(4, 2)}, {ours(1, 1), ours(4, 2)}, {ours(4, 2)}}),
-            "read back from 1, mark 4, read back from 2, note 1 in flight, send 5 after 2");
+            "read back from 1, mark 1, mark 4, read back from 2, note 1 in flight, "
+            "send 5 after 2");
 }
 
-TEST_F(FencedLaneAfterALoss, MarksNothingIfNothingElseIsStored) {
+TEST_F(FencedLaneAfterALoss, ComparesAllIfTheLastMessageWasSentAgain) {
+  FoundMessage again = ours(1, 2);
+  again.message_id += ".r1";
+  again.redelivery = 1;
+  bench.find_up_to(2, {});
+  EXPECT_EQ(adopt({{again}, {ours(4, 1), again}}),
+            "read back from 2, read back from 1, mark 4, mark 1r1, read back from 2");
+}
+
+TEST_F(FencedLaneAfterALoss, ContinuesAfterALastMessageThatItKnows) {
   bench.find_up_to(2, {});
   EXPECT_EQ(adopt({{ours(2, 2)}}),
-            "read back from 2, note 2 in flight, send 4 after 2, send 5 after 3");
+            "read back from 2, mark 2, note 2 in flight, send 4 after 2, send 5 after 3");
+}
+
+TEST_F(FencedLaneAfterALoss, BeginsAnEmptyStream) {
+  EXPECT_EQ(adopt({{}}), "note 2 in flight, send 4 after 0, send 5 after 1");
 }
 
 // --- where the subject is the fence

@@ -157,15 +157,16 @@ bool ScriptedStore::note(const relay::Lease& lease, const relay::Trouble& troubl
   return true;
 }
 
-bool ScriptedStore::stop(const relay::Lease& lease, StopReason reason, std::string_view) {
+bool ScriptedStore::stop(const relay::Lease& lease, StopReason reason, std::string_view detail) {
   if (!change(lease)) return false;
+  stopped_detail = detail;
   journal_.write("stop: " + std::string{to_string(reason)});
   return true;
 }
 
-bool ScriptedStore::continue_lost(const relay::Lease& lease, bool is_whole) {
+bool ScriptedStore::continue_lost(const relay::Lease& lease) {
   if (!change(lease)) return false;
-  journal_.write(is_whole ? "continue" : "continue, perhaps with holes");
+  journal_.write("continue");
   return true;
 }
 

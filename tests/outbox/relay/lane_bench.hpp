@@ -58,6 +58,7 @@ class ScriptedStore final : public relay::OutboxPort {
   std::vector<std::int64_t> epochs;
   int messages_read = 0;
   relay::Trouble last_trouble;
+  std::string stopped_detail;
   /// In the order in which they were parked.
   std::vector<std::int64_t> parked;
 
@@ -81,7 +82,7 @@ class ScriptedStore final : public relay::OutboxPort {
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
   bool stop(const relay::Lease& lease, StopReason reason, std::string_view detail) override;
-  bool continue_lost(const relay::Lease& lease, bool is_whole) override;
+  bool continue_lost(const relay::Lease& lease) override;
 
  private:
   bool change(const relay::Lease& lease);

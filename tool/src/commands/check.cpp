@@ -45,10 +45,6 @@ std::vector<Measure> outbox_measures(const OutboxStatus& status, const Arguments
            .warning = limits.count("--warn-pending", {}, largest_pending_limit),
            .critical = limits.count("--max-pending", {}, largest_pending_limit),
            .is_lower_bound = status.is_pending_lower_bound},
-          {.name = "lost",
-           .value = static_cast<double>(std::max<std::int64_t>(status.lost, status.losses)),
-           .critical = 0.0,
-           .is_upper_bound = is_lost_upper_bound(status)},
           {.name = "cut_off", .value = static_cast<double>(living.cut_off), .warning = 0.0},
           {.name = "misconfigured",
            .value = static_cast<double>(living.misconfigured),
@@ -102,9 +98,8 @@ Command check_command() {
       .about =
           "Exit codes follow Nagios: 0 OK, 1 warning, 2 critical, 3 unknown or wrong usage. "
           "Critical: a stopped partition, a database that can't be written to (on PostgreSQL, "
-          "commits "
-          "that wait for a missing standby), unsettled losses at "
-          "the broker, and pending messages while no live worker reaches its broker. Warning: a "
+          "commits that wait for a missing standby), and pending messages while no live worker "
+          "reaches its broker. Warning: a "
           "worker cut off from its broker, a broker that isn't set up for everything to be "
           "published, and on PostgreSQL a standby that lags for a minute, or a transaction that is "
           "open for ten. Above a --warn limit is a warning, above a --max limit is critical.",

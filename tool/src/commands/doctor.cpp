@@ -133,8 +133,6 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
   } else {
     examination.fine("lag", lag_in_words(status));
   }
-  if (status.losses > 0)
-    examination.bad("losses", loss_in_words(status), way_to_settle(status, ""));
   if (status.parked > 0) {
     examination.warn("parked", counted(status.parked, "message"), way_to_unpark(""));
   }
@@ -175,7 +173,7 @@ void look_at_streams(Examination& examination, AskedBroker& broker, const Outbox
               ", before what was published: " + std::to_string(partition.broker_sequence),
           "the stream was re-created or restored: once the partition is stopped, 'outbox "
           "partitions adopt " +
-              partition.id.label() + "', then " + way_to_settle(""));
+              partition.id.label() + "', then " + way_to_send_again(""));
     }
   }
   if (sound > 0) {

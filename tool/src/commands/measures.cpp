@@ -56,7 +56,6 @@ void print_json(Output& out, State state, const std::string& text,
   for (const Measure& measure : measures) {
     object.add({{measure.name, measure.value}});
     const std::string name{measure.name};
-    if (measure.is_upper_bound) object.add({{name + "_is_upper_bound", true}});
     if (measure.is_lower_bound) object.add({{name + "_is_lower_bound", true}});
   }
   object.close();
@@ -73,9 +72,7 @@ void print_prometheus(Output& out, std::string_view subject, State state,
     std::string name = prefix;
     name.append(measure.name).append(measure.unit == "s" ? "_seconds" : "");
     out.line("# HELP " + name + " As `stela " + std::string{subject} + " check` saw it" +
-             (measure.is_upper_bound   ? ", at most."
-              : measure.is_lower_bound ? ", at least."
-                                       : "."));
+             (measure.is_lower_bound ? ", at least." : "."));
     out.line("# TYPE " + name + " gauge");
     out.line(name + " " + number(measure.value));
   }
@@ -97,11 +94,7 @@ std::string problems_of(std::span<const Measure> measures) {
       text += in_one_line(measure.problem);
       continue;
     }
-    text.append(measure.name)
-        .append(" is ")
-        .append(measure.is_upper_bound   ? "up to "
-                : measure.is_lower_bound ? "at least "
-                                         : "");
+    text.append(measure.name).append(" is ").append(measure.is_lower_bound ? "at least " : "");
     text.append(number(measure.value)).append(measure.unit);
     text.append(measure.is_least ? ", fewer than " : ", more than ");
     text.append(number(*measure.broken_limit())).append(measure.unit);

@@ -28,8 +28,7 @@ struct Measure {
   std::string_view unit = {};
   /// The value must not be below the limit, rather than above it.
   bool is_least = false;
-  /// The value may be less, or more.
-  bool is_upper_bound = false;
+  /// The value may be more.
   bool is_lower_bound = false;
   /// What is said where a limit is broken, if figures don't tell.
   std::string problem = {};

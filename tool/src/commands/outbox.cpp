@@ -191,6 +191,7 @@ int republish(Invocation& call) {
   if (const auto to = given.integer("--to", sequences)) selection.to = GlobalSequence{*to};
   if (const auto since = given.text("--since")) selection.since = to_time(*since, "--since");
   if (const auto until = given.text("--until")) selection.until = to_time(*until, "--until");
+  if (const auto label = given.text("--partition")) selection.partition = to_partition(*label);
   const bool bounded = given.has("--from") || given.has("--to") || selection.since ||
                        selection.until || !selection.stream.empty();
   if (!bounded) throw Misuse{"which events? Pass --from, --to, --since, --until or --stream"};
@@ -306,10 +307,18 @@ std::vector<Command> outbox_commands() {
        .run = discard_messages},
       {.path = "outbox republish",
        .summary = "Publish events again, as new messages",
-       .options = {db_option, from_option, to_option, since_option, until_option, stream_option,
-                   dry_run_option, yes_option},
-       .examples = {{"publish again what the broker lost",
-                     "outbox republish --since 2h --dry-run"}},
+       .options = {db_option,
+                   from_option,
+                   to_option,
+                   since_option,
+                   until_option,
+                   stream_option,
+                   {"--partition", "PARTITION", "only events that this partition published"},
+                   dry_run_option,
+                   yes_option},
+       .examples = {{"count what the broker lost",
+                     "outbox republish --from 501 --to 508 --partition all --dry-run"},
+                    {"publish it again", "outbox republish --from 501 --to 508 --partition all"}},
        .run = republish},
       reconcile_command(),
       {.path = "outbox purge",

@@ -20,13 +20,6 @@ GlobalSequence open_end(const OutboxStatus& status) {
   return GlobalSequence::max();
 }
 
-/// Of all that may be lost, a worker has yet to check whether it is.
-bool are_losses_supposed(const OutboxStatus& status) {
-  return std::all_of(
-      status.partitions.begin(), status.partitions.end(),
-      [](const PartitionStatus& each) { return !each.lost_at || each.is_loss_supposed; });
-}
-
 /// Something of it can be published without an operator.
 bool can_go_on(const PartitionStatus& partition, GlobalSequence end) {
   if (partition.stopped) return false;
@@ -40,9 +33,6 @@ void print_advice(const OutboxStatus& status, std::string_view program, Output& 
     if (!partition.stopped) continue;
     out.line("Partition " + partition.id.label() + " is stopped (" + word_of(partition.stopped) +
              "): " + partition.stopped_detail + " → " + way_out_of(partition, call + ' '));
-  }
-  if (status.losses > 0) {
-    out.line(loss_in_words(status) + " → " + way_to_settle(status, call + ' '));
   }
   if (status.parked > 0) {
     out.line(counted(status.parked, "message") + " parked → " + way_to_unpark(call + ' '));
@@ -82,7 +72,7 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
   if (stopped.stopped == StopReason::broker_lost) {
     return "the partition resumes by itself once the broker has them again; if they are gone for "
            "good, " +
-           adopt + ", and " + way_to_settle(call);
+           adopt + ", and " + way_to_send_again(call);
   }
   return "check the broker, then " + adopt;
 }
@@ -99,28 +89,9 @@ std::string silence_in_words(std::chrono::microseconds flight_age) {
   return "no answer from the broker for " + in_words(flight_age);
 }
 
-bool is_lost_upper_bound(const OutboxStatus& status) {
-  return status.fence == Fence::subject;
-}
-
-std::string loss_in_words(const OutboxStatus& status) {
-  if (status.lost == 0) {
-    return std::string{"Published messages may be missing at the broker"} +
-           (are_losses_supposed(status) ? ", which a worker has yet to check" : "");
-  }
-  return "Up to " + counted(status.lost, "published message") + " " +
-         (status.lost == 1 ? "is" : "are") + " missing at the broker";
-}
-
-std::string way_to_settle(const OutboxStatus& status, const std::string& call) {
-  if (!are_losses_supposed(status)) return way_to_settle(call);
-  return "see '" + call + "outbox status' once '" + call + "outbox work' has run";
-}
-
-std::string way_to_settle(const std::string& call) {
-  return "'" + call +
-         "outbox reconcile --against-broker' counts missing messages and publishes them again; "
-         "--accept-loss leaves it missing";
+std::string way_to_send_again(const std::string& call) {
+  return "'" + call + "outbox republish' sends again what is missing, or '" + call +
+         "outbox reconcile --against-broker', which looks for it";
 }
 
 std::string way_to_unpark(const std::string& call) {

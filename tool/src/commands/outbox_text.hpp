@@ -20,13 +20,8 @@ PartitionId to_partition(std::string_view text);
 /// "2.1 s", or "none" if nothing waits.
 std::string lag_in_words(const OutboxStatus& status);
 
-/// How many published messages adopted partitions have lost at the broker, and what to do then.
-std::string loss_in_words(const OutboxStatus& status);
-/// Partitions share a stream: what is gone of it may be of others.
-bool is_lost_upper_bound(const OutboxStatus& status);
-std::string way_to_settle(const OutboxStatus& status, const std::string& call);
-/// The same, where it is known that messages are missing.
-std::string way_to_settle(const std::string& call);
+/// What to do about messages that are gone at the broker, once their partition is adopted.
+std::string way_to_send_again(const std::string& call);
 
 /// So long after the last acknowledgement something is wrong: twice what a worker waits by default.
 constexpr std::chrono::seconds quiet_flight{10};

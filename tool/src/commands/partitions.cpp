@@ -42,11 +42,6 @@ int sync(Invocation& call) {
     call.out.line(synced.retired.empty() ? "No partitions to retire."
                                          : would + "retired: " + labels_of(synced.retired));
   }
-  if (!synced.unsettled.empty()) {
-    const OutboxStatus status = session.operations().status();
-    call.out.line("Not retired: " + labels_of(synced.unsettled) + ". " + loss_in_words(status) +
-                  " → " + way_to_settle(status, call.app.name + ' '));
-  }
   if (!synced.parked.empty()) {
     call.out.line("Not retired: " + labels_of(synced.parked) + ". Messages are parked there → " +
                   way_to_unpark(call.app.name + ' '));
@@ -151,12 +146,89 @@ void check_at_broker(Invocation& call, StoreSession& session, PartitionId partit
   }
 }
 
+/// What a partition would continue after, as its broker says now.
+class Preview {
+ public:
+  Preview(Invocation& call, StoreSession& session)
+      : call_{call},
+        store_id_{session.store().id().to_string()},
+        broker_{call.settings(), session.operations().status().fence, session.partitioner()} {
+    const auto connected = broker_.connect();
+    if (connected && connected->kind == Answer::Kind::connected) return;
+    throw Exit{failed, connected ? connected->detail : "no answer from the broker"};
+  }
+
+  void show(const PartitionStatus& partition, std::optional<std::uint64_t> at) {
+    const std::uint64_t known = at.value_or(partition.broker_sequence);
+    const Answer answer = read(partition.id, known);
+    const std::uint64_t last = last_of(answer);
+    std::int64_t ours = 0;
+    std::int64_t others = 0;
+    for (const FoundMessage& found : answer.found) {
+      if (found.broker_sequence <= known) continue;
+      ++(found.is_ours && found.store_id == store_id_ ? ours : others);
+    }
+    if (call_.out.is_json()) {
+      return call_.out.json(to_json({{"partition", partition.id.label()},
+                                     {"known", static_cast<std::int64_t>(known)},
+                                     {"last", static_cast<std::int64_t>(last)},
+                                     {"ours", ours},
+                                     {"others", others},
+                                     {"has_more", answer.has_more},
+                                     {"dry_run", true}}));
+    }
+    const std::string more = answer.has_more ? "at least " : "";
+    std::string text = "Partition " + partition.id.label() + " would continue after " +
+                       (answer.has_more ? "the last message" : std::to_string(last)) +
+                       "; it knows of " + std::to_string(known) + ". After that, " + more +
+                       counted(ours, "message") + " of this database would be marked, and " + more +
+                       counted(others, "other") + " passed over.";
+    if (last < known) text += missing(partition, last);
+    call_.out.line(text);
+  }
+
+ private:
+  Answer read(PartitionId partition, std::uint64_t from) {
+    const auto answer = broker_.read_back(partition, std::max<std::uint64_t>(from, 1));
+    if (answer && answer->kind == Answer::Kind::read_back) return *answer;
+    throw Exit{failed, "partition " + partition.label() + ": " +
+                           (answer ? answer->detail : "no answer from the broker")};
+  }
+  /// What was published after `last`, and how to count it.
+  std::string missing(const PartitionStatus& partition, std::uint64_t last) {
+    const Answer end = read(partition.id, last);
+    const std::string text = " What was published after broker sequence " + std::to_string(last) +
+                             " is missing there: '" + call_.app.name + " outbox ";
+    const bool is_told =
+        !end.found.empty() && end.found.back().is_ours && end.found.back().redelivery == 0;
+    if (last > 0 && !is_told) return text + "reconcile --against-broker --dry-run' counts it.";
+    const std::int64_t from = last > 0 ? end.found.back().sequence.value() + 1 : 1;
+    return text + "republish --from " + std::to_string(from) + " --to " +
+           std::to_string(partition.published_through.value()) + " --partition " +
+           partition.id.label() + " --dry-run' counts it.";
+  }
+
+  Invocation& call_;
+  const std::string store_id_;
+  AskedBroker broker_;
+};
+
+int preview_adoption(Invocation& call, StoreSession& session,
+                     std::span<const PartitionStatus> partitions, std::optional<std::uint64_t> at) {
+  if (!call.settings().is_set("nats.url")) {
+    throw Misuse{"a dry run asks the broker: pass --nats URL"};
+  }
+  Preview preview{call, session};
+  for (const PartitionStatus& each : partitions) preview.show(each, at);
+  return done;
+}
+
 /// The number that was given, if it is of one partition.
 std::optional<std::uint64_t> place_to_adopt(const Arguments& arguments) {
   const auto sequence = arguments.integer("--broker-sequence", {0, largest});
   for (const char* const option : {"--nats", "--stream", "--prefix"}) {
-    if (sequence || !arguments.has(option)) continue;
-    throw Misuse{std::string{option} + " is for --broker-sequence"};
+    if (sequence || arguments.has("--dry-run") || !arguments.has(option)) continue;
+    throw Misuse{std::string{option} + " is for --broker-sequence and --dry-run"};
   }
   if (!sequence) return std::nullopt;
   if (arguments.has("--all")) {
@@ -171,12 +243,13 @@ int adopt(Invocation& call) {
     throw Misuse{"which partition? Pass PARTITION or --all"};
   }
   const auto at = place_to_adopt(call.arguments);
-  StoreSession session{call};
+  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   const std::vector<PartitionStatus> partitions = partitions_to_adopt(call, session);
   if (partitions.empty()) {
     call.out.note("No partition to adopt.");
     return done;
   }
+  if (call.arguments.has("--dry-run")) return preview_adoption(call, session, partitions, at);
   if (at) check_at_broker(call, session, partitions.front().id, *at);
   if (!call.confirm(question_of(partitions))) return failed;
   for (const PartitionStatus& each : partitions) {
@@ -188,10 +261,6 @@ int adopt(Invocation& call) {
       if (!all) throw;
       call.out.note(e.what());
     }
-  }
-  const OutboxStatus status = session.operations().status();
-  if (status.losses > 0) {
-    call.out.note(loss_in_words(status) + " → " + way_to_settle(status, call.app.name + ' '));
   }
   return done;
 }
@@ -226,23 +295,29 @@ std::vector<Command> partition_commands() {
       {.path = "outbox partitions sync",
        .summary = "Create missing partitions; --prune retires drained ones",
        .options = {db_option,
-                   {"--prune", "",
-                    "retire drained partitions of older generations without open losses"},
+                   {"--prune", "", "retire drained partitions of older generations"},
                    dry_run_option},
        .examples = {{"what it would do", "outbox partitions sync --prune --dry-run"}},
        .run = sync},
       {.path = "outbox partitions adopt",
        .summary = "Resume a stopped partition from the broker's position",
+       .about = "Marks this database's own messages there, passes over all others, and continues "
+                "after the last one. What the broker has lost isn't sent again: 'outbox republish' "
+                "does that.",
        .operands = {{"PARTITION", "its label: all, p00, p01, …", false, false, "@partitions"}},
        .options = {db_option,
                    {"--all", "", "all stopped partitions that this resumes"},
                    {"--broker-sequence", "N",
                     "the broker sequence of the partition's last message"},
-                   {"--nats", "URL", "check that this broker has it", "nats.url"},
+                   {"--nats", "URL", "the broker to check that number at, or to preview",
+                    "nats.url"},
                    jetstream_option,
                    prefix_option,
+                   dry_run_option,
                    yes_option},
-       .examples = {{"after a JetStream stream was re-created",
+       .examples = {{"what would be marked, passed over and missing",
+                     "outbox partitions adopt p03 --dry-run --nats nats://broker:4222"},
+                    {"after a JetStream stream was re-created",
                      "outbox partitions adopt p03 --broker-sequence 0 --yes"},
                     {"after a restored backup", "outbox partitions adopt --all"}},
        .run = adopt},

@@ -89,7 +89,6 @@ int compare(Invocation& call, StoreSession& session, ProgressBar& bar, GlobalSeq
     print_compared(call, planned);
     return done;
   }
-  // What was lost is settled also when nothing is missing.
   if (planned.missing > 0 &&
       !call.confirm(
           in_digits(planned.missing) +
@@ -102,44 +101,7 @@ int compare(Invocation& call, StoreSession& session, ProgressBar& bar, GlobalSeq
   return done;
 }
 
-void print_losses(Invocation& call, const OutboxStatus& status) {
-  if (call.out.is_json()) {
-    return call.out.json(to_json({{"losses", status.losses},
-                                  {"lost", status.lost},
-                                  {"lost_is_upper_bound", is_lost_upper_bound(status)},
-                                  {"dry_run", call.arguments.has("--dry-run")}}));
-  }
-  if (status.losses == 0) return call.out.line("No unsettled loss at the broker.");
-  call.out.line(loss_in_words(status) + (call.arguments.has("--dry-run")
-                                             ? "; would be accepted."
-                                             : "; accepted, nothing is published."));
-}
-
-int accept_loss(Invocation& call) {
-  if (call.arguments.has("--against-broker") || call.arguments.has("--from")) {
-    throw Misuse{
-        "--accept-loss publishes nothing; don't combine it with --against-broker or --from"};
-  }
-  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
-  const OutboxStatus status = session.operations().status();
-  const Mode mode = reconcile_mode(call.arguments);
-  if (const PartitionStatus* const stopped = stopped_for_loss(status)) {
-    call.out.note("partition " + stopped->id.label() +
-                  " is stopped because the broker lost messages; what it lost can be accepted "
-                  "once it is adopted: 'outbox partitions adopt " +
-                  stopped->id.label() + "'");
-  }
-  if (mode == Mode::carry_out && status.losses > 0 &&
-      !call.confirm(loss_in_words(status) + ", and won't be published again. Accept that?")) {
-    return failed;
-  }
-  session.operations().accept_losses(mode);
-  print_losses(call, status);
-  return done;
-}
-
 int reconcile(Invocation& call) {
-  if (call.arguments.has("--accept-loss")) return accept_loss(call);
   for (const char* const option : {"--nats", "--stream", "--prefix"}) {
     if (call.arguments.has("--against-broker") || !call.arguments.has(option)) continue;
     throw Misuse{std::string{option} + " is for --against-broker"};
@@ -180,12 +142,10 @@ Command reconcile_command() {
               "Also corrects the counts of partitions. --against-broker compares published events "
               "with the messages in JetStream and publishes missing ones again, after those "
               "already pending; use it after a broker lost acknowledged messages. Messages that "
-              "the stream's limits removed don't count as missing. --accept-loss settles the "
-              "losses of adopted partitions without publishing anything, and records that.",
+              "the stream's limits removed don't count as missing.",
           .options = {db_option,
                       from_option,
                       {"--against-broker", "", "compare with the broker's stream"},
-                      {"--accept-loss", "", "accept what the broker lost, and publish nothing"},
                       {"--nats", "URL", "the broker", "nats.url"},
                       jetstream_option,
                       prefix_option,

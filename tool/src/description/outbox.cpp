@@ -24,8 +24,6 @@ std::string state_of(const PartitionStatus& partition) {
   if (partition.flight_age && *partition.flight_age > quiet_flight) {
     return silence_in_words(*partition.flight_age);
   }
-  if (partition.is_loss_supposed) return "ok, a worker has yet to check for a loss";
-  if (partition.lost_at) return "ok, after a loss at the broker";
   if (!partition.is_current) return waiting_in(partition) == 0 ? "drained" : "draining";
   return "ok";
 }
@@ -73,11 +71,6 @@ constexpr Field<PartitionIn> partition_fields[] = {
     outbox_field<&PartitionStatus::last_error>("last_error"),
     field<[](const PartitionIn& in) { return word_of(in.partition.stopped); }>("stopped"),
     outbox_field<&PartitionStatus::stopped_detail>("stopped_detail"),
-    outbox_field<&PartitionStatus::lost>("lost"),
-    field<[](const PartitionIn& in) { return is_lost_upper_bound(in.outbox); }>(
-        "lost_is_upper_bound"),
-    outbox_field<&PartitionStatus::is_loss_supposed>("is_loss_supposed"),
-    outbox_field<&PartitionStatus::lost_at>("lost_at"),
     outbox_field<&PartitionStatus::flight_age>("flight_age_s"),
     outbox_field<&PartitionStatus::oldest>("oldest"),
     outbox_field<&PartitionStatus::oldest_recorded_at>("oldest_recorded_at"),
@@ -147,9 +140,6 @@ constexpr Field<OutboxStatus> status_fields[] = {
                                                   .help = "Messages published, by all workers."}}),
     field<&S::stopped>("stopped", {.metric = {.name = "stela_outbox_partitions_stopped",
                                               .help = "Partitions that wait for an operator."}}),
-    field<&S::losses>("losses"),
-    field<&S::lost>("lost"),
-    field<is_lost_upper_bound>("lost_is_upper_bound"),
     field<&S::lag>("lag_s", {.title = "lag",
                              .absent = "none",
                              .is_nullable = true,
@@ -232,7 +222,6 @@ constexpr Field<Resized> resized_fields[] = {
 constexpr Field<Synced> synced_fields[] = {
     field<[](const Synced& synced) { return labels_of(synced.added); }>("added"),
     field<[](const Synced& synced) { return labels_of(synced.retired); }>("retired"),
-    field<[](const Synced& synced) { return labels_of(synced.unsettled); }>("unsettled"),
     field<[](const Synced& synced) { return labels_of(synced.parked); }>("parked"),
 };
 

@@ -20,7 +20,7 @@ bool is_needed(const PartitionStatus& partition) {
 }
 
 bool is_healthy(const PartitionStatus& partition) {
-  return style_of(partition) == Style::plain && partition.parked == 0 && !partition.lost_at;
+  return style_of(partition) == Style::plain && partition.parked == 0;
 }
 
 bool is_ours(const PartitionStatus& partition, const View& view) {
@@ -32,7 +32,6 @@ bool is_ours(const PartitionStatus& partition, const View& view) {
 std::string state_in_words(const PartitionStatus& partition) {
   std::string trouble = trouble_of(partition);
   if (!trouble.empty()) return trouble;
-  if (partition.lost_at) return "ok, after a loss at the broker";
   if (partition.parked > 0) return "has parked messages";
   return partition.is_current ? "ok" : "draining";
 }

@@ -121,12 +121,6 @@ void add_parked(const View& view, std::vector<Problem>& problems) {
                       way_to_unpark(call_of(view))});
 }
 
-void add_losses(const View& view, std::vector<Problem>& problems) {
-  if (view.status.losses == 0) return;
-  problems.push_back(
-      {Style::bad, loss_in_words(view.status), way_to_settle(view.status, call_of(view))});
-}
-
 void add_silent_workers(const View& view, std::vector<Problem>& problems) {
   for (const WorkerStatus& worker : view.status.workers) {
     if (worker.is_alive || worker.process != WorkerProcess::runs) continue;
@@ -173,7 +167,6 @@ std::vector<Problem> problems_of(const View& view) {
   add_database(view, problems);
   add_broker(view, problems);
   add_stopped(view, problems);
-  add_losses(view, problems);
   add_backing_off(view, problems);
   add_silent_workers(view, problems);
   add_parked(view, problems);

@@ -95,14 +95,6 @@ struct PartitionStatus {
   /// stored word.
   std::optional<StopReason> stopped = {};
   std::string stopped_detail = {};
-  /// When an operator adopted it after the broker had lost messages. Unset again once `compare` has
-  /// checked all events, or an operator accepts the loss. `lost` is the highest possible number of
-  /// lost messages; the partition's next owner determines it.
-  std::optional<Timestamp> lost_at = {};
-  std::int64_t lost = 0;
-  /// The partition's next owner must still check whether anything was lost. If nothing was, it
-  /// clears `lost_at`.
-  bool is_loss_supposed = false;
   /// How long it has waited for an acknowledgement while messages are in flight. Unset if none are.
   std::optional<std::chrono::microseconds> flight_age = {};
 };
@@ -153,10 +145,6 @@ struct OutboxStatus {
   std::int64_t discarded = 0;
   std::int64_t published = 0;
   int stopped = 0;
-  /// Partitions that were adopted after a loss which isn't settled, and the highest possible number
-  /// of lost messages.
-  int losses = 0;
-  std::int64_t lost = 0;
   /// How long the oldest message has been pending. Unset if none is.
   std::optional<std::chrono::microseconds> lag = {};
 };

@@ -46,6 +46,8 @@ struct RepublishSelection {
   std::optional<Timestamp> since = {};
   std::optional<Timestamp> until = {};
   std::string stream = {};
+  /// Only events that this partition published.
+  std::optional<PartitionId> partition = {};
 };
 
 /// How many messages an operation changed, or would change.
@@ -86,8 +88,6 @@ struct Synced {
   std::vector<PartitionId> added = {};
   /// Drained partitions of older generations. No worker uses them any more.
   std::vector<PartitionId> retired = {};
-  /// Drained partitions that can't be retired until their loss at the broker is settled.
-  std::vector<PartitionId> unsettled = {};
   /// Drained partitions that can't be retired while they have parked messages.
   std::vector<PartitionId> parked = {};
   /// Messages in partitions that don't exist. They are sent again from the right partition.
@@ -146,13 +146,11 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// Checks whether the broker has the events that count as published, from `from` on. Sends each
   /// missing one again as a separate message: until the broker has stored it, the event counts as
   /// not published, and it is parked if the broker refuses it. Events that are published meanwhile
-  /// aren't checked. If it is carried out from the first event on, it settles the losses of adopted
-  /// partitions. Errors of the broker are thrown before anything is changed.
+  /// aren't checked. UsageError if it would send something while a partition is stopped because the
+  /// broker lost messages, or is adopted and no worker has looked at the broker since. Errors of
+  /// the broker are thrown before anything is changed.
   Compared compare(BrokerContents& broker, GlobalSequence from = GlobalSequence{1},
                    Mode mode = Mode::carry_out);
-  /// Settles the losses of adopted partitions without sending anything: lost messages remain
-  /// published here and missing at the broker. Returns the number of partitions with a loss.
-  std::int64_t accept_losses(Mode mode = Mode::carry_out);
   /// Removes entries older than `older_than` from the logs of batches and of actions, in bounded
   /// steps. Discarded messages stay discarded.
   Purged purge(std::chrono::hours older_than, Mode mode = Mode::carry_out);
@@ -167,10 +165,9 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   void resume(PartitionId partition);
   /// Resumes a stopped partition from the broker's present contents, whatever stopped it. Its own
   /// messages there are marked as published, other messages are skipped, and the next message
-  /// follows them all. If the broker holds less than the partition had published, or has another
-  /// stream, that is a loss, which `compare` or `accept_losses` settles. Messages before
-  /// `broker_sequence`, or before the partition's last known position, aren't examined. UsageError
-  /// if it isn't stopped.
+  /// follows them all. What the broker has lost isn't sent again, unless `republish` or `compare`
+  /// does so. Messages before `broker_sequence`, or before the partition's last known position,
+  /// aren't examined if the store knows the message there. UsageError if it isn't stopped.
   void adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence = {});
 
  private:
