@@ -128,7 +128,7 @@ struct DecideOptions {
   const Context* context = nullptr;
   /// How often to decide again when another writer was faster. The last attempt holds the write
   /// lock from its first read on, so no other writer can be faster.
-  RetryOptions retry = {.attempts = 5,
+  RetryOptions retry = {.max_attempts = 5,
                         .retry_backoff = std::chrono::milliseconds{1},
                         .retry_backoff_max = std::chrono::milliseconds{16}};
 };
