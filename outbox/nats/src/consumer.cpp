@@ -3,7 +3,11 @@
 
 #include "connect.hpp"
 #include "consumer_worker.hpp"
+#include "stream_source.hpp"
 #include "subject_layout.hpp"
+
+#include <condition_variable>
+#include <mutex>
 
 namespace stela::nats {
 namespace {
@@ -20,6 +24,17 @@ bool is_name(std::string_view text) noexcept {
 
 void require(bool holds, const std::string& sentence) {
   if (!holds) throw UsageError{sentence};
+}
+
+void rest(const std::stop_token& stop, std::chrono::milliseconds wait) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock{mutex};
+  never.wait_for(lock, stop, wait, [] { return false; });
+}
+
+ConsumerPorts real_ports() {
+  return {.connect = std::make_unique<StreamSource, const ConsumerOptions&>, .rest = rest};
 }
 
 }  // namespace
@@ -41,7 +56,7 @@ void check(const ConsumerOptions& options) {
 
 Consumer::Consumer(Store& store, const ConsumerOptions& options) {
   check(options);
-  worker_ = std::make_unique<Worker>(store, options);
+  worker_ = std::make_unique<Worker>(store, options, real_ports());
 }
 
 Consumer::~Consumer() = default;

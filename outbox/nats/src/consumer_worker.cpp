@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
 
 namespace stela::nats {
 
@@ -23,9 +21,10 @@ constexpr milliseconds look_interval = 250ms;
 
 }  // namespace
 
-Consumer::Worker::Worker(Store& store, const ConsumerOptions& options)
+Consumer::Worker::Worker(Store& store, const ConsumerOptions& options, ConsumerPorts ports)
     : store_{store.anchor()},
       options_{options},
+      ports_{std::move(ports)},
       reader_{store, options_},
       is_whole_{options.filter_subject.empty()} {}
 
@@ -136,7 +135,7 @@ bool Consumer::Worker::turn(milliseconds wait) try {
   // Another process may reach the broker.
   reader_.release();
   is_reading_ = false;
-  const std::unique_ptr<StreamSource> ended = std::move(source_);
+  const std::unique_ptr<MessageSource> ended = std::move(source_);
   if (ended) ended->fail_if_denied();
   throw;
 }
@@ -162,7 +161,7 @@ bool Consumer::Worker::hold_lease() {
   if (was_held) throw LeaseLost{};
   queue_.clear();
   // Whoever doesn't reach the broker leaves the stream to others.
-  if (!source_) source_ = std::make_unique<StreamSource>(options_);
+  if (!source_) source_ = ports_.connect(options_);
   const bool leaves = left_to_newer_ != 0 && standing.failing.at == left_to_newer_ &&
                       standing.unknown_since &&
                       reader_.now() < *standing.unknown_since + options_.unknown_version_wait;
@@ -284,13 +283,6 @@ bool Consumer::Worker::is_full_of_parked() {
   return true;
 }
 
-void Consumer::Worker::rest(milliseconds wait) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock{mutex};
-  never.wait_for(lock, stop_, wait, [] { return false; });
-}
-
 void Consumer::Worker::report() {
   const bool is_news = broker_ != reported_broker_ || tick_.reader != reported_reader_;
   if (tick_ == ConsumerTick{} && !is_news) return;
@@ -318,7 +310,7 @@ void Consumer::Worker::measure(const ConsumerTick& tick) {
 }
 
 std::chrono::microseconds Consumer::Worker::backoff_after(int failures) const {
-  return backoff().after(failures, system_random());
+  return backoff().after(failures, ports_.random);
 }
 
 void Consumer::Worker::log(LogLevel level, std::string_view name, const Delivery& delivery,

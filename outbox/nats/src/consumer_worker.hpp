@@ -4,9 +4,9 @@
 #include "follow/blame.hpp"
 #include "follow/caught.hpp"
 #include "follow/trouble.hpp"
+#include "message_source.hpp"
 #include "older_streams.hpp"
 #include "reader_store.hpp"
-#include "stream_source.hpp"
 
 #include <stela/nats/consumer.hpp>
 
@@ -26,7 +26,7 @@ namespace stela::nats {
 /// Threads: one at a time.
 class Consumer::Worker {
  public:
-  Worker(Store& store, const ConsumerOptions& options);
+  Worker(Store& store, const ConsumerOptions& options, ConsumerPorts ports);
   ~Worker();
 
   void add(std::string_view event, std::unique_ptr<Handler> handler);
@@ -75,7 +75,7 @@ class Consumer::Worker {
   bool is_full_of_parked();
   void note_broker_works();
   void note_broker_trouble(const Error& trouble);
-  void rest(std::chrono::milliseconds wait);
+  void rest(std::chrono::milliseconds wait) { ports_.rest(stop_, wait); }
   void report();
   void measure(const ConsumerTick& tick);
 
@@ -121,10 +121,11 @@ class Consumer::Worker {
   const ConsumerOptions options_;
   /// Names this consumer to writers that wait while its handler works.
   const std::string who_ = "consumer '" + options_.name + '\'';
+  ConsumerPorts ports_;
   ReaderStore reader_;
   /// Every message of each stream of events comes here: what is missing can be seen.
   const bool is_whole_;
-  std::unique_ptr<StreamSource> source_;
+  std::unique_ptr<MessageSource> source_;
   /// The source begins where the lease found the position.
   bool is_reading_ = false;
   /// Nothing is missing at the front of the stream.

@@ -18,7 +18,7 @@ bool OlderStreams::are_done_before(const ReceivedEvent& event) const {
   return reader_.highest_of(event.store_id) >= event.generation.first.value();
 }
 
-std::string OlderStreams::look(const ReceivedEvent& event, StreamSource& source, Steady now) {
+std::string OlderStreams::look(const ReceivedEvent& event, MessageSource& source, Steady now) {
   const std::pair key{event.store_id, event.generation.number};
   if (std::exchange(awaited_, key) != key) ends_.clear();
   const bool ask_again = now >= next_question_;
@@ -38,7 +38,8 @@ std::string OlderStreams::look(const ReceivedEvent& event, StreamSource& source,
   return {};
 }
 
-std::uint64_t OlderStreams::end_of(const OtherReader& other, StreamSource& source, bool ask_again) {
+std::uint64_t OlderStreams::end_of(const OtherReader& other, MessageSource& source,
+                                   bool ask_again) {
   const auto known = ends_.find(other.stream);
   if (known != ends_.end() && !ask_again) return known->second;
   const std::uint64_t now = source.end_of(other.stream, other.filter).value_or(0);

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "envelope.hpp"
+#include "message_source.hpp"
 #include "reader_store.hpp"
-#include "stream_source.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -28,12 +28,12 @@ class OlderStreams {
   bool are_done_before(const ReceivedEvent& event) const;
   /// Asks how far the other readers are. The streams whose readers it waits for, and up to where;
   /// empty if there are none. BrokerFailed if the broker doesn't say where a stream ends.
-  std::string look(const ReceivedEvent& event, StreamSource& source, Steady now);
+  std::string look(const ReceivedEvent& event, MessageSource& source, Steady now);
 
  private:
   /// The end of the stream, as it was when it was asked for first, or less if messages were
   /// removed.
-  std::uint64_t end_of(const OtherReader& other, StreamSource& source, bool ask_again);
+  std::uint64_t end_of(const OtherReader& other, MessageSource& source, bool ask_again);
 
   const ReaderStore& reader_;
   /// The newest generation of each store for which nothing was left to wait for.

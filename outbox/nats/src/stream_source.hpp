@@ -8,6 +8,7 @@
 #include "denials.hpp"
 #include "handles.hpp"
 #include "incoming.hpp"
+#include "message_source.hpp"
 #include "subject_layout.hpp"
 
 #include <stela/nats/consumer.hpp>
@@ -21,14 +22,6 @@
 
 namespace stela::nats {
 
-/// A stream as its leader has it.
-struct StreamEnds {
-  /// By the broker's clock, in nanoseconds: tells it from another stream of its name.
-  std::int64_t made_at = 0;
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;
-};
-
 /// Reads by a consumer of its own at the broker: in memory, without acknowledgements, forgotten
 /// when nobody asks it any more. No cursor of the server's is trusted: `begin_after` says where
 /// reading begins, and what comes is checked to be without holes. A connection that breaks isn't
@@ -37,7 +30,7 @@ struct StreamEnds {
 /// Asks for messages itself: natsSubscription_Fetch of nats.c 3.4 writes past the end of its list
 /// when more than half of a batch was there already. One request is open at a time, so what the
 /// broker sends unhandled is bounded by its bytes. Threads: one at a time.
-class StreamSource {
+class StreamSource final : public MessageSource {
  public:
   /// What comes of each message.
   enum class Contents : std::uint8_t { all, headers };
@@ -46,34 +39,22 @@ class StreamSource {
   /// what is needed, UsageError if the stream drops messages that somebody has read.
   explicit StreamSource(const ConsumerOptions& options, Contents contents = Contents::all);
   /// The broker forgets its consumer at once if it can be told.
-  ~StreamSource();
+  ~StreamSource() override;
   StreamSource(const StreamSource&) = delete;
   StreamSource& operator=(const StreamSource&) = delete;
 
-  /// As it is now.
-  StreamEnds look();
-  /// When the broker stored the message at this place, in nanoseconds; unset if it isn't there.
-  std::optional<std::int64_t> time_of(std::uint64_t sequence);
-  /// Where the durable consumer of an older Stela was: nothing up to there was left to be handled.
-  /// Unset if there is none.
-  std::optional<std::uint64_t> find_older_position();
-  /// Removes that one, if it may.
-  void remove_older();
-  /// The last message of a stream, also of another, that the filter lets through; unset if there is
-  /// none. BrokerFailed if the broker doesn't say.
-  std::optional<std::uint64_t> end_of(const std::string& stream, const std::string& filter);
-
-  /// Reads on behind this place.
-  void stand_at(std::uint64_t position);
+  StreamEnds look() override;
+  std::optional<std::int64_t> time_of(std::uint64_t sequence) override;
+  std::optional<std::uint64_t> find_older_position() override;
+  void remove_older() override;
+  std::optional<std::uint64_t> end_of(const std::string& stream,
+                                      const std::string& filter) override;
+  void stand_at(std::uint64_t position) override;
+  /// Behind a full batch it asks for the next one at once, to come while this one is handled.
+  std::vector<Delivery> fetch(int limit, std::chrono::milliseconds wait) override;
+  void fail_if_denied() const override;
   /// The place of the last message that `fetch` has returned, or where it began.
   std::uint64_t position() const noexcept { return position_; }
-
-  /// Waits for the first message at most; then what else is there. Empty if nothing came. Behind a
-  /// full batch it asks for the next one at once, to come while this one is handled.
-  std::vector<Delivery> fetch(int limit, std::chrono::milliseconds wait);
-
-  /// Misconfigured if the server has denied what is needed, which has ended the connection.
-  void fail_if_denied() const;
 
  private:
   using Steady = std::chrono::steady_clock::time_point;
