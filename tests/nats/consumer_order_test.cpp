@@ -13,7 +13,9 @@
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -109,6 +111,28 @@ TEST_F(ConsumingInOrder, BeginsAgainInAStreamThatWasMadeAgainAndKnowsWhatItHandl
   const nats::ConsumerTick tick = make_consumer(defaults())->run_once();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 1, .duplicates = 3}));
+  EXPECT_EQ(ledger.lines(), parcels(1, 4));
+  EXPECT_THAT(log.entries(), Contains(HasSubstr("error consumer.stream_made_again")));
+}
+
+TEST_F(ConsumingInOrder, NoticesAStreamThatIsMadeAgainWhileItReads) {
+  send_parcels(3);
+  {
+    const auto consumer = make_consumer(defaults());
+    const std::jthread reading{[&](std::stop_token stop) { consumer->run(std::move(stop)); }};
+    ASSERT_TRUE(test::eventually([&] { return ledger.lines().size() == 3; }));
+
+    broker.delete_stream("SHOP");
+    broker.make_stream("SHOP", "shop.>");
+    OutboxOperations operations{shop.store, {.who = "ann"}};
+    shop.send_parcel();
+    EXPECT_TRUE(test::eventually([&] {
+      shop.publish();
+      if (operations.status().stopped > 0) operations.adopt(PartitionId{});
+      return ledger.lines().size() == 4;
+    }));
+  }
+
   EXPECT_EQ(ledger.lines(), parcels(1, 4));
   EXPECT_THAT(log.entries(), Contains(HasSubstr("error consumer.stream_made_again")));
 }
@@ -289,6 +313,24 @@ TEST_F(ConsumingAfterAResize, WaitsForMessagesOfTheOldStream) {
   EXPECT_EQ(ledger.lines(), parcels(1, 6));
   EXPECT_THAT(nats::InboxOperations{ledger.store}.gaps(), IsEmpty());
   EXPECT_THAT(log.entries(), Contains(HasSubstr("info consumer.waits_for_partition")));
+}
+
+TEST_F(ConsumingAfterAResize, CountsNoAttemptWhileItWaits) {
+  const auto old = make_consumer(before);
+  const auto consumer = make_consumer(after);
+  for (int i = 0; i <= 2 * after.max_attempts; ++i) {
+    total += consumer->run_once();
+    // As a process that was killed leaves it.
+    test::RawSqlite{sqlite::path(ledger.store)}.run(
+        "UPDATE inbox_readers SET owner = 'killed', lease_until = 1 WHERE broker_stream = '" +
+        after.stream + "'");
+  }
+
+  old->run_once();
+  total += consumer->run_once();
+
+  EXPECT_EQ(total.parked, 0);
+  EXPECT_EQ(ledger.lines(), parcels(1, 6));
 }
 
 TEST_F(ConsumingAfterAResize, WaitsWithAFilterToo) {

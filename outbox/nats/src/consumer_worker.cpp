@@ -102,7 +102,6 @@ bool Consumer::Worker::turn(milliseconds wait) try {
   const ConsumerTick before = tick_;
   if (!is_reading_) begin_reading();
   retry_parked();
-  if (queue_.empty()) source_->stand_at(reader_.standing().position);
   if (const milliseconds left = backoff_left(); left > 0ms) {
     return rest(std::min(left, wait)), false;
   }
@@ -119,6 +118,9 @@ bool Consumer::Worker::turn(milliseconds wait) try {
   }
   handle_queue();
   return tick_ != before;
+} catch (const SourceForgotten&) {
+  is_reading_ = false;
+  return true;
 } catch (const LeaseLost&) {
   reader_.lose();
   is_reading_ = false;
@@ -130,11 +132,11 @@ bool Consumer::Worker::turn(milliseconds wait) try {
 } catch (const Error& e) {
   // What isn't committed is read again.
   queue_.clear();
+  is_reading_ = false;
   next_look_ = {};
   if (e.code() != ErrorCode::broker_failed) throw;
   // Another process may reach the broker.
   reader_.release();
-  is_reading_ = false;
   const std::unique_ptr<MessageSource> ended = std::move(source_);
   if (ended) ended->fail_if_denied();
   throw;

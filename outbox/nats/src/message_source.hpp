@@ -25,6 +25,10 @@ struct StreamEnds {
   std::uint64_t last = 0;
 };
 
+/// The broker has forgotten who reads: perhaps with the stream, which may have been made again. The
+/// source can stand at a place again.
+struct SourceForgotten {};
+
 /// One connection to a stream. It isn't mended: after BrokerFailed a new source is made.
 /// Threads: one at a time.
 class MessageSource {
@@ -48,7 +52,7 @@ class MessageSource {
   /// Reads on behind this place.
   virtual void stand_at(std::uint64_t position) = 0;
   /// Waits for the first message at most; then what else is there, in order and without a hole but
-  /// for what isn't in the stream any more. Empty if nothing came.
+  /// for what isn't in the stream any more. Empty if nothing came. SourceForgotten.
   virtual std::vector<Delivery> fetch(int limit, std::chrono::milliseconds wait) = 0;
 
   /// Misconfigured if the server has denied what is needed, which has ended the connection.

@@ -354,8 +354,9 @@ std::vector<Delivery> StreamSource::fetch(int limit, milliseconds wait) {
     if (!is_anything_here() && is_request_over()) {
       look_again_if_due();
       if (is_forgotten_) {
-        make_consumer(position_);
+        consumer_.clear();
         is_remade_ = true;
+        throw SourceForgotten{};
       }
       ask(limit, options_.idle_wait);
     }
