@@ -153,6 +153,10 @@ class StreamReader::Impl {
           nats::check(NATS_TIMEOUT, "reading the JetStream stream '" + stream_ + "'");
         last = now_last;
       }
+    } catch (const SourceForgotten&) {
+      throw BrokerFailed{"reading the JetStream stream '" + stream_ +
+                         "' didn't reach its end: the broker was started again, or the stream was "
+                         "made again. Run this again"};
     } catch (const BrokerFailed&) {
       source.fail_if_denied();
       throw;
