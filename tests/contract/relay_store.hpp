@@ -50,6 +50,7 @@ class RelayStoreContract : public ::testing::TestWithParam<RelayStoreKind> {
   static constexpr PartitionId all{0};
 
   void begin(int partitions) {
+    store.reset();
     subject = GetParam().make(partitions);
     store = subject->port();
   }

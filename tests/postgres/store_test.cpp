@@ -441,6 +441,26 @@ TEST_F(PostgresStore, ShowsWhichPresencesLive) {
   EXPECT_TRUE(eventually([&] { return other.database().is_present(number) == false; }));
 }
 
+TEST_F(PostgresStore, ShowsAllItsPresencesOverOneConnection) {
+  Store store = open_store();
+  Store other = open_store();
+  const std::string pids = "SELECT count(DISTINCT pid)::text FROM pg_locks WHERE objsubid = 2";
+  auto first = store.database().appear();
+  const auto second = store.database().appear();
+  EXPECT_EQ(ask(pids), "1");
+  EXPECT_NE(first->number(), second->number());
+
+  ask("SELECT pg_terminate_backend(pid)::text FROM pg_locks WHERE objsubid = 2");
+  EXPECT_TRUE(eventually([&] { return other.database().is_present(first->number()) == false; }));
+  first->renew();
+  EXPECT_EQ(other.database().is_present(second->number()), true) << "it is renewed along";
+
+  const std::int64_t gone = first->number();
+  first.reset();
+  EXPECT_EQ(other.database().is_present(gone), false);
+  EXPECT_EQ(other.database().is_present(second->number()), true);
+}
+
 TEST_F(PostgresStore, GoesByTheServersClockUnlessItIsGivenOne) {
   Store store = open_store();
   const auto micros =

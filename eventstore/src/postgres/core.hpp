@@ -5,6 +5,7 @@
 #include "postgres/durability.hpp"
 #include "postgres/group_pruning.hpp"
 #include "postgres/kinds.hpp"
+#include "postgres/presence.hpp"
 #include "postgres/readers.hpp"
 #include "postgres/schema.hpp"
 #include "postgres/server_clock.hpp"
@@ -131,6 +132,7 @@ class Core final : public Store::Core, private Reading {
   KindTable kinds_;
   TagCoverage coverage_;
   mutable Sessions sessions_{connection_options_, readers()};
+  Presences presences_{sessions_};
   GroupPruning pruning_{sessions_};
   mutable ServerClock server_clock_;
   Durability durability_{sessions_};

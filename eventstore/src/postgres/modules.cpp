@@ -143,7 +143,7 @@ std::unique_ptr<database::CommitWatch> Core::watch_commits() {
 }
 
 std::unique_ptr<database::Presence> Core::appear() {
-  return std::make_unique<Presence>(sessions_);
+  return presences_.appear();
 }
 
 std::optional<bool> Core::is_present(std::int64_t number) const noexcept {

@@ -27,14 +27,47 @@ std::int64_t random_number() {
 
 }  // namespace
 
-Presence::Presence(Sessions& sessions)
-    : sessions_{sessions},
-      number_{sessions.options().is_pooled ? -random_number() - 1 : random_number()} {
-  renew();
+class Presences::Presence final : public database::Presence {
+ public:
+  explicit Presence(Presences& all)
+      : all_{all},
+        number_{all.sessions_.options().is_pooled ? -random_number() - 1 : random_number()} {}
+  ~Presence() override { all_.drop(number_); }
+
+  std::int64_t number() const noexcept override { return number_; }
+  void renew() override {
+    if (number_ >= 0) all_.hold(number_);
+  }
+
+ private:
+  Presences& all_;
+  const std::int64_t number_;
+};
+
+std::unique_ptr<database::Presence> Presences::appear() {
+  auto presence = std::make_unique<Presence>(*this);
+  presence->renew();
+  return presence;
 }
 
-void Presence::renew() {
-  if (sessions_.options().is_pooled) return;
+void Presences::hold(std::int64_t number) {
+  const std::lock_guard lock{mutex_};
+  numbers_.try_emplace(number, false);
+  find_connection();
+  for (auto& [each, is_locked] : numbers_) {
+    if (is_locked) continue;
+    Parameters parameters;
+    parameters.add(lock_of(sessions_.options().schema)).add(each);
+    const Result locked =
+        session_->connection.query("SELECT pg_try_advisory_lock($1::integer, $2::integer)",
+                                   std::move(parameters), "telling that this process lives");
+    // Otherwise the server hasn't noticed that the other connection is lost, and shows that one;
+    // the next time it may have.
+    is_locked = locked.integer(0, 0) != 0;
+  }
+}
+
+void Presences::find_connection() {
   if (session_ != nullptr) {
     try {
       session_->connection.query("SELECT 1");
@@ -43,15 +76,25 @@ void Presence::renew() {
       session_.reset();
     }
   }
-  auto session = sessions_.open();
+  for (auto& [each, is_locked] : numbers_) is_locked = false;
+  session_ = sessions_.open();
+}
+
+void Presences::drop(std::int64_t number) noexcept try {
+  if (!maker_.is_this()) return;
+  const std::lock_guard lock{mutex_};
+  const auto found = numbers_.find(number);
+  if (found == numbers_.end()) return;
+  const bool is_locked = found->second;
+  numbers_.erase(found);
+  if (numbers_.empty()) return session_.reset();
+  if (!is_locked || session_ == nullptr) return;
   Parameters parameters;
-  parameters.add(lock_of(sessions_.options().schema)).add(number_);
-  const Result locked =
-      session->connection.query("SELECT pg_try_advisory_lock($1::integer, $2::integer)",
-                                std::move(parameters), "telling that this process lives");
-  // Otherwise the server hasn't noticed that the other connection is lost, and shows that one; the
-  // next time it may have.
-  if (locked.integer(0, 0) != 0) session_ = std::move(session);
+  parameters.add(lock_of(sessions_.options().schema)).add(number);
+  session_->connection.query("SELECT pg_advisory_unlock($1::integer, $2::integer)",
+                             std::move(parameters), "telling that a worker has ended");
+} catch (...) {
+  // It ends with the connection, at the latest when the last of them is gone.
 }
 
 std::optional<bool> is_present(Sessions& sessions, std::int64_t number) noexcept try {

@@ -1,27 +1,42 @@
 // That a process lives, as others see it: a lock that ends with its connection.
 #pragma once
 
+#include "database/owner.hpp"
 #include "database/presence.hpp"
 #include "postgres/server_session.hpp"
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 namespace stela::postgres {
 
-/// Behind a pooler nobody sees it: locks of a session would be the pooler's.
-class Presence final : public database::Presence {
+/// The presences of a store, on one connection, which is there while one of them is. Behind a
+/// pooler nobody sees them: locks of a session would be the pooler's. It must outlive them.
+/// Threads: any number at once.
+class Presences {
  public:
-  explicit Presence(Sessions& sessions);
+  explicit Presences(Sessions& sessions) : sessions_{sessions} {}
 
-  std::int64_t number() const noexcept override { return number_; }
-  void renew() override;
+  std::unique_ptr<database::Presence> appear();
 
  private:
+  class Presence;
+
+  /// Locks the number, and again all that were lost with the connection.
+  void hold(std::int64_t number);
+  void drop(std::int64_t number) noexcept;
+  void find_connection();
+
+  const database::OwningProcess maker_;
   Sessions& sessions_;
-  const std::int64_t number_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
   std::unique_ptr<ServerSession> session_;
+  /// Whether it is locked on the connection.
+  std::map<std::int64_t, bool> numbers_;
 };
 
 /// Nothing if the server doesn't say.
