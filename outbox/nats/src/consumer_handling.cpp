@@ -24,9 +24,6 @@ namespace {
 constexpr milliseconds longest_batch = 100ms;
 /// How often is looked whether other readers have come on.
 constexpr milliseconds wait_for_others = 20ms;
-/// A wait for them that is as long is logged.
-constexpr milliseconds worth_a_word = 1s;
-
 /// How often is looked whether an operator wants a message to be tried again.
 constexpr milliseconds retry_interval = 250ms;
 
@@ -97,21 +94,12 @@ std::size_t Consumer::Worker::count_ready() const {
 void Consumer::Worker::wait_for_older() {
   const Delivery& next = queue_.front();
   const std::string streams = older_.look(*next.event, *source_, now());
-  if (streams.empty()) {
-    waits_for_.clear();
-    log_wait_at_.reset();
-    return handle_queue();
-  }
+  if (streams.empty()) return handle_queue();
   const std::string why =
       "earlier messages may be in streams that this consumer hasn't read yet; it waits for their "
       "readers:" +
       streams;
-  if (std::exchange(waits_for_, streams) != streams) {
-    reader_.note_standstill(next.event->generation.number, why);
-  }
-  if (!log_wait_at_) log_wait_at_ = now() + worth_a_word;
-  if (now() >= *log_wait_at_) {
-    log_wait_at_ = Steady::max();
+  if (reader_.note_standstill(next.event->generation.number, why)) {
     log(LogLevel::info, "consumer.waits_for_partition", next, why);
   }
   rest(wait_for_others);

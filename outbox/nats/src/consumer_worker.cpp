@@ -200,7 +200,6 @@ void Consumer::Worker::begin_reading() {
   }
   has_beginning_ = ends.first <= 1 && reader_.standing().began_after == 0;
   source_->stand_at(reader_.standing().position);
-  waits_for_.clear();
   is_reading_ = true;
 }
 

@@ -141,10 +141,6 @@ class Consumer::Worker {
   /// The attempt at the first message is counted already.
   bool is_charged_ = false;
   OlderStreams older_{reader_};
-  /// The streams that the next message waits for, as noted since reading began, and when that is
-  /// logged.
-  std::string waits_for_;
-  std::optional<Steady> log_wait_at_;
   Steady next_look_{};
   /// The message that this process left to one that knows its version.
   std::int64_t left_to_newer_ = 0;

@@ -400,7 +400,8 @@ std::vector<OtherReader> ReaderStore::others(const std::string& store_id) const 
   return others;
 }
 
-void ReaderStore::note_standstill(std::int64_t waits_at, const std::string& why) {
+bool ReaderStore::note_standstill(std::int64_t waits_at, const std::string& why) {
+  if (why == standing_.error) return false;
   write([&](database::Connection& connection) {
     if (connection.run(sql::note_reader_waits{.consumer = consumer_,
                                               .broker_stream = options_.stream,
@@ -410,6 +411,7 @@ void ReaderStore::note_standstill(std::int64_t waits_at, const std::string& why)
       throw LeaseLost{};
     }
   });
+  return std::exchange(standing_.error, why).empty();
 }
 
 void ReaderStore::advance(database::Connection& connection, const BrokerPlace& to) {

@@ -120,8 +120,8 @@ class ReaderStore {
   void note_failure(const follow::Failing& failing, std::optional<Timestamp> unknown_since);
 
   /// It stands still, without a failure: for other readers before a message of the generation
-  /// `waits_at`, if that isn't 0. Empty: it goes on.
-  void note_standstill(std::int64_t waits_at, const std::string& why);
+  /// `waits_at`, if that isn't 0. Empty: it goes on. True if nothing was noted before.
+  bool note_standstill(std::int64_t waits_at, const std::string& why);
 
   /// The highest sequence of a store that was met here as published for the first time, with a
   /// fence; 0 if none was.
