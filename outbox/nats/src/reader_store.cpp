@@ -401,7 +401,7 @@ std::vector<OtherReader> ReaderStore::others(const std::string& store_id) const 
 }
 
 bool ReaderStore::note_standstill(std::int64_t waits_at, const std::string& why) {
-  if (why == standing_.error) return false;
+  if (why == standing_.failing.error) return false;
   write([&](database::Connection& connection) {
     if (connection.run(sql::note_reader_waits{.consumer = consumer_,
                                               .broker_stream = options_.stream,
@@ -411,7 +411,7 @@ bool ReaderStore::note_standstill(std::int64_t waits_at, const std::string& why)
       throw LeaseLost{};
     }
   });
-  return std::exchange(standing_.error, why).empty();
+  return std::exchange(standing_.failing.error, why).empty();
 }
 
 void ReaderStore::advance(database::Connection& connection, const BrokerPlace& to) {
