@@ -309,7 +309,7 @@ TEST_F(Loss, IsSentAgainByWhoRepublishesIt) {
   EXPECT_EQ(shop.broker.log(all), "5");
 
   const RepublishSelection lost{
-      .first = GlobalSequence{1}, .last = GlobalSequence{4}, .partition = all};
+      .from = GlobalSequence{1}, .to = GlobalSequence{4}, .partition = all};
   EXPECT_EQ(shop.operations.republish(lost, Mode::dry_run).messages, 4);
   EXPECT_EQ(shop.operations.republish(lost).messages, 4);
   shop.relay();

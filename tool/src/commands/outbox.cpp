@@ -195,7 +195,7 @@ int republish(Invocation& call) {
   const bool bounded = given.has("--from") || given.has("--to") || selection.since ||
                        selection.until || !selection.stream.empty();
   if (!bounded) throw Misuse{"which events? Pass --from, --to, --since, --until or --stream"};
-  if (selection.first > selection.last) throw Misuse{"--from is after --to"};
+  if (selection.from > selection.to) throw Misuse{"--from is after --to"};
   const Signals signals;
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   // From the first event on is everything that is there, and not what comes meanwhile.
