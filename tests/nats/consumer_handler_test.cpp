@@ -122,6 +122,25 @@ TEST_F(FailingHandler, GoesOnOnceThereIsMemoryAgain) {
                                             HasSubstr("memory"))));
 }
 
+TEST_F(FailingHandler, WithoutAParticipantThatItsStoreRequiresEndsTheConsumer) {
+  const std::string path = dir.file("publishing.db");
+  {
+    Ledger publishing{path};
+    const Outbox outbox{publishing.store};
+  }
+  Ledger incomplete{path};
+  nats::Consumer appending{incomplete.store,
+                           {.url = server.url(), .name = "appending", .stream = "SHOP"}};
+  appending.on<OrderPlaced>([](Transaction& transaction, const auto&) {
+    UnitOfWork unit{transaction};
+    unit.append(StreamId::parse("invoice-1"), ExpectedVersion::any(), test::OrderShipped{"dhl"});
+    unit.commit();
+  });
+
+  EXPECT_THROW(appending.run_once(), ParticipantMissing);
+  EXPECT_THAT(nats::InboxOperations{incomplete.store}.parked(), ::testing::IsEmpty());
+}
+
 TEST_F(FailingHandler, ThatGoesOnAfterAFailedStatementIsLoggedAndCounted) {
   test::RecordingLog log;
   test::RecordingMetrics metrics;

@@ -102,15 +102,8 @@ void ReaderStore::look() {
   const Timestamp at = now();
   if (!is_held_ || !renewal_.is_due(at)) return;
   sign_.show();
-  const Timestamp until = at + options_.lease_ttl;
   store_.database().write_along(
-      [&](database::Connection& connection) {
-        is_held_ = connection.run(sql::renew_reader{.consumer = consumer_,
-                                                    .broker_stream = options_.stream,
-                                                    .epoch = standing_.epoch,
-                                                    .until = until}) == 1;
-      },
-      Sync::none);
+      [&](database::Connection& connection) { is_held_ = renew(connection); }, Sync::none);
   if (is_held_) renewal_.note(at);
 }
 
@@ -174,13 +167,15 @@ void ReaderStore::write(database::Database::Work work) {
   store_.database().write(work, Sync::if_shared);
 }
 
+bool ReaderStore::renew(database::Connection& connection) const {
+  return connection.run(sql::renew_reader{.consumer = consumer_,
+                                          .broker_stream = options_.stream,
+                                          .epoch = standing_.epoch,
+                                          .until = lease_until()}) == 1;
+}
+
 void ReaderStore::hold(database::Connection& connection) const {
-  if (connection.run(sql::renew_reader{.consumer = consumer_,
-                                       .broker_stream = options_.stream,
-                                       .epoch = standing_.epoch,
-                                       .until = lease_until()}) != 1) {
-    throw LeaseLost{};
-  }
+  if (!renew(connection)) throw LeaseLost{};
 }
 
 bool ReaderStore::has_older() const {

@@ -175,6 +175,7 @@ class ReaderStore {
   };
   using StreamKey = std::pair<std::string, std::string>;
 
+  bool renew(database::Connection& connection) const;
   Timestamp lease_until() const { return now() + options_.lease_ttl; }
   void write(database::Database::Work work);
   bool is_another_history(const Delivery& delivery, const Met& last) const;
