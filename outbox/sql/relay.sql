@@ -11,21 +11,14 @@ SELECT owner, epoch, lease_until, CASE WHEN lease_epoch = epoch THEN lease_ttl E
 FROM outbox_partitions WHERE partition = :partition;
 
 -- name: acquire
--- If the lease is still the one that was found to be free.
--- takes: partition int, found_epoch int, found_until time, worker text, until time, ttl int
+-- If the lease is still the one that was found to be free, and the partition is stopped for that
+-- reason, or isn't stopped if it is empty.
+-- takes: partition int, found_epoch int, found_until time, worker text, until time, ttl int,
+--        stopped text
 UPDATE outbox_partitions
 SET owner = :worker, epoch = epoch + 1, lease_until = :until, lease_ttl = :ttl,
     lease_epoch = epoch + 1
-WHERE partition = :partition AND stopped IS NULL
-  AND epoch = :found_epoch AND lease_until = :found_until;
-
--- name: acquire_lost
--- The same of a partition that is stopped because the broker lost messages.
--- takes: partition int, found_epoch int, found_until time, worker text, until time, ttl int
-UPDATE outbox_partitions
-SET owner = :worker, epoch = epoch + 1, lease_until = :until, lease_ttl = :ttl,
-    lease_epoch = epoch + 1
-WHERE partition = :partition AND stopped = 'broker_lost'
+WHERE partition = :partition AND coalesce(stopped, '') = :stopped
   AND epoch = :found_epoch AND lease_until = :found_until;
 
 -- name: renew

@@ -96,17 +96,16 @@ void give_back(Connection& connection, const Lease& lease) {
 
 std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_view worker,
                                             std::chrono::microseconds ttl) {
-  return take<sql::acquire>(partition, worker, ttl);
+  return take(partition, worker, ttl, "");
 }
 
 std::optional<Standing> RelayStore::acquire_lost(PartitionId partition, std::string_view worker,
                                                  std::chrono::microseconds ttl) {
-  return take<sql::acquire_lost>(partition, worker, ttl);
+  return take(partition, worker, ttl, to_string(StopReason::broker_lost));
 }
 
-template <class Acquire>
 std::optional<Standing> RelayStore::take(PartitionId partition, std::string_view worker,
-                                         std::chrono::microseconds ttl) {
+                                         std::chrono::microseconds ttl, std::string_view stopped) {
   std::optional<Standing> standing;
   const Timestamp at = now();
   store_.database().write_along(
@@ -115,12 +114,13 @@ std::optional<Standing> RelayStore::take(PartitionId partition, std::string_view
         if (!read_holding(connection, partition, before)) return;
         if (!before.problem.empty()) return stop_damaged(connection, partition, before.problem);
         if (before.has_owner && leasing_ && !follow::is_over(before.lease, at)) return;
-        const bool acquired = connection.run(Acquire{.partition = partition.number,
-                                                     .found_epoch = before.epoch,
-                                                     .found_until = before.lease.until,
-                                                     .worker = worker,
-                                                     .until = at + ttl,
-                                                     .ttl = ttl.count()}) == 1;
+        const bool acquired = connection.run(sql::acquire{.partition = partition.number,
+                                                          .found_epoch = before.epoch,
+                                                          .found_until = before.lease.until,
+                                                          .worker = worker,
+                                                          .until = at + ttl,
+                                                          .ttl = ttl.count(),
+                                                          .stopped = stopped}) == 1;
         if (!acquired) return;
         auto now_held = connection.rows(sql::standing{.partition = partition.number});
         now_held.step();

@@ -51,9 +51,9 @@ class RelayStore final : public relay::OutboxPort {
   bool write(const relay::Lease& lease, bool durable,
              const std::function<bool(database::Connection&)>& work);
   std::unique_ptr<StoredBatch> make_batch();
-  template <class Acquire>
+  /// A partition that is stopped for that reason, or isn't if there is none.
   std::optional<relay::Standing> take(PartitionId partition, std::string_view worker,
-                                      std::chrono::microseconds ttl);
+                                      std::chrono::microseconds ttl, std::string_view stopped);
   void require_free_name(database::Connection& connection, std::string_view worker,
                          Timestamp at) const;
   void require_alone(database::Connection& connection, std::string_view worker, Timestamp at) const;
