@@ -16,14 +16,14 @@ WHERE consumer = :consumer AND broker_stream = :broker_stream
 -- takes: consumer int, broker_stream text
 -- gives: filter text, stream_made_at int, position int, position_time int, began_after int,
 --        known_through int, held_from int?, epoch int, owner text?, lease_until time, lease_ttl int, presence int?, failing int, attempts int,
---        next_attempt_at time, error text, unknown_since time?, paused bool
+--        next_attempt_at time, error text, unknown_since time?, paused bool, consumer_made_at time
 SELECT r.filter AS filter, r.stream_made_at AS stream_made_at, r.position AS position,
        r.position_time AS position_time, r.began_after AS began_after,
        r.known_through AS known_through, r.held_from AS held_from, r.epoch AS epoch,
        r.owner AS owner, r.lease_until AS lease_until, r.lease_ttl AS lease_ttl,
        r.presence AS presence, r.failing AS failing, r.attempts AS attempts,
        r.next_attempt_at AS next_attempt_at, r.error AS error, r.unknown_since AS unknown_since,
-       c.paused AS paused
+       c.paused AS paused, c.created_at AS consumer_made_at
 FROM inbox_readers AS r JOIN inbox_consumers AS c USING (consumer)
 WHERE r.consumer = :consumer AND r.broker_stream = :broker_stream;
 

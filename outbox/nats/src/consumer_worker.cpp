@@ -208,7 +208,8 @@ void Consumer::Worker::begin_reading() {
 /// for a stream that was edited, so that time alone says nothing.
 void Consumer::Worker::check_stream(const StreamEnds& ends) {
   const Standing& standing = reader_.standing();
-  if (standing.position == standing.began_after) return reader_.know_stream(ends.made_at);
+  const bool has_read_nothing = standing.position == standing.began_after;
+  if (has_read_nothing && ends.last >= standing.position) return reader_.know_stream(ends.made_at);
   const auto stored =
       ends.last < standing.position ? std::nullopt : source_->time_of(standing.position);
   const bool is_same = stored && (*stored == standing.position_time || standing.position_time == 0);
@@ -237,7 +238,11 @@ std::uint64_t Consumer::Worker::find_beginning(const StreamEnds& ends) {
     const std::uint64_t put_off = standing.held_from.value_or(*older + 1);
     return std::min({*older, put_off - 1, ends.last});
   }
-  return options_.start == ConsumerStart::now ? ends.last : 0;
+  // A stream that was made later has nothing that was there when the consumer was made: a resize
+  // makes such streams.
+  const bool is_newer =
+      std::chrono::nanoseconds{ends.made_at} > standing.consumer_made_at.time_since_epoch();
+  return options_.start == ConsumerStart::now && !is_newer ? ends.last : 0;
 }
 
 void Consumer::Worker::note_broker_works() {

@@ -94,7 +94,8 @@ void ReaderStore::look() {
              .failing = {row.failing(), static_cast<int>(row.attempts()), row.next_attempt_at(),
                          std::string{row.error()}},
              .unknown_since = row.unknown_since(),
-             .is_paused = row.paused()};
+             .is_paused = row.paused(),
+             .consumer_made_at = row.consumer_made_at()};
     if (const auto held = row.held_from()) found.held_from = static_cast<std::uint64_t>(*held);
   });
   is_held_ = is_held_ && found.epoch == standing_.epoch && found.owner == worker_;

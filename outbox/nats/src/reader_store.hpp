@@ -47,6 +47,7 @@ struct Standing {
   follow::Failing failing = {};
   std::optional<Timestamp> unknown_since = {};
   bool is_paused = false;
+  Timestamp consumer_made_at = {};
 };
 
 /// How a message stands in its stream of events.

@@ -23,7 +23,8 @@ namespace stela::nats {
 enum class ConsumerStart : std::uint8_t {
   /// At the first message of the stream.
   first,
-  /// After the messages that existed when the consumer was created.
+  /// After the messages that existed when the consumer was created. So a stream that is made later,
+  /// as by a resize, is read from its first message on.
   now,
 };
 
