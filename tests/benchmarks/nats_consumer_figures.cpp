@@ -130,8 +130,8 @@ class StelaConsuming final : public Consuming {
 class BareConsuming final : public Consuming {
  public:
   BareConsuming(std::string url, const std::filesystem::path& place, std::int64_t messages,
-                int batches_ahead = 0)
-      : Consuming{std::move(url), place, messages}, batches_ahead_{batches_ahead} {}
+                int ahead = 0)
+      : Consuming{std::move(url), place, messages}, batches_ahead_{ahead} {}
 
  private:
   struct Parts {
@@ -276,7 +276,7 @@ void measure_inbox(Bench& bench) {
           stela, bare, messages);
 }
 
-void measure_lines(Bench& bench) {
+void measure_consumers_lines(Bench& bench) {
   for (const int round_trip : {5, 20, 100}) {
     const std::string name = "consumer.line." + std::to_string(round_trip) + "ms";
     if (!bench.begins(name)) continue;
@@ -322,7 +322,7 @@ void measure_one_parked(Bench& bench) {
 
 void nats_consumer_figures(Bench& bench) {
   measure_inbox(bench);
-  measure_lines(bench);
+  measure_consumers_lines(bench);
   measure_one_parked(bench);
 }
 
