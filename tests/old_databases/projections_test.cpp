@@ -55,7 +55,7 @@ class OldProjections : public ::testing::Test {
     for (const auto& one : ProjectionOperations{store}.status()) {
       if (one.name != projector) continue;
       if (!text.empty()) text += ", ";
-      text += std::string{to_string(one.state)} + (one.halted ? " halted" : "");
+      text += std::string{to_string(one.state)} + (one.stopped ? " halted" : "");
     }
     return text;
   }
