@@ -104,7 +104,7 @@ void halt(Shop& shop) {
     place(shop.store, key_in(partition, 0));
     place(shop.store, key_in(partition, 1));
   }
-  shop.relay({.worker = "halting", .on_poison = OnPoison::halt});
+  shop.relay({.worker = "halting", .on_poison = OnPoison::stop});
 }
 
 /// What operators and applications did last, while messages were in flight.
@@ -206,7 +206,7 @@ void make_halted(const std::filesystem::path& out) {
     Shop shop{scene, Codec::json, sqlite::Durability::relaxed, {.fence = Fence::subject}};
     shop.too_large = {"b"};
     for (const char* const key : {"a", "b", "c"}) place(shop.store, key);
-    shop.relay({.worker = "halting", .on_poison = OnPoison::halt});
+    shop.relay({.worker = "halting", .on_poison = OnPoison::stop});
     ship(shop.store, "a");
   }
   scene.freeze();
