@@ -23,6 +23,7 @@ $sim --seeds $((seeds / 500)) --calm --partitions 256
 $sim --exhaustive 3
 $sim --decisions --seeds $((seeds / 5))
 $sim --timers --seeds $((seeds / 20))
+$sim --consumers --seeds $((seeds / 20))
 $sim --mutants
 $sim --decisions --mutants
 $sim --timers --mutants

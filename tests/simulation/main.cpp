@@ -1,5 +1,5 @@
 // Runs the relay's real core against simulated clocks, stores and brokers, and processes that
-// decide, or that set timers. See docs/relay.md.
+// decide, that set timers, or that consume. See docs/relay.md.
 #include "simulation/campaign.hpp"
 #include "simulation/exhaustive.hpp"
 #include "simulation/mutants.hpp"
@@ -36,6 +36,7 @@ constexpr std::string_view usage = R"(usage: stela_sim [--seeds N] [--start S] [
   --decisions    processes that decide, instead of relays; with the options above but --partitions,
                  --calm, --shrink and --sqlite
   --timers       processes that set timers, and runners that fire them; with the same options
+  --consumers    consumers that follow JetStream streams; with the same options
   --exhaustive N two workers, two events, and every way to place at most N faults
   --faults A,B   with --exhaustive: no other faults than these
 )";
@@ -111,6 +112,10 @@ Options parse(int argc, char** argv) {
       options.story = &decisions;
     } else if (name == "--timers") {
       options.story = &timers;
+#ifdef STELA_WITH_NATS
+    } else if (name == "--consumers") {
+      options.story = &consumers;
+#endif
     } else if (const auto option = with_value.find(name);
                option != with_value.end() && i + 1 < argc) {
       option->second(argv[++i]);

@@ -42,6 +42,8 @@ struct StoryKind {
 extern const StoryKind decisions;
 /// Processes that set timers, and runners that fire them.
 extern const StoryKind timers;
+/// Consumers that follow JetStream streams; only where Stela is built with NATS.
+extern const StoryKind consumers;
 
 /// Runs `seeds` of them from `start` on. Prints what was met; true if nothing broke.
 bool tell_stories(const StoryKind& kind, StoryPlan plan, std::uint64_t seeds);
