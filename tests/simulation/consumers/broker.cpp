@@ -8,6 +8,17 @@ namespace stela::sim {
 
 using nats::Delivery;
 
+bool lets_through(const std::string& filter, const StoredMessage& message) noexcept {
+  return filter.empty() || message.sent.subject == filter;
+}
+
+std::optional<std::uint64_t> BrokerStream::find_last(const std::string& filter) const {
+  for (auto at = messages.rbegin(); at != messages.rend(); ++at) {
+    if (lets_through(filter, at->second)) return at->first;
+  }
+  return std::nullopt;
+}
+
 Broker::Broker(Stage& stage) : stage_{stage} {
   // Its messages need it.
   nats::check(nats_Open(-1), "opening nats.c");
@@ -86,11 +97,10 @@ class SimSource final : public nats::MessageSource {
   }
   void remove_older() override {}
 
-  std::optional<std::uint64_t> end_of(const std::string& name) override {
+  std::optional<std::uint64_t> end_of(const std::string& name, const std::string& filter) override {
     ask();
     const BrokerStream* const stream = broker_.find(name);
-    if (stream == nullptr || stream->messages.empty()) return std::nullopt;
-    return stream->last();
+    return stream == nullptr ? std::nullopt : stream->find_last(filter);
   }
 
   void stand_at(std::uint64_t position) override {
@@ -118,8 +128,8 @@ class SimSource final : public nats::MessageSource {
 
  private:
   bool has_next() {
-    const BrokerStream& stream = require_stream();
-    return stream.messages.upper_bound(position_) != stream.messages.end();
+    const auto last = require_stream().find_last(options_.filter_subject);
+    return last && *last > position_;
   }
 
   std::vector<Delivery> take(int limit) {
@@ -129,6 +139,7 @@ class SimSource final : public nats::MessageSource {
     const auto most = chance_.between(1, limit);
     for (auto at = stream.messages.upper_bound(position_);
          at != stream.messages.end() && std::ssize(found) < most; ++at) {
+      if (!lets_through(options_.filter_subject, at->second)) continue;
       if (chance_.happens(broker_.faults.hole)) {
         is_cut_ = true;
         // What came before the hole is there.

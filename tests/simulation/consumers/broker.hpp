@@ -39,7 +39,12 @@ struct BrokerStream {
   std::map<std::uint64_t, StoredMessage> messages = {};
 
   std::uint64_t last() const noexcept { return end - 1; }
+  /// The last message that is there and that the filter lets through.
+  std::optional<std::uint64_t> find_last(const std::string& filter) const;
 };
+
+/// An empty filter lets everything through; others are the subject itself.
+bool lets_through(const std::string& filter, const StoredMessage& message) noexcept;
 
 /// What goes wrong at the broker and on the lines.
 struct BrokerFaults {

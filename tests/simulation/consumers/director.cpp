@@ -219,8 +219,6 @@ void Director::strike_stream() {
       tell("streams that are purged at the front");
       return town_.broker.purge(stream, near_end);
     case 2:
-      // Other readers would wait for a place that nobody comes to any more.
-      if (town_.resizes && near_end == stream.messages.rbegin()->first) return;
       tell("messages that are deleted");
       return town_.broker.erase(stream, near_end);
     case 3:

@@ -142,7 +142,7 @@ void Process::start() {
           [this](const std::stop_token& stop, std::chrono::milliseconds length) {
             if (!stop.stop_requested()) wait(micros(length));
           },
-      .random = std::minstd_rand{static_cast<std::uint32_t>(town_.chance.next())}};
+      .random = town_.chance};
   body_->follower = mutants::make_follower(
       town_.plan.mutant, body_->store,
       {.name = consumer_name,

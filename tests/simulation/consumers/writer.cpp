@@ -56,6 +56,10 @@ int Writer::partition_of(int stream, int partitions) const {
   return (stream * 7 + options_.number) % partitions;
 }
 
+std::string Writer::broker_stream(const Generation& generation, int partition) const {
+  return broker_stream(options_.prefix, options_.is_fenced ? generation.partitions : 1, partition);
+}
+
 bool Writer::Generation::is_drained() const noexcept {
   return std::all_of(queues.begin(), queues.end(),
                      [](const auto& queue) { return queue.second.is_empty(); });
@@ -122,9 +126,9 @@ bool Writer::send_from(Generation& generation, int partition) {
 
 void Writer::send(const Generation& generation, int partition, const ToSend& what) {
   WrittenEvent& event = events_[static_cast<std::size_t>(what.event)];
-  const std::string stream = broker_stream(options_.prefix, generation.partitions, partition);
+  const std::string stream = broker_stream(generation, partition);
   std::int64_t& previous = previous_[stream];
-  broker_.publish(stream, write(what, previous));
+  broker_.publish(stream, write(generation, what, previous));
   if (options_.trace) {
     std::printf("%9.3f s    publish %s %llu: event %d%s\n",
                 static_cast<double>(stage_.now()) / second, stream.c_str(),
@@ -138,7 +142,8 @@ void Writer::send(const Generation& generation, int partition, const ToSend& wha
   contents_.published.push_back(what.event);
 }
 
-SentMessage Writer::write(const ToSend& what, std::int64_t previous) const {
+SentMessage Writer::write(const Generation& generation, const ToSend& what,
+                          std::int64_t previous) const {
   const WrittenEvent& event = events_[static_cast<std::size_t>(what.event)];
   const bool has_handler = event.kind == EventKindOf::handled;
   const EventKind kind{.type = has_handler ? "thing.happened" : "thing.ignored",
@@ -166,7 +171,13 @@ SentMessage Writer::write(const ToSend& what, std::int64_t previous) const {
                            .message_id = message_id,
                            .redelivery = what.redelivery,
                            .previous = GlobalSequence{previous}};
-  if (options_.is_fenced) outgoing.predecessor.emplace();
+  if (options_.is_fenced) {
+    outgoing.predecessor.emplace();
+    if (generation.number > 1) {
+      outgoing.generation = {.number = generation.number,
+                             .first = GlobalSequence{generation.first}};
+    }
+  }
   natsMsg* raw = nullptr;
   nats::check(natsMsg_Create(&raw, "things", nullptr, nullptr, 0), "making a message");
   const nats::MessageHandle message{raw};
@@ -230,7 +241,7 @@ void Writer::repeat(std::size_t count) {
   for (std::size_t i = all.size() - std::min(count, all.size()); i < all.size(); ++i) {
     const WrittenEvent& event = events_[static_cast<std::size_t>(all[i])];
     const int partition = partition_of(event.stream, open.partitions);
-    if (broker_stream(options_.prefix, open.partitions, partition) != event.broker_stream) continue;
+    if (broker_stream(open, partition) != event.broker_stream) continue;
     send(open, partition, {.event = all[i]});
   }
 }
@@ -245,8 +256,10 @@ void Writer::republish_lost(const std::set<int>& lost) {
 }
 
 void Writer::resize(int partitions) {
-  if (contents_.generations.back().partitions == partitions) return;
-  contents_.generations.push_back({.partitions = partitions});
+  const Generation& newest = contents_.generations.back();
+  if (newest.partitions == partitions) return;
+  contents_.generations.push_back(
+      {.number = newest.number + 1, .first = contents_.sequence + 1, .partitions = partitions});
 }
 
 void Writer::back_up() {

@@ -97,6 +97,8 @@ class Writer {
     bool is_empty() const noexcept { return again.empty() && pending.empty(); }
   };
   struct Generation {
+    std::int64_t number = 1;
+    std::int64_t first = 1;
     int partitions = 1;
     std::map<int, Partition> queues = {};
     bool is_drained() const noexcept;
@@ -113,10 +115,12 @@ class Writer {
   };
 
   int partition_of(int stream, int partitions) const;
+  /// Without a fence all partitions share a stream.
+  std::string broker_stream(const Generation& generation, int partition) const;
   void send_again(int event);
   bool send_from(Generation& generation, int partition);
   void send(const Generation& generation, int partition, const ToSend& what);
-  SentMessage write(const ToSend& what, std::int64_t previous) const;
+  SentMessage write(const Generation& generation, const ToSend& what, std::int64_t previous) const;
 
   Stage& stage_;
   Chance& chance_;
