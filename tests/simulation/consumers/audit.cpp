@@ -171,6 +171,8 @@ void Audit::take_effect(const Row& row) {
 }
 
 void Audit::check_predecessors(int number) {
+  // An operator wanted it, whatever is parked of the history before.
+  if (state(number).is_of_another_history) return;
   for (int before = event(number).before; before >= 0; before = event(before).before) {
     // Who begins later doesn't know what wasn't published before.
     const bool is_unknown =
@@ -193,7 +195,7 @@ bool Audit::knows_stream_of(int number) const {
 /// Whether later ones of its stream may take effect without it.
 bool Audit::may_be_passed(int number) const {
   const State& now = state(number);
-  if (event(number).kind == EventKindOf::ignored) return true;
+  if (event(number).kind == EventKindOf::ignored || is_taken_for_copy(number)) return true;
   return now.effects > 0 || now.is_discarded || now.is_reported || now.is_early || now.was_alone;
 }
 
@@ -278,7 +280,8 @@ void Audit::take_gap(const Row& row) {
     const int number = static_cast<int>(i);
     state(number).is_reported = true;
     if (has_restored_) continue;
-    if (state(number).is_early && !knows_stream_of(number)) {
+    const bool began_anew = readings_[e.broker_stream].began_anew;
+    if (state(number).is_early && !began_anew && !knows_stream_of(number)) {
       contradict(name(number) + " is said to be missing, and was before the beginning");
     }
     if (state(number).effects > 0)
@@ -305,6 +308,8 @@ bool Audit::is_still_to_come(int number) const {
 void Audit::take_move(const Row& row) {
   Reading& reading = readings_[row.a];
   reading.position = static_cast<std::uint64_t>(row.numbers[0]);
+  reading.began_anew =
+      reading.began_anew || (reading.has_begun && reading.made_at != row.numbers[1]);
   reading.made_at = row.numbers[1];
   reading.takeovers = reading.releases = 0;
   if (!reading.has_begun && reading.made_at != 0) begin(row.a, reading);
@@ -357,7 +362,7 @@ bool Audit::is_done() const {
     if (reading == readings_.end()) return stream.messages.empty();
     const Reading& now = reading->second;
     const bool has_read = now.made_at == stream.made_at &&
-                          stream.messages.upper_bound(now.position) == stream.messages.end() &&
+                          stream.find_last(subject_.filter).value_or(0) <= now.position &&
                           now.position <= stream.last();
     if (!has_read) return false;
   }
@@ -398,6 +403,7 @@ void Audit::judge() {
     const int number = static_cast<int>(i);
     const State& now = state(number);
     if (now.is_early || is_resolved(number) || !event(number).is_published()) continue;
+    if (is_taken_for_copy(number)) continue;
     if (is_at_broker(number)) {
       contradict(name(number) +
                  " was skipped: it is in its stream, and neither in effect nor parked");
@@ -407,7 +413,8 @@ void Audit::judge() {
   }
   for (const auto& [name, stream] : subject_.broker.streams()) {
     for (const auto& [sequence, stored] : stream.messages) {
-      if (stored.sent.event >= 0 || foreign_.contains({name, sequence, stored.time})) continue;
+      if (stored.sent.event >= 0 || !lets_through(subject_.filter, stored)) continue;
+      if (foreign_.contains({name, sequence, stored.time})) continue;
       contradict("a foreign message of " + name + " was skipped");
     }
   }

@@ -28,6 +28,8 @@ class Audit {
     Broker& broker;
     const std::vector<WrittenEvent>& events;
     const std::vector<std::unique_ptr<Writer>>& writers;
+    /// Of the consumer.
+    std::string filter = {};
     int max_attempts = 5;
     Time unknown_version_wait = 0;
     bool trace = false;
@@ -99,6 +101,8 @@ class Audit {
   /// What is known of the reading of one JetStream stream.
   struct Reading {
     bool has_begun = false;
+    /// The stream was made again: what it doesn't have may have been lost.
+    bool began_anew = false;
     std::int64_t made_at = 0;
     std::uint64_t position = 0;
     std::string owner = {};
@@ -125,6 +129,11 @@ class Audit {
   bool is_still_to_come(int event) const;
   bool is_at_broker(int event) const;
   bool is_replaced(int event) const;
+  /// Of a version that another event had before its store was restored: nothing tells it from a
+  /// copy.
+  bool is_taken_for_copy(int event) const {
+    return has_restored_ && this->event(event).came_as_copy;
+  }
   int find(const std::string& id);
   std::string name(int event) const;
   State& state(int event) { return states_[static_cast<std::size_t>(event)]; }

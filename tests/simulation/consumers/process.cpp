@@ -147,6 +147,7 @@ void Process::start() {
       town_.plan.mutant, body_->store,
       {.name = consumer_name,
        .stream = stream_,
+       .filter_subject = town_.filter,
        .start = town_.start,
        .batch_size = 10,
        .idle_wait = 1s,

@@ -46,6 +46,9 @@ void draw_troubles(Town& town) {
   if (chance.happens(0.2)) town.on_failure = nats::OnFailure::park_message;
   // A reader that comes late to a stream of a new generation would skip its first messages.
   if (!town.resizes && chance.happens(0.2)) town.start = nats::ConsumerStart::now;
+  // With a filter a missing message can't be noticed: so none may be missing.
+  const bool may_filter = !town.breaks_streams && !town.restores && !town.has_relay_trouble;
+  if (may_filter && chance.happens(0.3)) town.filter = "things.thing.happened";
   town.opens_at = chance.happens(0.3) ? chance.below(20 * second) : 0;
 }
 
@@ -62,9 +65,11 @@ Story consume_for_a_while(const StoryPlan& plan) {
                                                       .broker = town.broker,
                                                       .events = town.events,
                                                       .writers = town.writers,
+                                                      .filter = town.filter,
                                                       .max_attempts = max_attempts,
                                                       .unknown_version_wait = unknown_version_wait,
                                                       .trace = plan.trace});
+  if (!town.filter.empty()) town.meet("filters");
   town.neighbour = std::make_unique<test::RawSqlite>(town.file());
   town.stage.on_wait([&] {
     town.unlock();
@@ -122,6 +127,7 @@ constexpr std::string_view consumer_demands[] = {
     "streams that are made again",
     "streams that lose their end",
     "resizes",
+    "filters",
     "copies that a relay was asked for",
     "messages that a relay parks",
 };

@@ -104,6 +104,8 @@ struct Town {
   Time opens_at = 0;
   nats::OnFailure on_failure = nats::OnFailure::park_stream;
   nats::ConsumerStart start = nats::ConsumerStart::first;
+  /// The consumer's; empty for none.
+  std::string filter = {};
   /// Programs that are started know events up to here.
   int newest_schema = 1;
   /// Nothing goes wrong any more, and nobody interferes.

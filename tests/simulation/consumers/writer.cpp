@@ -138,6 +138,7 @@ void Writer::send(const Generation& generation, int partition, const ToSend& wha
   previous = event.sequence;
   if (event.is_published()) return;
   event.broker_stream = stream;
+  event.came_as_copy = what.redelivery > 0;
   event.stored_at = broker_.find(stream)->messages.rbegin()->second.time;
   contents_.published.push_back(what.event);
 }

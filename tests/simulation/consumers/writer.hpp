@@ -34,6 +34,8 @@ struct WrittenEvent {
   /// It was published for the first time: where, and when that message was stored.
   std::string broker_stream = {};
   std::int64_t stored_at = 0;
+  /// That message already had the number of a redelivery: the relay had parked the event.
+  bool came_as_copy = false;
   /// The relay's operator gave it up.
   bool is_given_up = false;
 
