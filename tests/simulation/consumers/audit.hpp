@@ -53,6 +53,10 @@ class Audit {
   /// Versions stand for several events from now on.
   void note_restore() { has_restored_ = true; }
 
+  /// How often a position has moved.
+  std::int64_t moves() const noexcept { return moves_; }
+  /// The reader has seen that the stream was made again, if it was.
+  bool knows_stream(const std::string& stream) const;
   /// Everything that the streams have is done.
   bool is_done() const;
   std::size_t parked() const noexcept { return parked_.size(); }
@@ -80,6 +84,8 @@ class Audit {
     int effects = 0;
     int failures = 0;
     int deaths = 0;
+    /// At its first death, where that was.
+    int releases_before = 0;
     /// Operators wanted it to be tried again.
     int retries = 0;
     std::optional<Time> unknown_since = {};
@@ -108,7 +114,7 @@ class Audit {
     std::string owner = {};
     /// Since the position moved: who read was replaced.
     int takeovers = 0;
-    /// Or gave the lease back: whoever comes next doesn't know of a message that kills.
+    /// How often the lease was given back: whoever comes next doesn't know of a message that kills.
     int releases = 0;
   };
 
@@ -126,6 +132,8 @@ class Audit {
   bool may_be_passed(int event) const;
   bool is_resolved(int event) const;
   bool knows_stream_of(int event) const;
+  bool has_met_stream_of(int event) const;
+  bool may_have_aged_out(int event) const;
   bool is_still_to_come(int event) const;
   bool is_at_broker(int event) const;
   bool is_replaced(int event) const;
@@ -161,6 +169,7 @@ class Audit {
   /// Effects, and what they came before.
   std::vector<std::pair<int, int>> passed_;
   int busy_ = 0;
+  std::int64_t moves_ = 0;
   bool has_restored_ = false;
   bool began_late_ = false;
   std::string contradiction_;

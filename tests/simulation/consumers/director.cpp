@@ -9,7 +9,8 @@ namespace stela::sim {
 namespace {
 
 constexpr Time faulty_time = 4 * minute;
-constexpr Time longest_rest = 40 * minute;
+/// Without a position that moves.
+constexpr Time longest_rest = 10 * minute;
 
 Store open_store(const Town& town) {
   return sqlite::open(town.file(),
@@ -115,6 +116,8 @@ void Clerk::move_back() {
   for (const nats::ConsumerStatus& consumer : inbox.status()) {
     for (const nats::ReaderStatus& reader : consumer.readers) {
       if (reader.position == 0 || town_.start == nats::ConsumerStart::now) continue;
+      // Positions of a stream that is gone say nothing.
+      if (!town_.audit->knows_stream(reader.broker_stream)) continue;
       const auto to = town_.chance.below(static_cast<std::int64_t>(reader.position) + 1);
       town_.meet("readers that are moved back");
       town_.note("an operator moves " + reader.broker_stream + " to " + std::to_string(to));
@@ -329,8 +332,12 @@ bool Director::is_at_rest() const {
 }
 
 bool Director::rest() {
-  const Time until = town_.stage.now() + longest_rest;
+  std::int64_t moves = -1;
+  Time until = 0;
   while (!is_at_rest()) {
+    if (std::exchange(moves, town_.audit->moves()) != town_.audit->moves()) {
+      until = town_.stage.now() + longest_rest;
+    }
     if (town_.stage.now() > until) {
       town_.audit->contradict("it comes to no rest, though nothing goes wrong any more");
     }

@@ -14,8 +14,9 @@ namespace stela::sim {
 namespace {
 
 constexpr int most_partitions = 2;
+constexpr const char* prefixes[] = {"THINGS", "GOODS"};
 
-/// The writers of a town: one, or two whose messages come to the same streams.
+/// The writers of a town: one, or two, each with streams of its own.
 void settle_writers(Town& town) {
   Chance& chance = town.chance;
   const int count = chance.happens(0.3) ? 2 : 1;
@@ -24,7 +25,7 @@ void settle_writers(Town& town) {
         town.stage, chance, town.broker, town.events,
         Writer::Options{.number = i,
                         .streams = static_cast<int>(chance.between(2, 6)),
-                        .prefix = "THINGS",
+                        .prefix = prefixes[i],
                         .is_fenced = chance.happens(0.8),
                         .partitions = town.resizes && chance.happens(0.5) ? most_partitions : 1,
                         .trace = town.plan.trace}));
@@ -78,11 +79,13 @@ Story consume_for_a_while(const StoryPlan& plan) {
 
   std::vector<std::unique_ptr<Process>> processes;
   std::vector<std::function<void()>> lives;
-  const auto streams = Writer::broker_streams("THINGS", town.resizes ? most_partitions : 1);
-  for (const std::string& stream : streams) {
-    for (auto left = town.chance.between(1, town.resizes ? 2 : 3); left > 0; --left) {
-      processes.push_back(std::make_unique<Process>(town, stream));
-      lives.emplace_back([&process = *processes.back()] { process.live(); });
+  const bool has_many = town.resizes || town.writers.size() > 1;
+  for (const auto& writer : town.writers) {
+    for (const std::string& stream : writer->broker_streams(town.resizes ? most_partitions : 1)) {
+      for (auto left = town.chance.between(1, has_many ? 2 : 3); left > 0; --left) {
+        processes.push_back(std::make_unique<Process>(town, stream));
+        lives.emplace_back([&process = *processes.back()] { process.live(); });
+      }
     }
   }
   std::vector<std::unique_ptr<Author>> authors;

@@ -40,24 +40,22 @@ StreamId Writer::name_of(int stream) const {
   return StreamId::of("thing", std::to_string(stream));
 }
 
-std::string Writer::broker_stream(const std::string& prefix, int partitions, int partition) {
-  return partitions == 1 ? prefix : prefix + "_p0" + std::to_string(partition);
+std::string Writer::broker_stream(int partitions, int partition) const {
+  const bool is_shared = partitions == 1 || !options_.is_fenced;
+  return is_shared ? options_.prefix : options_.prefix + "_p0" + std::to_string(partition);
 }
 
-std::vector<std::string> Writer::broker_streams(const std::string& prefix, int most_partitions) {
-  std::vector<std::string> all{prefix};
+std::vector<std::string> Writer::broker_streams(int most_partitions) const {
+  std::vector<std::string> all{options_.prefix};
+  if (!options_.is_fenced) return all;
   for (int i = 0; most_partitions > 1 && i < most_partitions; ++i) {
-    all.push_back(broker_stream(prefix, most_partitions, i));
+    all.push_back(broker_stream(most_partitions, i));
   }
   return all;
 }
 
 int Writer::partition_of(int stream, int partitions) const {
   return (stream * 7 + options_.number) % partitions;
-}
-
-std::string Writer::broker_stream(const Generation& generation, int partition) const {
-  return broker_stream(options_.prefix, options_.is_fenced ? generation.partitions : 1, partition);
 }
 
 bool Writer::Generation::is_drained() const noexcept {
@@ -126,7 +124,7 @@ bool Writer::send_from(Generation& generation, int partition) {
 
 void Writer::send(const Generation& generation, int partition, const ToSend& what) {
   WrittenEvent& event = events_[static_cast<std::size_t>(what.event)];
-  const std::string stream = broker_stream(generation, partition);
+  const std::string stream = broker_stream(generation.partitions, partition);
   std::int64_t& previous = previous_[stream];
   broker_.publish(stream, write(generation, what, previous));
   if (options_.trace) {
@@ -242,7 +240,7 @@ void Writer::repeat(std::size_t count) {
   for (std::size_t i = all.size() - std::min(count, all.size()); i < all.size(); ++i) {
     const WrittenEvent& event = events_[static_cast<std::size_t>(all[i])];
     const int partition = partition_of(event.stream, open.partitions);
-    if (broker_stream(open, partition) != event.broker_stream) continue;
+    if (broker_stream(open.partitions, partition) != event.broker_stream) continue;
     send(open, partition, {.event = all[i]});
   }
 }

@@ -85,8 +85,7 @@ class Writer {
   const std::string& store_id() const noexcept { return id_; }
   StreamId name_of(int stream) const;
   /// All streams that it may publish to.
-  static std::vector<std::string> broker_streams(const std::string& prefix, int most_partitions);
-  static std::string broker_stream(const std::string& prefix, int partitions, int partition);
+  std::vector<std::string> broker_streams(int most_partitions) const;
 
  private:
   struct ToSend {
@@ -118,7 +117,7 @@ class Writer {
 
   int partition_of(int stream, int partitions) const;
   /// Without a fence all partitions share a stream.
-  std::string broker_stream(const Generation& generation, int partition) const;
+  std::string broker_stream(int partitions, int partition) const;
   void send_again(int event);
   bool send_from(Generation& generation, int partition);
   void send(const Generation& generation, int partition, const ToSend& what);
