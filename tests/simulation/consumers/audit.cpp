@@ -118,6 +118,7 @@ void Audit::note_unknown(const std::string& id) {
 
 /// It forgets how often it has tried.
 void Audit::note_move() {
+  has_moved_ = true;
   for (State& each : states_) each.deaths = 0;
 }
 

@@ -138,9 +138,9 @@ class Audit {
   bool is_at_broker(int event) const;
   bool is_replaced(int event) const;
   /// Of a version that another event had before its store was restored: nothing tells it from a
-  /// copy.
+  /// copy, or a reader that was moved has forgotten what does.
   bool is_taken_for_copy(int event) const {
-    return has_restored_ && this->event(event).came_as_copy;
+    return has_restored_ && (has_moved_ || this->event(event).came_as_copy);
   }
   int find(const std::string& id);
   std::string name(int event) const;
@@ -171,6 +171,7 @@ class Audit {
   int busy_ = 0;
   std::int64_t moves_ = 0;
   bool has_restored_ = false;
+  bool has_moved_ = false;
   bool began_late_ = false;
   std::string contradiction_;
   std::uint64_t hash_ = 0xcbf29ce484222325;
