@@ -137,26 +137,6 @@ TEST_F(ConsumingInOrder, NoticesAStreamThatIsMadeAgainWhileItReads) {
   EXPECT_THAT(log.entries(), Contains(HasSubstr("error consumer.stream_made_again")));
 }
 
-TEST_F(ConsumingInOrder, MissesNothingOfAStreamThatIsMadeAgainBeforeItHasReadAnything) {
-  send_parcels(3);
-  nats::ConsumerOptions options = defaults();
-  options.start = nats::ConsumerStart::now;
-  ASSERT_EQ(make_consumer(options)->run_once().handled, 0);
-  broker.delete_stream("SHOP");
-  broker.make_stream("SHOP", "shop.>");
-  OutboxOperations operations{shop.store, {.who = "ann"}};
-  shop.send_parcel();
-  ASSERT_TRUE(test::eventually([&] {
-    shop.publish();
-    if (operations.status().stopped > 0) operations.adopt(PartitionId{});
-    return !broker.messages("SHOP").empty();
-  }));
-
-  make_consumer(options)->run_once();
-
-  EXPECT_EQ(ledger.lines(), parcels(4, 4));
-}
-
 /// The broker's files were restored, and the relay went on behind their end while nobody looked.
 TEST_F(ConsumingInOrder, HandlesWhatStandsWhereItHadReadOtherMessages) {
   send_parcels(3);

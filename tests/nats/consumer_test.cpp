@@ -488,6 +488,24 @@ TEST_F(Consuming, FromNowOnReadsStreamsWholeThatAreMadeLater) {
   EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped"));
 }
 
+TEST_F(Consuming, FromNowOnReadsAStreamThatWasMadeAgainBeforeAnythingCame) {
+  shop.send_parcel();
+  shop.send_parcel();
+  shop.publish();
+  auto with = options();
+  with.start = nats::ConsumerStart::now;
+  make_consumer(with)->run_once();
+
+  test::JetStream broker{server.url()};
+  broker.delete_stream("SHOP");
+  test::Shop other{dir.file("other.db"), server.url()};
+  other.send_parcel();
+  other.publish();
+  make_consumer(with)->run_once();
+
+  EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped"));
+}
+
 TEST_F(Consuming, IgnoresEventsWithoutAHandlerButKnowsThem) {
   shop.place("1");
   shop.ship("1");

@@ -110,20 +110,39 @@ void StreamSource::spare(const std::string& subject, const std::string& stream) 
 
 std::optional<std::uint64_t> StreamSource::end_of(const std::string& stream,
                                                   const std::string& filter) {
-  const std::string looking = "STREAM.MSG.GET." + stream;
+  const std::string looking = "STREAM.INFO." + stream;
+  const std::string getting = "STREAM.MSG.GET." + stream;
   spare(looking, stream);
-  natsMsg* raw = nullptr;
   jsErrCode code{};
+  const auto fail = [&](natsStatus status) {
+    spare(looking, stream);
+    spare(getting, stream);
+    throw BrokerFailed{"reading the JetStream stream '" + stream +
+                       "' failed: " + in_words(status, code)};
+  };
   jsOptions asking = within(options_.connect_timeout);
-  const std::string subjects = filter.empty() ? ">" : filter;
-  const natsStatus status =
-      js_GetLastMsg(&raw, context_.get(), stream.c_str(), subjects.c_str(), &asking, &code);
+  if (!filter.empty()) asking.Stream.Info.SubjectsFilter = filter.c_str();
+  jsStreamInfo* found = nullptr;
+  natsStatus status = js_GetStreamInfo(&found, context_.get(), stream.c_str(), &asking, &code);
+  const StreamInfoHandle info{found};
+  if (static_cast<int>(code) == stream_not_found) return {};
+  if (status != NATS_OK) fail(status);
+  // nats-server 2.9 crashes if it is asked for the last message where none matches.
+  const jsStreamState& state = info->State;
+  if (state.Msgs == 0) return {};
+  if (filter.empty() && state.NumDeleted == 0) return state.LastSeq;
+  if (!filter.empty() && (state.Subjects == nullptr || state.Subjects->Count == 0)) return {};
+
+  spare(getting, stream);
+  natsMsg* raw = nullptr;
+  asking = within(options_.connect_timeout);
+  const char* const subjects = filter.empty() ? ">" : filter.c_str();
+  status = js_GetLastMsg(&raw, context_.get(), stream.c_str(), subjects, &asking, &code);
   const MessageHandle message{raw};
   if (status == NATS_OK) return natsMsg_GetSequence(raw);
   if (code == JSNoMessageFoundErr || static_cast<int>(code) == stream_not_found) return {};
-  spare(looking, stream);
-  throw BrokerFailed{"reading the JetStream stream '" + stream +
-                     "' failed: " + in_words(status, code)};
+  fail(status);
+  return {};
 }
 
 std::optional<std::int64_t> StreamSource::time_of(std::uint64_t sequence) try {
