@@ -138,9 +138,8 @@ TEST_F(HaltedProjector, ListsTheEventsThatWaitForAnOperator) {
   Runner{projections, {.unknown_version_wait = std::chrono::milliseconds{0}}}.run_once();
 
   const std::string listed = tool({"projections", "list", "tally"}).out;
-  EXPECT_THAT(listed,
-              AllOf(ContainsRegex("tally +2 +parked +1"), ContainsRegex("tally +3 +parked +1"),
-                    HasSubstr("event 3 (order.placed v9")));
+  EXPECT_THAT(listed, AllOf(ContainsRegex("tally +2 +parked"), ContainsRegex("tally +3 +parked"),
+                            HasSubstr("event 3 (order.placed v9")));
   EXPECT_THAT(tool({"projections", "list", "--limit", "1"}).out, Not(HasSubstr("event 3")));
 
   EXPECT_EQ(tool({"projections", "retry", "tally", "3"}).code, 0);

@@ -9,6 +9,7 @@
 #include "worker/health.hpp"
 #include "worker/http_server.hpp"
 
+#include <stela/framework/not_found.hpp>
 #include <stela/projections/operations.hpp>
 #include <stela/projections/runner.hpp>
 #include <stela/projections/timers.hpp>
@@ -65,11 +66,14 @@ int list_failed(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   ProjectionOperations operations{session.store()};
   std::vector<description::FailedEvent> events;
-  // NotFound for a name that isn't there.
-  if (!operands.empty()) operations.parked(operands.front(), {.limit = 1});
+  bool is_known = operands.empty();
   for (const ProjectorStatus& one : operations.status()) {
     if (!operands.empty() && one.name != operands.front()) continue;
+    is_known = true;
     add_failed(operations, one, limit, events);
+  }
+  if (!is_known) {
+    throw NotFound{"projector '" + in_one_line(operands.front()) + "' isn't in this database"};
   }
   print_list(call.out, description::failed_event, events);
   return done;
