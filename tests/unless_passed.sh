@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs a test without chance in it (no clock, no socket, fixed seeds), unless it has passed before with
-# the same inputs: files, or folders whole. The programs of the command count as inputs, too.
+# the same inputs: files, or folders whole. The command's program and the libraries that it loads count
+# as inputs, too.
 # With STELA_TESTS_AGAIN set it runs all the same.
 # Usage: unless_passed.sh INPUT… -- COMMAND…
 set -euo pipefail
@@ -19,7 +20,9 @@ content() {
 }
 key=$({
   printf '%s\n' "$@"
-  content "$0" "$(command -v "$1")" ${inputs[@]+"${inputs[@]}"}
+  program=$(command -v "$1")
+  libraries=$(ldd "$program" 2>/dev/null | grep -oE '/[^ ]+' || true)
+  content "$0" "$program" $libraries ${inputs[@]+"${inputs[@]}"}
 } | sha256sum | cut -d' ' -f1)
 
 if [ -z "${STELA_TESTS_AGAIN:-}" ] && [ -e "$passed/$key" ]; then
