@@ -67,8 +67,33 @@ constexpr std::array entries{
     Entry{"move_is_lost"},
     Entry{"clear_is_lost"},
     Entry{"checkpoint_runs_ahead"},
+    Entry{"position_apart"},
+    Entry{"lease_not_checked"},
+    Entry{"copies_are_handled"},
+    Entry{"history_is_a_copy"},
+    Entry{"history_by_its_time"},
+    Entry{"parked_is_passed"},
+    Entry{"waiting_is_charged"},
+    Entry{"gap_is_kept_secret"},
+    Entry{"late_is_a_copy"},
+    Entry{"late_comes_again"},
+    Entry{"generation_is_not_awaited"},
+    Entry{"first_resize_is_awaited_only"},
+    Entry{"those_who_wait_are_awaited"},
+    Entry{"ends_without_the_filter"},
+    Entry{"ends_are_kept"},
+    Entry{"beginning_is_forgotten"},
+    Entry{"place_is_not_compared"},
+    Entry{"stream_is_trusted"},
+    Entry{"forgotten_reader_stays"},
+    Entry{"failure_is_committed"},
+    Entry{"retried_stays_parked"},
+    Entry{"parked_backwards"},
+    Entry{"charge_is_kept"},
+    Entry{"death_is_not_charged"},
+    Entry{"unknown_is_a_failure"},
 };
-static_assert(entries.size() == static_cast<std::size_t>(Mutant::checkpoint_runs_ahead) + 1);
+static_assert(entries.size() == static_cast<std::size_t>(Mutant::unknown_is_a_failure) + 1);
 
 const Entry& entry(Mutant mutant) noexcept {
   return entries[static_cast<std::size_t>(mutant)];

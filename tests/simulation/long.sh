@@ -27,3 +27,4 @@ $sim --consumers --seeds $((seeds / 20))
 $sim --mutants
 $sim --decisions --mutants
 $sim --timers --mutants
+$sim --consumers --mutants

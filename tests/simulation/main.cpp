@@ -200,6 +200,8 @@ int try_everything(const Options& options) {
 int main(int argc, char** argv) {
   try {
     const Options options = parse(argc, argv);
+    // Whoever reads it in a file sees how far it is, too.
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
     constexpr double seconds_for_a_mutant = 60;
     if (options.story != nullptr) return tell(*options.story, options) ? 0 : 1;
     if (options.mutants) return find_mutants(seconds_for_a_mutant) ? 0 : 1;

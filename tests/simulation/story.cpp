@@ -17,7 +17,7 @@ void tell(std::uint64_t seed, const char* what) {
 bool find_story_mutant(const StoryKind& kind, const StoryMutant& wanted, double seconds) {
   const std::string name{to_string(wanted.mutant)};
   const std::clock_t begun = std::clock();
-  for (std::uint64_t seed = 1; seconds_since(begun) < seconds; ++seed) {
+  for (std::uint64_t seed = wanted.seed; seconds_since(begun) < seconds; ++seed) {
     const Story story = kind.run({.seed = seed, .mutant = wanted.mutant});
     if (story.contradiction.find(wanted.contradiction) == std::string::npos) continue;
     const Story without = kind.run({.seed = seed});

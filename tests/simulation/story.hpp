@@ -29,6 +29,8 @@ struct Story {
 struct StoryMutant {
   mutants::Mutant mutant;
   std::string_view contradiction;
+  /// Where the search begins: a seed that finds it, or one shortly before it.
+  std::uint64_t seed = 1;
 };
 
 struct StoryKind {

@@ -48,7 +48,7 @@ void Author::give_mood(const WrittenEvent& event) {
   Chance& chance = town_.chance;
   if (!chance.happens(town_.trouble)) return;
   Mood& mood = town_.moods[event.id.to_string()];
-  switch (chance.below(5)) {
+  switch (chance.below(6)) {
     case 0:
       mood.failures = 1'000'000;
       return;
@@ -57,6 +57,9 @@ void Author::give_mood(const WrittenEvent& event) {
       return;
     case 2:
       mood.deaths = static_cast<int>(chance.between(1, 2 * max_attempts + 1));
+      return;
+    case 3:
+      mood.shortages = static_cast<int>(chance.between(1, 2 * max_attempts));
       return;
     default:
       mood.failures = static_cast<int>(chance.between(1, 3));

@@ -4,6 +4,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/transaction_scope.hpp>
 
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -116,6 +117,8 @@ void Process::live() {
       if (body_) body_->clock.is_awake = false;
       if (body_ && !body_->follower) bury();
     } catch (const BrokerFailed&) {
+      body_->clock.is_awake = false;
+    } catch (const std::bad_alloc&) {
       body_->clock.is_awake = false;
     } catch (const std::exception& e) {
       if (body_ && !body_->clock.is_dead) {
@@ -232,6 +235,11 @@ void Process::handle(Transaction& transaction, const StoredEvent& event) {
     --mood.deaths;
     town_.audit->note_death(id, stream_);
     die("handlers that kill");
+  }
+  if (mood.shortages > 0) {
+    --mood.shortages;
+    town_.meet("handlers that run out of memory");
+    throw std::bad_alloc{};
   }
   if (mood.is_permanent) {
     town_.meet("handlers that fail for good");

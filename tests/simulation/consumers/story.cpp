@@ -8,10 +8,11 @@
 #include <stela/nats/inbox.hpp>
 
 #include <functional>
-#include <span>
 
 namespace stela::sim {
 namespace {
+
+using mutants::Mutant;
 
 constexpr int most_partitions = 2;
 constexpr const char* prefixes[] = {"THINGS", "GOODS"};
@@ -122,6 +123,7 @@ constexpr std::string_view consumer_demands[] = {
     "handlers that kill",
     "handlers that fail",
     "handlers that fail for good",
+    "handlers that run out of memory",
     "events of a version that isn't known",
     "locks of another program",
     "streams that are emptied",
@@ -135,10 +137,36 @@ constexpr std::string_view consumer_demands[] = {
     "messages that a relay parks",
 };
 
-constexpr std::span<const StoryMutant> no_mutants;
+constexpr StoryMutant consumer_mutants[] = {
+    {Mutant::position_apart, "took effect twice"},
+    {Mutant::lease_not_checked, "that doesn't hold the lease"},
+    {Mutant::copies_are_handled, "took effect twice"},
+    {Mutant::history_is_a_copy, "was skipped"},
+    {Mutant::history_by_its_time, "was skipped"},
+    {Mutant::parked_is_passed, "took effect before"},
+    {Mutant::waiting_is_charged, "was parked after"},
+    {Mutant::gap_is_kept_secret, "took effect before"},
+    {Mutant::late_is_a_copy, "was skipped"},
+    {Mutant::late_comes_again, "took effect twice"},
+    {Mutant::generation_is_not_awaited, "still to come"},
+    {Mutant::first_resize_is_awaited_only, "still to come"},
+    {Mutant::those_who_wait_are_awaited, "comes to no rest"},
+    {Mutant::ends_without_the_filter, "comes to no rest"},
+    {Mutant::ends_are_kept, "comes to no rest"},
+    {Mutant::beginning_is_forgotten, "took effect before"},
+    {Mutant::place_is_not_compared, "was skipped"},
+    {Mutant::stream_is_trusted, "was skipped"},
+    {Mutant::forgotten_reader_stays, "comes to no rest"},
+    {Mutant::failure_is_committed, "took effect twice"},
+    {Mutant::retried_stays_parked, "while it is parked"},
+    {Mutant::parked_backwards, "took effect before"},
+    {Mutant::charge_is_kept, "was parked after"},
+    {Mutant::death_is_not_charged, "killed"},
+    {Mutant::unknown_is_a_failure, "before a newer program"},
+};
 
 }  // namespace
 
-const StoryKind consumers{consume_for_a_while, consumer_demands, no_mutants};
+const StoryKind consumers{consume_for_a_while, consumer_demands, consumer_mutants};
 
 }  // namespace stela::sim

@@ -34,6 +34,8 @@ struct Mood {
   /// It ends its process so often.
   int deaths = 0;
   bool is_permanent = false;
+  /// It runs out of memory so often, which is nobody's fault.
+  int shortages = 0;
 };
 
 /// Of those who don't die.
