@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -57,7 +58,11 @@ void SmallDisk::fill_up(std::size_t bytes_left) {
   const std::size_t free = status.f_bavail * status.f_frsize;
   if (free <= bytes_left) return;
   std::ofstream ballast{file("ballast"), std::ios::binary};
-  ballast << std::string(free - bytes_left, 'b');
+  const std::string piece(1 << 20, 'b');
+  for (std::size_t left = free - bytes_left; left > 0 && ballast;
+       left -= std::min(left, piece.size())) {
+    ballast.write(piece.data(), static_cast<std::streamsize>(std::min(left, piece.size())));
+  }
   if (!ballast.flush()) throw std::runtime_error{"the disk is full too soon"};
 }
 
