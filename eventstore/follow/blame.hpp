@@ -39,7 +39,8 @@ struct RollBack {};
 inline Fault current_fault() {
   const auto blaming = [](const std::exception& error, Blame blame) {
     constexpr std::size_t max_size = 2000;
-    return Fault{std::string{error.what()}.substr(0, max_size), blame};
+    const std::string what{error.what()};
+    return Fault{what.empty() ? "an exception without a text" : what.substr(0, max_size), blame};
   };
   try {
     throw;

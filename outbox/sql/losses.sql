@@ -11,13 +11,13 @@ SET stopped = NULL, stopped_detail = NULL, attempts = 0, next_attempt_at = 0, la
     broker_sequence = coalesce(:broker_sequence, broker_sequence)
 WHERE partition = :partition;
 
--- name: uncertain_partition
--- It is stopped as the broker lost messages, and may have them again, or is adopted, and nobody has
--- looked at the broker since.
+-- name: uncertain_partitions
+-- They are stopped as the broker lost messages, and may have them again, or are adopted, and nobody
+-- has looked at the broker since.
 -- gives: partition int, is_stopped bool
 SELECT partition, stopped IS NOT NULL AS is_stopped FROM outbox_partitions
 WHERE stopped = 'broker_lost' OR (stopped IS NULL AND adopted <> 0)
-ORDER BY partition LIMIT 1;
+ORDER BY partition;
 
 -- name: published_partitions
 -- Retired ones too: what they published stands where it stood. One that published may count nothing

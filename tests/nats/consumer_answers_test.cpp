@@ -101,8 +101,8 @@ TEST_P(Refusal, IsSaidAndNotRepeatedWithoutAPause) {
     test::eventually([&] { return broker.requests() >= before + 8; });
   }
 
-  // After pauses of 20, 40 and 80 ms, each up to a quarter shorter by chance: a consumer that is gone
-  // is made anew once.
+  // After pauses of 20, 40 and 80 ms, each up to a quarter shorter by chance: a consumer that is
+  // gone is made anew once.
   EXPECT_GE(std::chrono::steady_clock::now() - begun, 105ms);
   EXPECT_THAT(log.entries(), Contains(HasSubstr("error consumer.broker_down")));
 }

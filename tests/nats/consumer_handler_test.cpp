@@ -1,4 +1,5 @@
 // Handlers that fail, or misuse the connection that they are lent.
+#include "nats/jetstream.hpp"
 #include "nats/shop.hpp"
 #include "support/recording_sinks.hpp"
 
@@ -50,16 +51,19 @@ class MisusingHandler : public ::testing::Test {
     return parked.size() == 1 ? parked[0].error : "nothing parked";
   }
 
+  nats::ConsumerOptions options() const {
+    return {.url = server.url(),
+            .name = "billing",
+            .stream = "SHOP",
+            .retry_backoff = 1ms,
+            .max_attempts = 2};
+  }
+
   test::TempDir dir;
   test::NatsServer server;
   test::Shop shop{dir.file("shop.db"), server.url()};
   Ledger ledger{dir.file("billing.db")};
-  nats::Consumer consumer{ledger.store,
-                          {.url = server.url(),
-                           .name = "billing",
-                           .stream = "SHOP",
-                           .retry_backoff = 1ms,
-                           .max_attempts = 2}};
+  nats::Consumer consumer{ledger.store, options()};
   nats::ConsumerTick total;
 };
 
@@ -82,6 +86,60 @@ TEST_F(FailingHandler, IsUndoneAloneAndThoseBeforeItAreCalledOnceMore) {
   EXPECT_THAT(others, ElementsAre("1", "1", "3"));
   EXPECT_EQ(error(), "no");
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+}
+
+TEST_F(FailingHandler, IsExplainedIfItsExceptionHasNoText) {
+  consumer.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
+    if (placed.stream().key() == "2") throw std::runtime_error{""};
+    Ledger::note(transaction, placed);
+  });
+
+  EXPECT_TRUE(test::eventually([&] {
+    total += consumer.run_once();
+    return total.parked == 1;
+  }));
+
+  EXPECT_EQ(error(), "an exception without a text");
+}
+
+/// A program of an older release, say.
+TEST_F(FailingHandler, IsTriedAgainOnlyWhereThereIsOne) {
+  consume([](sqlite3*) { throw std::runtime_error{"no"}; });
+  nats::InboxOperations inbox{ledger.store};
+  inbox.retry(inbox.parked().at(0).number);
+  nats::Consumer without{ledger.store, options()};
+
+  total += without.run_once();
+
+  EXPECT_EQ(total.revived, 0);
+  EXPECT_TRUE(inbox.parked().at(0).is_to_retry);
+  EXPECT_THAT(error(), HasSubstr("no handler of 'order.placed' is registered"));
+  nats::Consumer with{ledger.store, options()};
+  with.on<OrderPlaced>(Ledger::note<OrderPlaced>);
+  total += with.run_once();
+  EXPECT_EQ(total.revived, 1);
+  EXPECT_THAT(inbox.parked(), ::testing::IsEmpty());
+  EXPECT_THAT(ledger.lines(), Contains("order-2@1 order.placed"));
+}
+
+/// Its partition was drained and deleted, say.
+TEST_F(FailingHandler, IsTriedAgainByAReaderOfAnotherStreamIfItsOwnIsGone) {
+  consume([](sqlite3*) { throw std::runtime_error{"no"}; });
+  test::JetStream broker{server.url()};
+  broker.delete_stream("SHOP");
+  broker.make_stream("OTHER", "other.>");
+  nats::InboxOperations inbox{ledger.store};
+  inbox.retry(inbox.parked().at(0).number);
+  auto with = options();
+  with.stream = "OTHER";
+  nats::Consumer other{ledger.store, with};
+  other.on<OrderPlaced>(Ledger::note<OrderPlaced>);
+
+  total += other.run_once();
+
+  EXPECT_EQ(total.revived, 1);
+  EXPECT_THAT(inbox.parked(), ::testing::IsEmpty());
+  EXPECT_THAT(ledger.lines(), Contains("order-2@1 order.placed"));
 }
 
 TEST_F(FailingHandler, IsNotChargedIfMemoryIsShort) {

@@ -327,6 +327,29 @@ TEST_F(Loss, IsNotSentAgainWhileItsPartitionIsStoppedForIt) {
                  "once it has them again; adopt it before they are published again");
   }
   EXPECT_GT(shop.operations.compare(broker, GlobalSequence{1}, Mode::dry_run).missing, 0);
+  const RepublishSelection lost{.from = GlobalSequence{1}, .to = GlobalSequence{4}};
+  EXPECT_THROW(shop.operations.republish(lost), UsageError);
+  shop.operations.adopt(all);
+  EXPECT_EQ(shop.operations.republish(lost).messages, 4);
+}
+
+/// Of another store, or of another history of this one.
+TEST(Comparisons, AreAdvisedWhereTheLastMessageIsOfAnEventThatTheStoreDoesNotHave) {
+  Shop shop;
+  shop.append_all({"order-1", "order-2", "order-1", "order-3"});
+  shop.relay();
+  shop.broker.database().run(
+      "DELETE FROM stored WHERE event > 2; "
+      "UPDATE stored SET id = '01a1fde2-7840-7402-9112-131415161718' WHERE event = 2");
+  shop.append("order-4");
+  shop.relay_until_stopped();
+
+  const PartitionStatus partition = shop.operations.status().partitions.front();
+  ASSERT_EQ(partition.stopped, StopReason::broker_lost);
+  EXPECT_THAT(partition.stopped_detail,
+              HasSubstr("its last message doesn't tell what is missing. If it is gone for good, "
+                        "'outbox partitions adopt all' continues without it, and after that "
+                        "'outbox reconcile --against-broker'"));
 }
 
 /// Somebody adopts an emptied broker; before a worker looks, it has its old data back. The

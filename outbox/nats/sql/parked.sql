@@ -65,15 +65,18 @@ UPDATE inbox_parked SET retry = CASE WHEN :retry THEN 1 ELSE 0 END
 WHERE consumer = :consumer AND source = :source AND stream = :stream;
 
 -- name: next_to_retry
--- No earlier one of its stream is parked.
--- takes: consumer int, broker_stream text, after int
+-- No earlier one of its stream is parked. Of another stream of the broker if nobody reads that.
+-- takes: consumer int, broker_stream text, now time, after int
 -- gives: parked int, broker_sequence int, source text?, stream text?, headers text, payload blob,
 --        attempts int
 SELECT p.parked AS parked, p.broker_sequence AS broker_sequence, p.source AS source,
        p.stream AS stream, p.headers AS headers, p.payload AS payload, p.attempts AS attempts
 FROM inbox_parked AS p
-WHERE p.consumer = :consumer AND p.broker_stream = :broker_stream AND p.retry = 1
-  AND p.parked > :after
+WHERE p.consumer = :consumer AND p.retry = 1 AND p.parked > :after
+  AND (p.broker_stream = :broker_stream
+       OR NOT EXISTS (SELECT 1 FROM inbox_readers AS r
+                      WHERE r.consumer = p.consumer AND r.broker_stream = p.broker_stream
+                        AND r.owner IS NOT NULL AND r.lease_until > :now))
   AND NOT EXISTS (SELECT 1 FROM inbox_parked AS q
                   WHERE q.consumer = p.consumer AND q.source = p.source AND q.stream = p.stream
                     AND q.version < p.version)

@@ -181,12 +181,14 @@ void Consumer::Worker::meet(database::Connection& connection, const Delivery& de
 
 void Consumer::Worker::park(database::Connection& connection, const Delivery& delivery,
                             Together& together, const Parking& parking) {
-  if (!reader_.park(connection, delivery, parking.waits, parking.attempts, parking.error)) {
+  const std::int64_t bytes =
+      reader_.park(connection, delivery, parking.waits, parking.attempts, parking.error);
+  if (bytes == 0) {
     ++together.tick.duplicates;
     return;
   }
   ++together.tick.parked;
-  together.parked_bytes += static_cast<std::int64_t>(delivery.payload().size());
+  together.parked_bytes += bytes;
   if (parking.error.empty()) return;
   together.notes.push_back({LogLevel::error, "consumer.parked", &delivery, parking.error});
 }
@@ -399,13 +401,19 @@ void Consumer::Worker::retry_parked() {
   next_retry_ = now() + (was_left ? backoff_after(retries_left_to_newer_) : retry_interval);
 }
 
-/// False if it is left to a process that knows the version of its event.
+/// False if it is left to a process that handles its event, or knows the version of that.
 bool Consumer::Worker::retry(const ToRetry& parked) {
   Together together;
   bool removed = false;
   std::string error;
   try {
     const ReceivedEvent event = read_envelope(KeptHeaders{parked.headers}, parked.payload);
+    // What was tried before had a handler; what waits behind it needn't have one.
+    if (parked.attempts > 0 && handler_of(event.kind.type) == nullptr) {
+      reader_.leave(parked, "no handler of '" + event.kind.type +
+                                "' is registered; it waits for a process that has one");
+      return false;
+    }
     transact([&](Transaction& transaction) {
       together = {};
       removed = reader_.remove(database::open_transaction(transaction).connection(), parked);

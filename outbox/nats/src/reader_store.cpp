@@ -348,8 +348,8 @@ void ReaderStore::split_gaps(database::Connection& connection, const ReceivedEve
       sql::delete_full_gaps{.consumer = consumer_, .source = event.store_id, .stream = stream});
 }
 
-bool ReaderStore::park(database::Connection& connection, const Delivery& delivery, bool waits,
-                       int attempts, const std::string& error) {
+std::int64_t ReaderStore::park(database::Connection& connection, const Delivery& delivery,
+                               bool waits, int attempts, const std::string& error) {
   const std::string headers = KeptHeaders::to_json(MessageHeaders{delivery.message.get()});
   sql::park_message parked{.consumer = consumer_,
                            .broker_stream = options_.stream,
@@ -372,7 +372,8 @@ bool ReaderStore::park(database::Connection& connection, const Delivery& deliver
     has_parked_ = true;
     parked_[{event.store_id, event.stream.name()}] = true;
   }
-  return connection.run(parked) > 0;
+  if (connection.run(parked) == 0) return 0;
+  return static_cast<std::int64_t>(headers.size() + delivery.payload().size());
 }
 
 std::int64_t ReaderStore::highest_of(const std::string& store_id) const {
@@ -469,7 +470,7 @@ std::optional<ToRetry> ReaderStore::next_to_retry(std::int64_t after) const {
   std::optional<ToRetry> parked;
   store_.database().read([&](database::Connection& connection) {
     auto next = connection.rows(sql::next_to_retry{
-        .consumer = consumer_, .broker_stream = options_.stream, .after = after});
+        .consumer = consumer_, .broker_stream = options_.stream, .now = now(), .after = after});
     if (!next.step()) return;
     parked = ToRetry{.number = next.parked(),
                      .broker_sequence = static_cast<std::uint64_t>(next.broker_sequence()),

@@ -142,9 +142,9 @@ class ReaderStore {
   /// `has_beginning`.
   bool meet(database::Connection& connection, const ReceivedEvent& event, bool is_whole,
             bool has_beginning);
-  /// `waits`: later messages of its stream wait for it. False if it is parked already.
-  bool park(database::Connection& connection, const Delivery& delivery, bool waits, int attempts,
-            const std::string& error);
+  /// `waits`: later messages of its stream wait for it. Its bytes; 0 if it is parked already.
+  std::int64_t park(database::Connection& connection, const Delivery& delivery, bool waits,
+                    int attempts, const std::string& error);
   /// Notes what was met, and moves the position. LeaseLost.
   void advance(database::Connection& connection, const BrokerPlace& to);
   /// The transaction of the last `advance` is committed.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -140,8 +141,35 @@ std::optional<std::uint64_t> StreamSource::end_of(const std::string& stream,
   status = js_GetLastMsg(&raw, context_.get(), stream.c_str(), subjects, &asking, &code);
   const MessageHandle message{raw};
   if (status == NATS_OK) return natsMsg_GetSequence(raw);
-  if (code == JSNoMessageFoundErr || static_cast<int>(code) == stream_not_found) return {};
+  if (static_cast<int>(code) == stream_not_found) return {};
+  // A server may find none by its subject if the last of the subject was deleted.
+  if (code == JSNoMessageFoundErr) return walk_to_end(stream, filter, state);
   fail(status);
+  return {};
+}
+
+/// From the end of the stream to the first that is there and is let through.
+std::optional<std::uint64_t> StreamSource::walk_to_end(const std::string& stream,
+                                                       const std::string& filter,
+                                                       const jsStreamState& state) {
+  std::set<std::string_view> subjects;
+  for (int i = 0; !filter.empty() && i < state.Subjects->Count; ++i) {
+    subjects.insert(state.Subjects->List[i].Subject);
+  }
+  for (std::uint64_t sequence = state.LastSeq; sequence >= state.FirstSeq; --sequence) {
+    natsMsg* raw = nullptr;
+    jsErrCode code{};
+    jsOptions asking = within(options_.connect_timeout);
+    const natsStatus status =
+        js_GetMsg(&raw, context_.get(), stream.c_str(), sequence, &asking, &code);
+    const MessageHandle message{raw};
+    if (status == NATS_OK) {
+      if (filter.empty() || subjects.contains(natsMsg_GetSubject(raw))) return sequence;
+    } else if (code != JSNoMessageFoundErr) {
+      throw BrokerFailed{"reading the JetStream stream '" + stream +
+                         "' failed: " + in_words(status, code)};
+    }
+  }
   return {};
 }
 

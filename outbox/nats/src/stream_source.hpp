@@ -67,6 +67,8 @@ class StreamSource final : public MessageSource {
   StreamInfoHandle find_stream(jsOptions* asking = nullptr);
   [[noreturn]] void fail_to_find_stream(natsStatus status, jsErrCode code) const;
   void spare(const std::string& subject, const std::string& stream);
+  std::optional<std::uint64_t> walk_to_end(const std::string& stream, const std::string& filter,
+                                           const jsStreamState& state);
   std::string doing_read() const;
 
   // Requests for messages, and what comes of them.

@@ -124,18 +124,17 @@ std::string describe(const Position& position, const Answer& answer, Fence fence
          ", and the broker has " + extent_of(answer, fence);
 }
 
-std::string describe_loss(const Position& position, const Answer& answer, PartitionId partition) {
+std::string describe_loss(const Position& position, const Answer& answer, PartitionId partition,
+                          bool has_last) {
   const std::string label = partition.label();
   const std::string adopt = "If it is gone for good, 'outbox partitions adopt " + label +
                             "' continues without it, and after that 'outbox ";
-  const bool has_last = end_of(answer) > 0;
-  const bool is_told =
-      !answer.found.empty() && answer.found.back().is_ours && answer.found.back().redelivery == 0;
-  if (has_last && !is_told) {
+  const bool is_told = has_last && answer.found.back().redelivery == 0;
+  if (end_of(answer) > 0 && !is_told) {
     return "; its last message doesn't tell what is missing. " + adopt +
            "reconcile --against-broker' looks for it and sends it again";
   }
-  const std::int64_t last = has_last ? answer.found.back().sequence.value() : 0;
+  const std::int64_t last = is_told ? answer.found.back().sequence.value() : 0;
   const std::string from = std::to_string(last + 1);
   const std::string to = std::to_string(position.published_through.value());
   return "; missing is what was published of events " + from + " to " + to + ". " + adopt +

@@ -54,8 +54,10 @@ std::uint64_t end_of(const Answer& answer) noexcept;
 /// What the partition knew and what the broker has, for people.
 std::string describe(const Position& position, const Answer& answer, Fence fence);
 
-/// What is missing after a loss, and an operator's two answers to it.
-std::string describe_loss(const Position& position, const Answer& answer, PartitionId partition);
+/// What is missing after a loss, and an operator's two answers to it. It can be told if the store
+/// has the last message.
+std::string describe_loss(const Position& position, const Answer& answer, PartitionId partition,
+                          bool has_last);
 
 /// The message carries the event with this id.
 bool carries(const FoundMessage& found, const EventId& id);

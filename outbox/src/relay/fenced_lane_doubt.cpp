@@ -97,10 +97,20 @@ bool FencedLane::passes_what_waits(std::span<const FoundMessage> messages) {
 void FencedLane::on_contradiction(StopReason reason, const Answer& answer) {
   doubt();
   std::string what = describe(chain_.position(), answer, core_.fence);
+  if (reason == StopReason::store_went_back) {
+    what += "; another message stands where the partition's last one was";
+  }
   if (reason != StopReason::broker_lost) return stop(reason, std::move(what));
   broker_end_ = end_of(answer);
   if (doubt_.is_lost_for_good()) {
-    what += describe_loss(chain_.position(), answer, partition());
+    bool has_last = false;
+    const bool is_asked = answer.found.empty() || guarded([&] {
+                            const FoundMessage& last = answer.found.back();
+                            const GlobalSequence sequences[] = {last.sequence};
+                            has_last = is_ours(last, core_.store.ids_of(sequences).front());
+                          });
+    if (!is_asked) return;
+    what += describe_loss(chain_.position(), answer, partition(), has_last);
     return stop(reason, std::move(what));
   }
   wait_with_failure();

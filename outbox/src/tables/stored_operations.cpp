@@ -243,12 +243,18 @@ std::int64_t StoredOperations::send_lost(std::span<const GlobalSequence> sequenc
   return send_all_again(sequences, Why::lost, who);
 }
 
+/// Partitions of which nobody knows what the broker has, and whether they are stopped.
+std::map<int, bool> StoredOperations::uncertain_partitions(Connection& connection) {
+  std::map<int, bool> uncertain;
+  auto rows = connection.rows(sql::uncertain_partitions{});
+  while (rows.step()) uncertain.emplace(static_cast<int>(rows.partition()), rows.is_stopped());
+  return uncertain;
+}
+
 /// What the broker has again would stand there twice.
-void StoredOperations::require_none_uncertain(Connection& connection) {
-  auto row = connection.rows(sql::uncertain_partition{});
-  if (!row.step()) return;
-  const std::string label = PartitionId{static_cast<int>(row.partition())}.label();
-  if (row.is_stopped()) {
+void StoredOperations::refuse_uncertain(int partition, bool is_stopped) {
+  const std::string label = PartitionId{partition}.label();
+  if (is_stopped) {
     throw UsageError{"partition " + label +
                      " is stopped because the broker lost messages, and resumes by itself once it "
                      "has them again; adopt it before they are published again"};
@@ -263,7 +269,10 @@ std::int64_t StoredOperations::send_all_again(std::span<const GlobalSequence> se
   std::vector<std::int64_t> sent;
   write([&](Connection& connection) {
     sent.clear();
-    if (why == Why::lost) require_none_uncertain(connection);
+    const std::map<int, bool> uncertain = uncertain_partitions(connection);
+    if (why == Why::lost && !uncertain.empty()) {
+      refuse_uncertain(uncertain.begin()->first, uncertain.begin()->second);
+    }
     Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
     Locator locator{connection, placement, store_.database().now()};
@@ -272,6 +281,12 @@ std::int64_t StoredOperations::send_all_again(std::span<const GlobalSequence> se
       const auto located = locator.find(sequence);
       if (!located || located->message.state != MessageState::published) continue;
       if (located->is_missing != (why == Why::missing)) continue;
+      if (why == Why::republish) {
+        const auto of_event = uncertain.find(located->message.partition.number);
+        // After an adoption it is the operator's word that they are gone, and their order counts.
+        if (of_event != uncertain.end() && of_event->second)
+          refuse_uncertain(of_event->first, true);
+      }
       const bool was_lost = why == Why::lost;
       // What is to be sent again already needn't be so twice.
       if (was_lost && located->message.redelivery > 0) continue;

@@ -111,7 +111,8 @@ class StoredOperations final : public relay::Operations {
   /// already, and comes later. How many were parked for a reason of their own.
   std::int64_t leave_to_relay(database::Connection& connection, const ParkedPrefix& prefix,
                               std::string_view who);
-  static void require_none_uncertain(database::Connection& connection);
+  static std::map<int, bool> uncertain_partitions(database::Connection& connection);
+  [[noreturn]] static void refuse_uncertain(int partition, bool is_stopped);
   void write(const std::function<void(database::Connection&)>& work);
   void note(database::Connection& connection, std::string_view who, std::string_view what,
             const std::string& detail);

@@ -68,7 +68,7 @@ int discard_parked(Invocation& call) {
     return failed;
   }
   nats::InboxOperations{session.store()}.discard(parked);
-  call.out.note("Discarded. Its consumer handles those that waited behind it.");
+  call.out.note("Discarded. Its consumer handles those that waited for it, if any did.");
   return done;
 }
 
@@ -76,7 +76,10 @@ int pause(Invocation& call) {
   const std::string consumer{call.arguments.operands().front()};
   StoreSession session{call};
   nats::InboxOperations{session.store()}.pause(consumer);
-  call.out.note("It reads nothing until 'inbox resume " + consumer + "'.");
+  call.out.note(
+      "Its processes finish what they have fetched; then it reads nothing until 'inbox "
+      "resume " +
+      consumer + "'.");
   return done;
 }
 
@@ -113,7 +116,8 @@ int move(Invocation& call) {
   }
   nats::InboxOperations{session.store()}.move(consumer, stream,
                                               static_cast<std::uint64_t>(position));
-  call.out.note("It reads on behind message " + std::to_string(position) + ".");
+  call.out.note("It reads on behind message " + std::to_string(position) +
+                ", or from the stream's end if that comes before.");
   return done;
 }
 

@@ -10,6 +10,9 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 namespace stela::tool {
 namespace {
@@ -151,6 +154,7 @@ class Preview {
  public:
   Preview(Invocation& call, StoreSession& session)
       : call_{call},
+        store_{session.store()},
         store_id_{session.store().id().to_string()},
         broker_{call.settings(), session.operations().status().fence, session.partitioner()} {
     const auto connected = broker_.connect();
@@ -162,11 +166,13 @@ class Preview {
     const std::uint64_t known = at.value_or(partition.broker_sequence);
     const Answer answer = read(partition.id, known);
     const std::uint64_t last = last_of(answer);
+    const std::vector<bool> are_ours = of_this_database(answer.found);
     std::int64_t ours = 0;
     std::int64_t others = 0;
-    for (const FoundMessage& found : answer.found) {
-      if (found.broker_sequence <= known) continue;
-      ++(found.is_ours && found.store_id == store_id_ ? ours : others);
+    bool is_displaced = false;
+    for (std::size_t i = 0; i < answer.found.size(); ++i) {
+      if (answer.found[i].broker_sequence > known) ++(are_ours[i] ? ours : others);
+      is_displaced = is_displaced || (answer.found[i].broker_sequence == known && !are_ours[i]);
     }
     if (call_.out.is_json()) {
       return call_.out.json(to_json({{"partition", partition.id.label()},
@@ -184,6 +190,11 @@ class Preview {
                        counted(ours, "message") + " of this database would be marked, and " + more +
                        counted(others, "other") + " passed over.";
     if (last < known) text += missing(partition, last);
+    if (is_displaced) {
+      text += " Another message stands at " + std::to_string(known) +
+              ", where one of this database was: '" + call_.app.name +
+              " outbox reconcile --against-broker --dry-run' counts what is missing.";
+    }
     call_.out.line(text);
   }
 
@@ -194,13 +205,33 @@ class Preview {
     throw Exit{failed, "partition " + partition.label() + ": " +
                            (answer ? answer->detail : "no answer from the broker")};
   }
+  /// Which of them carry an event that the database has.
+  std::vector<bool> of_this_database(const std::vector<FoundMessage>& found) {
+    std::vector<GlobalSequence> sequences;
+    for (const FoundMessage& each : found) {
+      if (each.is_ours && each.store_id == store_id_) sequences.push_back(each.sequence);
+    }
+    std::sort(sequences.begin(), sequences.end());
+    sequences.erase(std::unique(sequences.begin(), sequences.end()), sequences.end());
+    std::map<GlobalSequence, std::string> ids;
+    for (const StoredEvent& event : store_.read_at(sequences)) {
+      ids.emplace(event.sequence, event.id.to_string());
+    }
+    std::vector<bool> are_ours;
+    for (const FoundMessage& each : found) {
+      const auto id = ids.find(each.sequence);
+      are_ours.push_back(each.store_id == store_id_ && id != ids.end() &&
+                         each.message_id.starts_with(id->second));
+    }
+    return are_ours;
+  }
   /// What was published after `last`, and how to count it.
   std::string missing(const PartitionStatus& partition, std::uint64_t last) {
     const Answer end = read(partition.id, last);
     const std::string text = " What was published after broker sequence " + std::to_string(last) +
                              " is missing there: '" + call_.app.name + " outbox ";
-    const bool is_told =
-        !end.found.empty() && end.found.back().is_ours && end.found.back().redelivery == 0;
+    const bool is_told = !end.found.empty() && end.found.back().redelivery == 0 &&
+                         of_this_database(end.found).back();
     if (last > 0 && !is_told) return text + "reconcile --against-broker --dry-run' counts it.";
     const std::int64_t from = last > 0 ? end.found.back().sequence.value() + 1 : 1;
     return text + "republish --from " + std::to_string(from) + " --to " +
@@ -209,6 +240,7 @@ class Preview {
   }
 
   Invocation& call_;
+  Store& store_;
   const std::string store_id_;
   AskedBroker broker_;
 };
