@@ -11,7 +11,7 @@ packages=(
 )
 [ "${1:-}" != postgres ] || packages+=(postgresql-15)
 if [ "${1:-}" = tests ]; then
-  packages+=(ccache clang clang-format clang-tidy doxygen libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nodejs openssl patch pgbouncer postgresql-15 python3 spin systemd tmux)
+  packages+=(ccache clang clang-format clang-tidy doxygen libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nodejs openssl patch pgbouncer postgresql-15 prometheus python3 spin systemd tmux)
   # Other builds of nodejs than Debian's bring their own, and conflict with its package.
   command -v npm >/dev/null || packages+=(npm)
 fi
@@ -36,7 +36,7 @@ fi
 echo "Installing ${missing[*]}…"
 log=$(mktemp)
 # The tests start servers of their own. Debian's packages would make a cluster "main" and start it,
-# and a PgBouncer beside it; what says otherwise is gone again afterwards.
+# and a PgBouncer and a Prometheus beside it; what says otherwise is gone again afterwards.
 no_cluster=/etc/postgresql-common/createcluster.d/stela.conf
 no_start=/usr/sbin/policy-rc.d
 undo=()
@@ -47,11 +47,11 @@ keep_servers_from_starting() {
   echo "create_main_cluster = false" | "${as_root[@]}" tee "$no_cluster" >/dev/null
   [ -e "$no_start" ] && return
   undo+=("$no_start")
-  printf '#!/bin/sh\ncase "$1" in pgbouncer*|postgresql*) exit 101 ;; esac\n' |
+  printf '#!/bin/sh\ncase "$1" in pgbouncer*|postgresql*|prometheus*) exit 101 ;; esac\n' |
     "${as_root[@]}" tee "$no_start" >/dev/null
   "${as_root[@]}" chmod +x "$no_start"
 }
-case " ${missing[*]} " in *" postgresql-15 "*|*" pgbouncer "*) keep_servers_from_starting ;; esac
+case " ${missing[*]} " in *" postgresql-15 "*|*" pgbouncer "*|*" prometheus "*) keep_servers_from_starting ;; esac
 install() {
   DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
     "${missing[@]}" >"$log" 2>&1

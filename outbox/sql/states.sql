@@ -147,8 +147,10 @@ FROM outbox_partitions AS p WHERE p.partition = :partition;
 -- name: batch_of
 -- The run of the partition that ends first behind the sequence: it holds it if it begins before.
 -- takes: partition int, sequence int
--- gives: first_sequence int, last_sequence int, published_at time
-SELECT first_sequence, last_sequence, published_at FROM outbox_batches
+-- gives: first_sequence int, last_sequence int, count int, published_at time, first_broker int,
+--        last_broker int
+SELECT first_sequence, last_sequence, count, published_at, first_broker, last_broker
+FROM outbox_batches
 WHERE partition = :partition AND last_sequence >= :sequence AND redelivery = 0
 ORDER BY last_sequence LIMIT 1;
 

@@ -26,12 +26,12 @@ TEST_F(ToolOutbox, DoctorMakesNoStream) {
 
 TEST_F(ToolOutbox, DoctorAdvisesNoWorkerWhereAllThatWaitsIsStopped) {
   const std::vector<std::string> doctor{"doctor", "--db", db_};
-  EXPECT_THAT(run(doctor).out, HasSubstr("run 'outbox work'"));
+  EXPECT_THAT(run(doctor).out, HasSubstr("'stela outbox work'"));
 
   RawSqlite{db_}.run("UPDATE outbox_partitions SET stopped = 'broker_lost'");
 
   EXPECT_THAT(run(doctor).out, AllOf(HasSubstr("pending messages are in stopped partitions"),
-                                     Not(HasSubstr("run 'outbox work'"))));
+                                     Not(HasSubstr("'stela outbox work'"))));
 }
 
 TEST_F(ToolOutbox, DoctorNamesAStoppedPartitionOnce) {

@@ -348,9 +348,10 @@ TEST_F(ToolEvents, DoctorAdvises) {
   append("order-1", "{}", {"--publish"});
   const Ran ran = run({"doctor", "--db", db_, "--nats", "nats://127.0.0.1:1"});
   EXPECT_EQ(ran.code, 1);
-  EXPECT_THAT(ran.out,
-              HasSubstr("bad      workers: messages are pending, and there is no live worker"));
-  EXPECT_THAT(ran.out, HasSubstr("bad      broker: "));
+  EXPECT_THAT(
+      ran.out,
+      HasSubstr("critical outbox_unattended: 1 message is pending, and there is no live worker"));
+  EXPECT_THAT(ran.out, HasSubstr("critical broker: "));
   EXPECT_THAT(ran.out, HasSubstr("messages stay pending, none is lost"));
 }
 

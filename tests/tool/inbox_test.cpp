@@ -117,7 +117,8 @@ TEST_F(ToolInbox, RetriesAStreamAndDiscardsItsFirstMessage) {
 TEST_F(ToolInbox, PausesResumesMovesAndForgets) {
   EXPECT_EQ(inbox({"pause", "billing"}).code, 0);
   EXPECT_THAT(inbox({"status"}).out, HasSubstr("paused"));
-  EXPECT_THAT(run({"doctor", "--db", db_}).out, HasSubstr("'inbox resume billing' ends that"));
+  EXPECT_THAT(run({"doctor", "--db", db_}).out,
+              HasSubstr("'stela inbox resume billing' ends that"));
   EXPECT_EQ(inbox({"resume", "billing"}).code, 0);
   EXPECT_THAT(inbox({"status"}).out, Not(HasSubstr("paused")));
   EXPECT_EQ(inbox({"pause", "biling"}).code, 3);
@@ -165,7 +166,7 @@ TEST_F(ToolInbox, RaisesAnAlarm) {
 
   const Ran seen = inbox({"check", "--format", "nagios"});
   EXPECT_EQ(seen.code, 1);
-  EXPECT_THAT(seen.out, HasSubstr("STELA INBOX WARNING - parked is 2"));
+  EXPECT_THAT(seen.out, HasSubstr("STELA INBOX WARNING - consumer 'billing' parked 2 messages"));
   EXPECT_EQ(inbox({"check", "--max-parked", "1"}).code, 2);
   EXPECT_EQ(inbox({"check", "--warn-parked", "2"}).code, 0);
   EXPECT_EQ(inbox({"check", "--max-streams", "0"}).code, 2);
@@ -184,9 +185,11 @@ TEST_F(ToolInbox, IsLookedAtByTheDoctor) {
   RawSqlite{db_}.run(
       "INSERT INTO inbox_gaps (consumer, source, stream, after, before, missing, seen_at) "
       "VALUES (1, 'shop', 'order-1', 1, 3, 2, 0)");
-  EXPECT_THAT(doctor(), HasSubstr("warning  inbox: consumer 'billing' parked 2 messages"));
-  EXPECT_THAT(doctor(), HasSubstr("warning  inbox: consumer 'billing' fails at message 7 of "
-                                  "'STELA': no such customer"));
+  EXPECT_THAT(doctor(),
+              HasSubstr("warning  consumer_parked: consumer 'billing' parked 2 messages"));
+  EXPECT_THAT(doctor(),
+              HasSubstr("warning  consumer_failing: consumer 'billing' fails at message 7 of "
+                        "'STELA': no such customer"));
   EXPECT_THAT(doctor(), HasSubstr("missed messages of its streams: 1 gap"));
   EXPECT_THAT(doctor(), HasSubstr("ok       inbox: consumer 'shipping' has handled"));
 }
@@ -211,7 +214,7 @@ TEST_F(ToolInbox, RaisesAnAlarmForAReaderWhoseLeaseIsOver) {
   EXPECT_EQ(inbox({"check", "--max-overdue", "1"}).code, 0);
   EXPECT_THAT(inbox({"status"}).out, HasSubstr("reader is gone or hangs"));
   EXPECT_THAT(run({"doctor", "--db", db_}).out,
-              HasSubstr("consumer 'billing' isn't read: the lease of 'one' is over"));
+              HasSubstr("consumer 'billing' doesn't read 'STELA': the lease of 'one' is over"));
 }
 
 TEST_F(ToolInbox, RaisesAnAlarmForGapsIfAsked) {
@@ -220,7 +223,8 @@ TEST_F(ToolInbox, RaisesAnAlarmForGapsIfAsked) {
       "VALUES (1, 'shop', 'order-1', 1, 3, 2, 0)");
   EXPECT_EQ(inbox({"check"}).code, 0);
   EXPECT_EQ(inbox({"check", "--warn-gaps", "0"}).code, 1);
-  EXPECT_EQ(inbox({"check", "--max-gaps", "0"}).out, "CRITICAL: gaps is 1, more than 0\n");
+  EXPECT_EQ(inbox({"check", "--max-gaps", "0"}).out,
+            "CRITICAL: consumer 'billing' missed messages of its streams: 1 gap\n");
   EXPECT_EQ(inbox({"check", "--max-gaps", "1"}).code, 0);
 }
 

@@ -45,7 +45,8 @@ View view_of(int partitions) {
   view.status.in_flight = 40;
   view.status.lag = 2'100ms;
   for (int i = 0; i < partitions; ++i) {
-    PartitionStatus partition{.id = PartitionId::at(i, partitions), .owner = i < 7 ? "w1" : "w2"};
+    PartitionStatus partition{
+        .id = PartitionId::at(i, partitions), .owner = i < 7 ? "w1" : "w2", .lease_left = 10s};
     partition.pending = 300 + i;
     if (i == partitions - 1) partition.stopped = StopReason::broker_lost;
     view.status.partitions.push_back(partition);
@@ -166,13 +167,13 @@ TEST_F(DashboardLayout, ShowsTheRemedyNextToEachProblem) {
   view.status.partitions[1].parked = 1;
   view.status.partitions[2].parked = 4;
   const std::string screen = drawn(view, {200, 50});
-  EXPECT_THAT(screen, HasSubstr("! p15  stopped: broker_lost"));
+  EXPECT_THAT(screen, HasSubstr("! partition p15 is stopped (broker_lost)"));
   EXPECT_THAT(screen, HasSubstr("'stela outbox partitions adopt p15'"));
-  EXPECT_THAT(screen, HasSubstr("~ p03  backing off: no room; next retry in 5.0 s"));
+  EXPECT_THAT(screen, HasSubstr("~ partition p03 is backing off: no room; next retry in 5.0 s"));
   EXPECT_THAT(screen, HasSubstr("'stela doctor'"));
   EXPECT_THAT(screen, HasSubstr("~ 5 messages parked: p02 4, p01 1"));
   EXPECT_THAT(screen, HasSubstr("'stela outbox retry --all'"));
-  EXPECT_LT(line_of(screen, "! p15"), line_of(screen, "~ p03"));
+  EXPECT_LT(line_of(screen, "! partition p15"), line_of(screen, "~ partition p03"));
   EXPECT_LT(line_of(screen, "~ 5 messages"), line_of(screen, "Partitions"));
 }
 
@@ -328,7 +329,7 @@ TEST_F(DashboardLayout, ShowsAllWorkersToAnObserver) {
   const std::string screen = drawn(view, {100, 40});
   EXPECT_THAT(screen, HasSubstr("stela outbox top"));
   EXPECT_THAT(screen, HasSubstr("live workers 1"));
-  EXPECT_THAT(screen, HasSubstr("worker w2 is silent, and its process 7 is running"));
+  EXPECT_THAT(screen, HasSubstr("worker 'w2' is silent, and its process 7 is running"));
   EXPECT_THAT(screen, Not(HasSubstr("Recent errors")));
   view.status.workers.clear();
   EXPECT_THAT(drawn(view, {100, 40}), HasSubstr("there is no live worker"));

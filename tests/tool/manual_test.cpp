@@ -32,6 +32,8 @@ TEST(ToolManual, TheReferencePagesAreThoseOfTheProgram) {
   EXPECT_EQ(content(STELA_SOURCE "/docs/reference/configuration.md"),
             run_well({"manual", "--settings"}))
       << "make it anew: stela manual --settings > docs/reference/configuration.md";
+  EXPECT_EQ(content(STELA_SOURCE "/docs/reference/findings.md"), run_well({"manual", "--findings"}))
+      << "make it anew: stela manual --findings > docs/reference/findings.md";
 }
 
 TEST(ToolManual, ThePageNamesEveryCommand) {

@@ -88,7 +88,8 @@ TEST(ToolMetrics, TheReferenceNamesAllMetrics) {
   PrometheusMetrics metrics;
   const Subscription watching = metrics.watch(store);
   auto served = metric_types_in(metrics_text({.done = done, .status = status}) +
-                                metrics_text({&projector, 1}, {&process, 1}) + metrics.text());
+                                metrics_text({&projector, 1}, {&process, 1}) +
+                                findings_text({}) + metrics.text());
   for (const ReportedMetric& one : reported_metrics) served.emplace(one.name, one.type);
   EXPECT_EQ(documented, served);
 }
@@ -271,7 +272,8 @@ TEST_F(ToolMetricsPages, OfARunnerSayHowFarItIs) {
   EXPECT_THAT(test::get(port, "/readyz"), HasSubstr("200 OK"));
   test::RawSqlite{db_}.run("UPDATE projections SET halted = 1");
   EXPECT_TRUE(eventually([&] {
-    return test::get(port, "/readyz").find("projector customers is stopped") != std::string::npos;
+    return test::get(port, "/readyz").find("projector 'customers' v1 is stopped") !=
+           std::string::npos;
   })) << test::get(port, "/readyz");
   EXPECT_THAT(test::get(port, "/readyz"), HasSubstr("503"));
   runner.signal(SIGTERM);

@@ -89,13 +89,13 @@ TEST_F(ToolOutbox, SaysThatMoreIsPendingThanWasCounted) {
 TEST_F(ToolOutbox, ChecksPrintPlainNumbers) {
   const Ran ran = outbox({"check", "--format", "nagios", "--min-workers", "1000000", "--max-lag",
                           "0s", "--max-pending", "9999", "--warn-pending", "1000"});
-  EXPECT_THAT(ran.out, HasSubstr("workers is 0, fewer than 1000000"));
+  EXPECT_THAT(ran.out, HasSubstr("3 messages are pending, and there is no live worker"));
   EXPECT_THAT(ran.out, HasSubstr("pending=3;1000;9999"));
   RawSqlite raw{db_};
   raw.drop_triggers();
   raw.run("UPDATE events SET recorded_at = recorded_at - 4000000000000");
   const Ran late = outbox({"check", "--format", "nagios", "--min-workers", "0"});
-  EXPECT_THAT(late.out, ContainsRegex("lag is 40000[0-9][0-9]([.][0-9]+)?s, more than 300s"));
+  EXPECT_THAT(late.out, HasSubstr("the oldest message has been pending for 46 d 7 h"));
   EXPECT_THAT(late.out, ContainsRegex("lag=40000[0-9][0-9]([.][0-9]+)?s;60;300"));
   EXPECT_THAT(outbox({"check", "--format", "prometheus"}).out,
               ContainsRegex("_lag_seconds 40000[0-9][0-9]"));
@@ -104,13 +104,13 @@ TEST_F(ToolOutbox, ChecksPrintPlainNumbers) {
 TEST_F(ToolOutbox, ChecksAgainstDefaultLimits) {
   const Ran unattended = outbox({"check"});
   EXPECT_EQ(unattended.code, 2);
-  EXPECT_EQ(unattended.out, "CRITICAL: workers is 0, fewer than 1\n");
+  EXPECT_EQ(unattended.out, "CRITICAL: 3 messages are pending, and there is no live worker\n");
   EXPECT_THAT(outbox({"check", "--format", "nagios"}).out, HasSubstr(" workers=0;;1:"));
 
   park(2);
   const Ran parked = outbox({"check", "--min-workers", "0"});
   EXPECT_EQ(parked.code, 1);
-  EXPECT_EQ(parked.out, "WARNING: parked is 1, more than 0\n");
+  EXPECT_EQ(parked.out, "WARNING: 1 message parked: all 1\n");
   EXPECT_EQ(outbox({"check", "--min-workers", "0", "--warn-parked", "1"}).code, 0);
 
   RawSqlite raw{db_};
@@ -133,11 +133,12 @@ TEST_F(ToolOutbox, SaysForHowLongTheBrokerHasNotAnswered) {
   fly(3'665);
   EXPECT_THAT(outbox({"status"}).out, HasSubstr("no answer from the broker for 1 h 1 min"));
   EXPECT_THAT(run({"doctor", "--db", db_}).out,
-              HasSubstr("warning  partitions: all: no answer from the broker for 1 h 1 min\n"));
+              HasSubstr("critical partition_unanswered: partition all: no answer from the broker "
+                        "for 1 h 1 min\n"));
   const Ran late = check({"--max-unanswered", "2h"});
   EXPECT_EQ(late.code, 1);
   EXPECT_THAT(late.out,
-              ContainsRegex("^WARNING: unanswered is 3[67][0-9][0-9][0-9.]*s, more than 10s\n$"));
+              HasSubstr("WARNING: partition all: no answer from the broker for 1 h 1 min"));
   EXPECT_EQ(check({"--warn-unanswered", "2h", "--max-unanswered", "2h"}).code, 0);
   EXPECT_EQ(check({}).code, 2);
   EXPECT_EQ(check({"--warn-unanswered", "2h", "--max-unanswered", "1h"}).code, 3);

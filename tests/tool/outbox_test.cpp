@@ -343,7 +343,7 @@ TEST_F(ToolOutbox, AdvisesToStopAForeignWriterFirst) {
   EXPECT_THAT(outbox({"status"}).out,
               HasSubstr("find the other program that writes to this stream"));
   EXPECT_THAT(run({"doctor", "--db", db_}).out,
-              HasSubstr("only then 'outbox partitions adopt all'"));
+              HasSubstr("only then 'stela outbox partitions adopt all'"));
 }
 
 TEST_F(ToolOutbox, TakesNoBrokerToReconcileWithoutOne) {
@@ -355,7 +355,7 @@ TEST_F(ToolOutbox, TakesNoBrokerToReconcileWithoutOne) {
 TEST_F(ToolOutbox, AdvisesToSyncWhereAPartitionIsGone) {
   RawSqlite{db_}.run("DELETE FROM outbox_partitions");
   EXPECT_THAT(outbox({"status"}).out, HasSubstr("outbox partitions sync'"));
-  EXPECT_THAT(outbox({"check"}).out, HasSubstr("stopped is 1"));
+  EXPECT_THAT(outbox({"check"}).out, HasSubstr("CRITICAL: partition all is stopped (unknown)"));
 }
 
 TEST_F(ToolOutbox, AdvisesACopyToTakeAStreamOfItsOwn) {
@@ -385,7 +385,7 @@ TEST_F(ToolOutbox, TellsASilentWorkerFromADeadOne) {
   EXPECT_THAT(seen, HasSubstr("silent, its process is running"));
   EXPECT_THAT(seen, HasSubstr("no, its process has ended"));
   EXPECT_THAT(run({"doctor", "--db", db_}).out,
-              HasSubstr("it can't write to the database, or hangs: see its log"));
+              HasSubstr("see its log, and whether it can write to the database"));
 }
 
 TEST_F(ToolOutbox, TellsOfWorkersThatAreCutOffFromTheirBroker) {
@@ -397,15 +397,18 @@ TEST_F(ToolOutbox, TellsOfWorkersThatAreCutOffFromTheirBroker) {
       " ('away', 'h', 2, 0, (unixepoch() + 60) * 1000000, 'down: no server answers', 1)");
   EXPECT_THAT(outbox({"workers"}).out,
               AllOf(HasSubstr("connected"), HasSubstr("down: no server answers")));
-  EXPECT_EQ(outbox({"check"}).out, "WARNING: cut_off is 1, more than 0\n");
+  EXPECT_EQ(outbox({"check"}).out,
+            "WARNING: worker 'away' is cut off from its broker: down: no server answers\n");
 
   raw.run("UPDATE outbox_workers SET is_cut_off = 1");
-  EXPECT_THAT(outbox({"check"}).out, HasSubstr("workers is 0, fewer than 1"));
+  EXPECT_THAT(outbox({"check"}).out,
+              HasSubstr("CRITICAL: 3 messages are pending, and no worker reaches its broker"));
   raw.run("UPDATE outbox_workers SET broker = 'down: no server answers'");
   EXPECT_THAT(
       run({"doctor", "--db", db_}).out,
-      HasSubstr("bad      workers: messages are pending, and none of 2 alive reaches its broker: "
-                "down: no server answers"));
+      HasSubstr(
+          "critical outbox_cut_off: 3 messages are pending, and no worker reaches its broker: "
+          "down: no server answers"));
   EXPECT_THAT(outbox({"status"}).out,
               HasSubstr("Messages are pending and no worker reaches its broker"));
 }
@@ -415,9 +418,11 @@ TEST_F(ToolOutbox, TellsOfABrokerThatIsNotSetUp) {
       "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until, broker)"
       " VALUES ('w', 'h', 1, 0, (unixepoch() + 60) * 1000000, 'misconfigured: there is no "
       "JetStream stream')");
-  EXPECT_EQ(outbox({"check"}).out, "WARNING: broker misconfigured: there is no JetStream stream\n");
+  EXPECT_EQ(outbox({"check"}).out,
+            "WARNING: worker 'w' can't publish everything: misconfigured: there is no JetStream "
+            "stream\n");
   EXPECT_THAT(run({"doctor", "--db", db_}).out,
-              HasSubstr("warning  workers: 1 alive; broker misconfigured: there is no"));
+              HasSubstr("warning  worker_misconfigured: worker 'w' can't publish everything"));
 }
 
 TEST_F(ToolOutbox, CountsTheLagOfRedeliveriesFromTheirRequest) {
@@ -425,8 +430,10 @@ TEST_F(ToolOutbox, CountsTheLagOfRedeliveriesFromTheirRequest) {
   for (int sequence = 1; sequence <= 3; ++sequence) park(sequence);
   ASSERT_EQ(outbox({"retry", "--all"}).code, 0);
   raw.run("UPDATE outbox_redeliveries SET requested_at = 1");
-  EXPECT_THAT(outbox({"check", "--min-workers", "0"}).out, StartsWith("CRITICAL: lag is "));
-  EXPECT_THAT(run({"doctor", "--db", db_}).out, HasSubstr("bad      lag: the oldest message has"));
+  EXPECT_THAT(outbox({"check", "--min-workers", "0"}).out,
+              StartsWith("CRITICAL: the oldest message has been pending for "));
+  EXPECT_THAT(run({"doctor", "--db", db_}).out,
+              HasSubstr("critical outbox_late: the oldest message has"));
   EXPECT_THAT(outbox({"status"}).out, Not(HasSubstr("lag        none")));
 }
 

@@ -226,7 +226,7 @@ TEST_F(ToolOnPostgres, DoctorLooksAtTheServer) {
   const Ran off = stela({"doctor"});
   EXPECT_EQ(off.code, 1);
   EXPECT_THAT(off.out,
-              AllOf(HasSubstr("server: PostgreSQL "), HasSubstr("bad      fsync: it is off"),
+              AllOf(HasSubstr("server: PostgreSQL "), HasSubstr("critical fsync: it is off"),
                     HasSubstr("standbys: none is connected"),
                     HasSubstr("rights: role 'app' may read, append, relay, consume and project")));
 

@@ -69,8 +69,9 @@ TEST_F(HaltedProjector, IsShownWithItsReasonAndResumesAsAdvised) {
               AllOf(HasSubstr("stopped: "), HasSubstr("extra")));
   const Ran doctor = tool({"doctor"});
   EXPECT_EQ(doctor.code, 1);
-  EXPECT_THAT(doctor.out, AllOf(HasSubstr("tally v2 (building) is stopped: "), HasSubstr("extra"),
-                                HasSubstr("'projections retry tally'"), Not(HasSubstr("skip"))));
+  EXPECT_THAT(doctor.out,
+              AllOf(HasSubstr("projector 'tally' v2 (building) is stopped: "), HasSubstr("extra"),
+                    HasSubstr("projections retry tally'"), Not(HasSubstr("skip"))));
 
   RawSqlite{db_}.run("DROP TABLE extra");
   EXPECT_EQ(tool({"projections", "retry", "tally"}).code, 0);
@@ -83,8 +84,9 @@ TEST_F(HaltedProjector, IsNamedByDoctorWithItsEvent) {
   projections.add(Tally<3>{});
   Runner{projections}.run_once();
 
-  EXPECT_THAT(tool({"doctor"}).out, AllOf(HasSubstr("tally v3 (building) is stopped at event 1: "),
-                                          HasSubstr("'projections skip tally 1' skips the event")));
+  EXPECT_THAT(tool({"doctor"}).out,
+              AllOf(HasSubstr("projector 'tally' v3 (building) is stopped at event 1: "),
+                    HasSubstr("projections skip tally 1' skips the event")));
 }
 
 TEST_F(HaltedProjector, ThatOnlyWaitsForANewerReleaseIsToldFromOneThatFails) {
@@ -96,7 +98,7 @@ TEST_F(HaltedProjector, ThatOnlyWaitsForANewerReleaseIsToldFromOneThatFails) {
   EXPECT_THAT(tool({"projections", "status"}).out,
               HasSubstr("waiting at 2: event 2 (order.placed v9"));
   const Ran doctor = tool({"doctor"});
-  EXPECT_THAT(doctor.out, AllOf(HasSubstr("tally v1 (living) waits at event 2: "),
+  EXPECT_THAT(doctor.out, AllOf(HasSubstr("projector 'tally' v1 waits at event 2: "),
                                 HasSubstr("run a release that knows the version")));
   EXPECT_THAT(tool({"projections", "list"}).out, Not(HasSubstr("tally")));
 
@@ -106,7 +108,7 @@ TEST_F(HaltedProjector, ThatOnlyWaitsForANewerReleaseIsToldFromOneThatFails) {
                  .stopped),
             1);
   EXPECT_THAT(tool({"doctor"}).out,
-              AllOf(HasSubstr("tally v1 (living) is stopped at event 2: "),
+              AllOf(HasSubstr("projector 'tally' v1 is stopped at event 2: "),
                     HasSubstr("run a release that knows the version, which continues by itself")));
 }
 
@@ -116,7 +118,7 @@ TEST_F(HaltedProjector, IsCriticalAsIsOneThatNoRunnerDrives) {
          {NewEvent{"order.placed", 1, false, R"({"customer":"joe","cents":1})"}});
   const Ran unattended = tool({"projections", "check"});
   EXPECT_EQ(unattended.code, 2);
-  EXPECT_THAT(unattended.out, HasSubstr("no runner drives tally"));
+  EXPECT_THAT(unattended.out, HasSubstr("projector 'tally' v1 is 1 event behind"));
   EXPECT_EQ(tool({"projections", "check", "--max-unattended", "1"}).code, 0);
   EXPECT_EQ(tool({"projections", "check", "--max-unattended", "1", "--warn-lag", "0s"}).code, 1);
 
@@ -125,8 +127,8 @@ TEST_F(HaltedProjector, IsCriticalAsIsOneThatNoRunnerDrives) {
   Runner{projections}.run_once();
   const Ran stopped = tool({"projections", "check", "--max-unattended", "1"});
   EXPECT_EQ(stopped.code, 2);
-  EXPECT_THAT(stopped.out,
-              AllOf(HasSubstr("stopped: tally stopped at 1"), HasSubstr("can't take it")));
+  EXPECT_THAT(stopped.out, AllOf(HasSubstr("projector 'tally' v3 (building) is stopped at event 1"),
+                                 HasSubstr("can't take it")));
   EXPECT_EQ(tool({"projections", "check", "--max-lag", "soon"}).code, 3);
 }
 

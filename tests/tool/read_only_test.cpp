@@ -79,7 +79,8 @@ TEST_F(ToolReadOnly, ShowsTheOutbox) {
   EXPECT_THAT(run_on(copy_, {"outbox", "partitions", "list"}).out, HasSubstr("PENDING"));
   const Ran checked = run_on(copy_, {"outbox", "check"});
   EXPECT_EQ(checked.code, 2) << checked.err;
-  EXPECT_THAT(checked.out, HasSubstr("CRITICAL: workers is 0"));
+  EXPECT_THAT(checked.out,
+              HasSubstr("CRITICAL: 2 messages are pending, and there is no live worker"));
 }
 
 TEST_F(ToolReadOnly, SaysThatNothingCanBeWritten) {
@@ -89,7 +90,7 @@ TEST_F(ToolReadOnly, SaysThatNothingCanBeWritten) {
   EXPECT_EQ(run_on(original_, {"outbox", "check", "--min-workers", "0"}).code, 0);
   const Ran doctor = run_on(copy_, {"doctor"});
   EXPECT_EQ(doctor.code, 1);
-  EXPECT_THAT(doctor.out, HasSubstr("bad      writing: the database can't be written to: "));
+  EXPECT_THAT(doctor.out, HasSubstr("critical writing: the database can't be written to: "));
   EXPECT_EQ(doctor.err, "");
 }
 
@@ -142,7 +143,7 @@ TEST(ToolOnAFullDisk, SaysSo) {
   disk.fill_up(std::size_t{100} * 1024);
 
   EXPECT_THAT(run({"doctor", "--db", db}).out,
-              HasSubstr("bad      writing: the database can't be written to: its disk is full"));
+              HasSubstr("critical writing: the database can't be written to: its disk is full"));
   const Ran checked = run({"outbox", "check", "--db", db, "--format", "nagios"});
   EXPECT_EQ(checked.code, 2);
   EXPECT_THAT(checked.out, HasSubstr("the database can't be written to: its disk is full"));
@@ -209,7 +210,7 @@ TEST_F(ToolWhileAnotherProgramWrites, ShowsTheDatabase) {
   }
   const Ran doctor = run({"doctor", "--db", db_, "--set", "store.busy_timeout=1ms"});
   EXPECT_EQ(doctor.code, 1);
-  EXPECT_THAT(doctor.out, HasSubstr("bad      writing: "));
+  EXPECT_THAT(doctor.out, HasSubstr("critical writing: "));
   EXPECT_THAT(doctor.out, HasSubstr(to_blame));
 
   foreign_->run("ROLLBACK");

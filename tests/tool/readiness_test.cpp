@@ -53,7 +53,7 @@ TEST_F(ReadinessOfAProcess, SeesAStoppedPartition) {
   const Outbox outbox{store, {.partition_count = 4}};
   EXPECT_THAT(readiness.problems(), IsEmpty());
   run("UPDATE outbox_partitions SET stopped = 'poison', stopped_detail = '' WHERE partition = 2");
-  EXPECT_THAT(readiness.problems(), ElementsAre("partition p01 is stopped: poison"));
+  EXPECT_THAT(readiness.problems(), ElementsAre("partition p01 is stopped (poison)"));
 }
 
 TEST_F(ReadinessOfAProcess, SeesALagOfTheOutboxIfItIsAsked) {
@@ -61,7 +61,7 @@ TEST_F(ReadinessOfAProcess, SeesALagOfTheOutboxIfItIsAsked) {
   append();
   clock.advance(61s);
   EXPECT_THAT((Readiness{store, {.max_lag = 1min}}.problems()),
-              ElementsAre("lag: 1 min 1 s, more than 1 min"));
+              ElementsAre("the oldest message has been pending for 1 min 1 s"));
   EXPECT_THAT((Readiness{store, {.max_lag = 2min}}.problems()), IsEmpty());
   EXPECT_THAT((Readiness{store, {.max_lag = 1min, .outbox = false}}.problems()), IsEmpty());
 }
@@ -84,9 +84,11 @@ TEST_F(ReadinessOfAProcess, SeesALaggingAndAHaltedProjector) {
   append();
   clock.advance(61s);
   EXPECT_THAT(readiness.problems(), IsEmpty());
-  EXPECT_THAT(strict.problems(), ElementsAre("projector failing: lag: 1 min 1 s, more than 1 min"));
+  EXPECT_THAT(strict.problems(),
+              ElementsAre("projector 'failing' v1 is 1 event behind, for 1 min 1 s, and no runner "
+                          "drives it"));
   Runner{projections}.run_once();
-  EXPECT_THAT(readiness.problems(), ElementsAre(HasSubstr("projector failing is stopped: ")));
+  EXPECT_THAT(readiness.problems(), ElementsAre(HasSubstr("projector 'failing' v1 is stopped")));
 }
 
 TEST_F(ReadinessOfAProcess, LeavesOutWhatOtherProgramsDoInTheDatabase) {
@@ -96,12 +98,12 @@ TEST_F(ReadinessOfAProcess, LeavesOutWhatOtherProgramsDoInTheDatabase) {
   append();
   Runner{projections}.run_once();
   run("UPDATE outbox_partitions SET stopped = 'poison', stopped_detail = ''");
-  const auto stopped = HasSubstr("projector failing is stopped: ");
+  const auto stopped = HasSubstr("projector 'failing' v1 is stopped");
 
   const auto problems = [&](const ReadinessOptions& options) {
     return Readiness{store, options}.problems();
   };
-  EXPECT_THAT(problems({}), ElementsAre("partition all is stopped: poison", stopped));
+  EXPECT_THAT(problems({}), ElementsAre("partition all is stopped (poison)", stopped));
   EXPECT_THAT(problems({.outbox = false}), ElementsAre(stopped));
   EXPECT_THAT(problems({.outbox = false, .projectors = {{"failing"}}}), ElementsAre(stopped));
   EXPECT_THAT(problems({.outbox = false, .projectors = {{"mailing"}}}),

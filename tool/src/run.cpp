@@ -134,6 +134,7 @@ std::vector<Command> all_commands() {
   add(process_commands());
   add(timer_commands());
   add(inbox_commands());
+  add(diagnosis_commands());
   add(database_commands());
   add(transfer_commands());
   add(self_commands());

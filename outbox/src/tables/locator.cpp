@@ -158,9 +158,18 @@ void Locator::find_published(Located& located) {
     progress.batch_first = batch.first_sequence();
     progress.batch_last = batch.last_sequence();
     progress.batch_at = batch.published_at();
+    progress.broker_first = batch.first_broker();
+    progress.broker_last = batch.last_broker();
+    const std::int64_t all = progress.batch_last - progress.batch_first + 1;
+    progress.is_dense =
+        batch.count() == all && progress.broker_last - progress.broker_first + 1 == all;
   }
   if (progress.batch_first <= sequence) {
     message.since = progress.batch_at;
+    const std::int64_t behind = progress.is_dense ? sequence - progress.batch_first : 0;
+    message.broker_from = static_cast<std::uint64_t>(progress.broker_first + behind);
+    message.broker_to =
+        progress.is_dense ? message.broker_from : static_cast<std::uint64_t>(progress.broker_last);
     located.is_missing = false;
     return;
   }

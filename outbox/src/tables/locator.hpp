@@ -57,6 +57,10 @@ class Locator {
     std::int64_t batch_first = 1;
     std::int64_t batch_last = 0;
     Timestamp batch_at = {};
+    std::int64_t broker_first = 0;
+    std::int64_t broker_last = 0;
+    /// Each of its events is one message, without others between.
+    bool is_dense = false;
   };
 
   std::optional<OutboxMessage> find_waiting(GlobalSequence sequence);

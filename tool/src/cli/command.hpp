@@ -72,6 +72,7 @@ std::vector<Command> snapshot_commands();
 std::vector<Command> tag_commands();
 std::vector<Command> append_id_commands();
 std::vector<Command> database_commands();
+std::vector<Command> diagnosis_commands();
 std::vector<Command> transfer_commands();
 std::vector<Command> self_commands();
 
@@ -80,6 +81,7 @@ Command append_command();
 Command check_command();
 Command doctor_command();
 Command enable_command();
+Command log_command();
 Command rebuild_command();
 Command reconcile_command();
 Command replay_command();

@@ -30,31 +30,44 @@ std::vector<Measure> outbox_measures(const OutboxStatus& status, const Arguments
            .value = lag,
            .warning = limits.seconds("--warn-lag", warning_lag),
            .critical = limits.seconds("--max-lag", critical_lag),
-           .unit = "s"},
+           .unit = "s",
+           .codes = {Code::outbox_late}},
           {.name = "unanswered",
            .value = static_cast<double>(longest_flight(status).count()) / 1e6,
            .warning = limits.seconds("--warn-unanswered", quiet_flight),
            .critical = limits.seconds("--max-unanswered", critical_silence),
-           .unit = "s"},
+           .unit = "s",
+           .codes = {Code::partition_unanswered}},
           {.name = "parked",
            .value = static_cast<double>(status.parked),
            .warning = limits.count("--warn-parked", warning_parked_messages),
-           .critical = limits.count("--max-parked", {})},
+           .critical = limits.count("--max-parked", {}),
+           .codes = {Code::outbox_parked}},
           {.name = "pending",
            .value = static_cast<double>(waiting),
            .warning = limits.count("--warn-pending", {}, largest_pending_limit),
            .critical = limits.count("--max-pending", {}, largest_pending_limit),
            .is_lower_bound = status.is_pending_lower_bound},
-          {.name = "cut_off", .value = static_cast<double>(living.cut_off), .warning = 0.0},
+          {.name = "cut_off",
+           .value = static_cast<double>(living.cut_off),
+           .warning = 0.0,
+           .codes = {Code::worker_cut_off}},
           {.name = "misconfigured",
            .value = static_cast<double>(living.misconfigured),
            .warning = 0.0,
-           .problem = living.misconfigured > 0 ? "broker " + living.trouble : std::string{}},
-          {.name = "stopped", .value = static_cast<double>(status.stopped), .critical = 0.0},
+           .codes = {Code::worker_misconfigured}},
+          {.name = "stopped",
+           .value = static_cast<double>(status.stopped),
+           .critical = 0.0,
+           .codes = {Code::partition_poison, Code::partition_foreign_writer,
+                     Code::partition_broker_lost, Code::partition_store_went_back,
+                     Code::partition_unreadable, Code::partition_damaged, Code::partition_missing,
+                     Code::partition_unrecognized}},
           {.name = "workers",
            .value = static_cast<double>(living.all - living.cut_off),
            .critical = waiting > 0 ? wanted : std::nullopt,
-           .is_least = true}};
+           .is_least = true,
+           .codes = {Code::outbox_unattended, Code::outbox_cut_off}}};
 }
 
 void require_order(const Measure& measure, const Arguments& given) {
@@ -79,6 +92,11 @@ Checked look_at_outbox(Invocation& call) {
   }
   const OutboxStatus status = session.operations().status();
   auto measures = outbox_measures(status, call.arguments);
+  const Tolerance tolerance{.lag = limit_of(measures, "lag"),
+                            .unanswered = limit_of(measures, "unanswered"),
+                            .parked_messages = limit_of(measures, "parked")};
+  explain(measures,
+          diagnose({.at = status.at, .call = call.app.name + ' ', .outbox = status}, tolerance));
   measures.insert(measures.end(), of_database.begin(), of_database.end());
   return {.measures = std::move(measures),
           .summary = waiting_in_words(status) + " waiting, lag " + lag_in_words(status) + ", " +

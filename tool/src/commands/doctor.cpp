@@ -5,17 +5,16 @@
 #include "cli/text.hpp"
 #include "commands/examination.hpp"
 #include "commands/outbox_text.hpp"
+#include "diagnosis/facts.hpp"
 #include "store_session.hpp"
 
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/nats/inbox.hpp>
-#include <stela/projections/operations.hpp>
-#include <stela/projections/timers.hpp>
 
 #include <sys/timex.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace stela::tool {
 namespace {
@@ -56,85 +55,41 @@ void look_at_participants(Examination& examination, const App& app, Store& store
   }
 }
 
-void look_at_workers(Examination& examination, const OutboxStatus& status) {
-  for (const WorkerStatus& worker : status.workers) {
-    if (!worker.is_alive) {
-      examination.warn(
-          "workers",
-          worker.name + " is silent, with " + counted(worker.partitions, "partition") +
-              "; alive: " + life_of(worker),
-          worker.process == WorkerProcess::runs
-              ? "it can't write to the database, or hangs: see its log and the free disk space; "
-                "other workers take its partitions over when its leases expire"
-              : "other workers take them over when its leases expire; restart it if it should run");
-    }
-  }
+/// What isn't wrong, and what a visitor asks nevertheless.
+void tell_of_outbox(Examination& examination, const OutboxStatus& status) {
   const LivingWorkers living = living_workers(status);
-  const bool waits = waiting_in(status) > 0;
-  const std::string alive = std::to_string(living.all) + " alive";
-  if (living.all > 0 && living.all == living.cut_off && waits) {
-    examination.bad(
-        "workers",
-        "messages are pending, and none of " + alive + " reaches its broker: " + living.trouble,
-        way_to_the_broker);
-  } else if (living.cut_off > 0) {
-    examination.warn("workers",
-                     alive + ", " + std::to_string(living.cut_off) +
-                         " cut off from their broker: " + living.trouble,
-                     way_to_the_broker);
-  } else if (living.misconfigured > 0) {
-    examination.warn("workers", alive + "; broker " + living.trouble,
-                     "configure the broker as it says; messages stay pending, none is lost");
-  } else if (living.all > 0) {
-    examination.fine("workers", alive);
+  if (living.all > 0) {
+    examination.fine("workers", std::to_string(living.all) + " alive");
   } else if (held_up_by(status) != nullptr) {
     examination.fine("workers",
-                     "no live worker; pending messages are in stopped partitions, see below");
-  } else if (waits) {
-    examination.bad("workers", "messages are pending, and there is no live worker",
-                    "run 'outbox work'");
-  } else {
+                     "no live worker; pending messages are in stopped partitions, see above");
+  } else if (waiting_in(status) == 0) {
     examination.fine("workers", "no live worker, and nothing pending");
   }
-}
-
-void look_at_partitions(Examination& examination, const OutboxStatus& status,
-                        std::chrono::milliseconds max_lag) {
   int owned = 0;
   int needed = 0;
   for (const PartitionStatus& partition : status.partitions) {
-    const std::string label = partition.id.label();
-    if (partition.stopped) {
-      examination.bad(
-          "partitions",
-          label + " is stopped (" + word_of(partition.stopped) + "): " + partition.stopped_detail,
-          way_out_of(partition, ""));
-    } else if (partition.attempts > 0) {
-      examination.warn("partitions", label + " is backing off: " + partition.last_error,
-                       "continues by itself once the cause is fixed");
-    } else if (partition.flight_age && *partition.flight_age > quiet_flight) {
-      examination.warn("partitions", label + ": " + silence_in_words(*partition.flight_age),
-                       "see the broker and the way there; what is in flight is sent again if need "
-                       "be, and none is lost");
-    }
-    if (!partition.owner.empty() && partition.lease_left.count() <= 0) {
-      examination.warn("leases",
-                       label + " is held by " + partition.owner + ", whose lease has expired",
-                       "a live worker takes it over");
-    }
     owned += partition.owner.empty() ? 0 : 1;
     needed += partition.is_current || !partition.owner.empty() || partition.pending > 0 ? 1 : 0;
   }
   examination.fine("leases",
                    std::to_string(owned) + " of " + counted(needed, "partition") + " held");
-  if (status.lag && *status.lag > max_lag) {
-    examination.bad("lag", "the oldest message has been pending for " + in_words(*status.lag),
-                    "see the partitions and the broker");
-  } else {
-    examination.fine("lag", lag_in_words(status));
+  examination.fine("lag", lag_in_words(status));
+}
+
+void tell_of_followers(Examination& examination, const Facts& facts,
+                       const std::vector<Finding>& findings) {
+  for (const nats::ConsumerStatus& one : facts.consumers) {
+    const bool is_well = std::none_of(findings.begin(), findings.end(), [&](const Finding& each) {
+      return each.subject == one.consumer;
+    });
+    if (is_well) {
+      examination.fine("inbox", "consumer '" + one.consumer + "' has handled what it received");
+    }
   }
-  if (status.parked > 0) {
-    examination.warn("parked", counted(status.parked, "message"), way_to_unpark(""));
+  for (const ProcessStatus& one : facts.processes) {
+    examination.fine(
+        "timers", "process '" + one.name + "' has " + counted(one.pending, "timer") + " to come");
   }
 }
 
@@ -206,126 +161,9 @@ void look_at_broker(Examination& examination, Invocation& call, StoreSession& se
   }
 }
 
-void look_at_inbox(Examination& examination, Store& store) {
-  nats::InboxOperations inbox{store};
-  for (const nats::ConsumerStatus& one : inbox.status()) {
-    const std::string who = "consumer '" + one.consumer + "' ";
-    bool is_well = one.parked_messages + one.gaps == 0;
-    for (const nats::ReaderStatus& reader : one.readers) {
-      const std::string place =
-          "message " + std::to_string(reader.failing) + " of '" + reader.broker_stream + "'";
-      if (reader.is_paused) {
-        examination.warn("inbox", who + "is paused",
-                         "'inbox resume " + one.consumer + "' ends that");
-      } else if (reader.is_overdue) {
-        examination.warn("inbox", who + "isn't read: the lease of '" + reader.owner + "' is over",
-                         "start a consumer; if one runs, that process hangs in a handler: end it");
-      } else if (reader.failing > 0 && reader.attempts > 0) {
-        examination.warn("inbox", who + "fails at " + place + ": " + reader.error,
-                         "it is tried again, and parked in the end; later messages wait meanwhile");
-      } else if (reader.failing > 0) {
-        examination.warn("inbox", who + "waits for a newer process at " + place,
-                         "start a process that knows the version of its event");
-      } else if (reader.is_waiting) {
-        examination.warn("inbox", who + "waits: " + reader.error,
-                         "start its readers of those streams; 'inbox forget " + one.consumer +
-                             " STREAM' if a stream isn't to be read any more");
-      } else if (!reader.error.empty()) {
-        examination.warn("inbox", who + "stands still: " + reader.error,
-                         "'inbox list' says what is parked");
-      } else {
-        continue;
-      }
-      is_well = false;
-    }
-    if (one.parked_messages > 0) {
-      examination.warn("inbox", who + "parked " + counted(one.parked_messages, "message"),
-                       "'inbox list' says why; then 'inbox retry' or 'inbox discard'");
-    }
-    if (one.gaps > 0) {
-      examination.warn("inbox", who + "missed messages of its streams: " + counted(one.gaps, "gap"),
-                       "'inbox gaps' lists them; where they were published, 'outbox reconcile "
-                       "--against-broker' sends again what the broker lost");
-    }
-    if (is_well) {
-      examination.fine("inbox", who + "has handled what it received");
-    }
-  }
-}
-
-void look_at_projectors(Examination& examination, Store& store) {
-  for (const ProjectorStatus& one : ProjectionOperations{store}.status()) {
-    const std::string who = one.name + " v" + std::to_string(one.version) + " (" +
-                            std::string{to_string(one.state)} + ") ";
-    const std::string retry = "'projections retry " + one.name + "'";
-    const std::string at = std::to_string(one.failing.value());
-    if (one.stopped && one.failing.value() == 0) {
-      // No event is to blame, and none can be skipped.
-      examination.bad("projections", who + "is stopped: " + one.error,
-                      "do what it says, or rename the table that it names; then " + retry);
-    } else if (one.stopped && one.attempts == 0) {
-      examination.bad(
-          "projections", who + "is stopped at event " + at + ": " + one.error,
-          "run a release that knows the version, which continues by itself; 'projections "
-          "skip " +
-              one.name + " " + at + "' skips the event");
-    } else if (one.stopped) {
-      examination.bad("projections", who + "is stopped at event " + at + ": " + one.error,
-                      "fix its handler, then " + retry + "; 'projections skip " + one.name + " " +
-                          at + "' skips the event");
-    }
-    if (!one.stopped && one.failing.value() > 0 && one.attempts == 0 && one.owner.empty()) {
-      examination.warn("projections", who + "waits at event " + at + ": " + one.error,
-                       "run a release that knows the version");
-    }
-    if (one.parked > 0) {
-      examination.warn("projections", who + "parked " + counted(one.parked, "event"),
-                       "'projections list' says why");
-    }
-  }
-}
-
 std::string durability_in_words(StoreSession& session) {
   if (session.place().is_on_server()) return {};
   return ", durability " + std::string{to_string(sqlite::durability(session.store()))};
-}
-
-void look_at_timers(Examination& examination, Store& store) {
-  TimerOperations timers{store};
-  const std::vector<ProcessStatus> processes = timers.processes();
-  for (const TimerHold& hold : timers.holds()) {
-    const std::string advice =
-        "'timers resume --dry-run' lists what would fire; 'timers resume' lets it";
-    if (processes.empty()) {
-      examination.warn("timers", "none would fire: " + hold.detail, advice);
-    } else {
-      examination.bad("timers", "none fires: " + hold.detail, advice);
-    }
-  }
-  for (const ProcessStatus& one : processes) {
-    const std::string who = "process '" + one.name + "' ";
-    const std::string of_process = " --process " + one.name + "'";
-    if (one.parked > 0) {
-      examination.warn("timers", who + "parked " + counted(one.parked, "timer"),
-                       "'timers list --parked" + of_process + " says why; then 'timers retry " +
-                           one.name + "', or 'timers cancel'");
-    }
-    if (one.unknown > 0) {
-      examination.warn("timers",
-                       who + "has " + counted(one.unknown, "timer") + " that no runner knows",
-                       "start a runner of the release that sets them");
-    }
-    if (one.overdue > 0) {
-      examination.warn("timers",
-                       who + "is late with " + counted(one.overdue, "timer") + ", the first by " +
-                           in_words(one.oldest_due),
-                       one.owner.empty() ? "no runner drives it: start one"
-                                         : "'timers list --overdue" + of_process + " lists them");
-    }
-    if (one.parked + one.unknown + one.overdue == 0) {
-      examination.fine("timers", who + "has " + counted(one.pending, "timer") + " to come");
-    }
-  }
 }
 
 int examine(Invocation& call) {
@@ -344,15 +182,19 @@ int examine(Invocation& call) {
   look_at_clock(examination);
   look_at_last_event(examination, store);
   look_at_participants(examination, call.app, store);
-  if (session.has_outbox()) {
-    const OutboxStatus status = session.operations().status();
-    look_at_workers(examination, status);
-    look_at_partitions(examination, status, call.settings().duration("worker.max_lag"));
-    look_at_broker(examination, call, session, status);
+  const Facts facts = ask(session, call.app.name);
+  const Tolerance tolerance{
+      .lag = {.critical = in_seconds(call.settings().duration("worker.max_lag"))}};
+  const std::vector<Finding> findings = diagnose(facts, tolerance);
+  for (const Finding& finding : findings) {
+    // Whether it can be written to was looked at above.
+    if (finding.code != Code::database_down) examination.tell(finding);
   }
-  look_at_inbox(examination, store);
-  look_at_projectors(examination, store);
-  look_at_timers(examination, store);
+  if (facts.outbox) {
+    tell_of_outbox(examination, *facts.outbox);
+    look_at_broker(examination, call, session, *facts.outbox);
+  }
+  tell_of_followers(examination, facts, findings);
   return examination.is_well() ? done : failed;
 }
 
@@ -361,7 +203,7 @@ int examine(Invocation& call) {
 Command doctor_command() {
   return {.path = "doctor",
           .summary = "Find problems and say how to fix them",
-          .about = "Exit code 1 if something is bad.",
+          .about = "Exit code 1 if something is critical.",
           .options = {db_option,
                       {"--nats", "URL", "also check this broker", "nats.url"},
                       jetstream_option,

@@ -4,6 +4,7 @@
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "description/eventstore.hpp"
+#include "diagnosis/chain.hpp"
 #include "event_text.hpp"
 #include "store_session.hpp"
 
@@ -67,14 +68,23 @@ std::vector<std::string> describe(EventStore& store, std::span<const GlobalSeque
   return lines;
 }
 
-void show_sheet(Invocation& call, Store& store, const StoredEvent& event) {
+/// Where its message is, if it has one.
+std::string publication_of(StoreSession& session, const StoredEvent& event) {
+  if (!event.publishes()) return "not one that is published";
+  if (!session.has_outbox()) return "to be published; there is no outbox";
+  const auto message = session.operations().show(event.sequence);
+  return message ? tool::describe(*message, {}).sentence : "not published: it is older than the outbox";
+}
+
+void show_sheet(Invocation& call, StoreSession& session, const StoredEvent& event) {
+  Store& store = session.store();
   Sheet sheet;
   sheet.add("sequence", std::to_string(event.sequence.value()))
       .add("stream", event.stream.name() + " at version " + std::to_string(event.version.value()))
       .add("type", event.type() + " v" + std::to_string(event.schema_version()))
       .add("id", event.id.to_string())
       .add("recorded at", to_string(event.recorded_at))
-      .add("publication", event.publishes() ? "to be published" : "stays here")
+      .add("publication", publication_of(session, event))
       .add("correlation", event.correlation_id());
   split_tags(event.tags, [&](std::string_view tag) { sheet.add("tag", std::string{tag}); });
   if (!event.causation_id.is_nil()) {
@@ -101,7 +111,7 @@ int show_event(Invocation& call) {
         print_json(call.out, description::event,
                    {event, codec_of(session.store()), {}, /*has_tags=*/true});
       } else {
-        show_sheet(call, session.store(), event);
+        show_sheet(call, session, event);
       }
       return done;
     }

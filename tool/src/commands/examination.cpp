@@ -5,6 +5,11 @@
 
 namespace stela::tool {
 
+void Examination::tell(const Finding& finding) {
+  is_well_ = is_well_ && finding.severity != Severity::critical;
+  print(word_of(finding.severity), facts_of(finding.code).word, finding.sentence, finding.remedy);
+}
+
 void Examination::print(std::string_view state, std::string_view what, const std::string& text,
                         const std::string& advice) {
   if (out_.is_json()) {

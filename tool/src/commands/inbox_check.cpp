@@ -27,10 +27,9 @@ struct InboxSums {
   double gaps = 0;
 };
 
-InboxSums inbox_sums(nats::InboxOperations& inbox, const std::string& consumer) {
+InboxSums inbox_sums(const std::vector<nats::ConsumerStatus>& consumers) {
   InboxSums sums;
-  for (const nats::ConsumerStatus& one : inbox.status()) {
-    if (!consumer.empty() && one.consumer != consumer) continue;
+  for (const nats::ConsumerStatus& one : consumers) {
     sums.parked += static_cast<double>(one.parked_messages);
     sums.parked_streams += static_cast<double>(one.parked_streams);
     sums.gaps += static_cast<double>(one.gaps);
@@ -50,21 +49,26 @@ std::vector<Measure> inbox_measures(const InboxSums& sums, const Arguments& argu
   return {{.name = "parked",
            .value = sums.parked,
            .warning = limits.count("--warn-parked", warning_parked),
-           .critical = limits.count("--max-parked", {})},
+           .critical = limits.count("--max-parked", {}),
+           .codes = {Code::consumer_parked}},
           {.name = "parked_streams",
            .value = sums.parked_streams,
            .critical = limits.count("--max-streams", {})},
           {.name = "overdue",
            .value = sums.overdue,
-           .critical = limits.count("--max-overdue", critical_overdue)},
+           .critical = limits.count("--max-overdue", critical_overdue),
+           .codes = {Code::consumer_overdue}},
           {.name = "failing",
            .value = sums.failing,
            .warning = limits.count("--warn-failing", {}),
-           .critical = limits.count("--max-failing", {})},
+           .critical = limits.count("--max-failing", {}),
+           .codes = {Code::consumer_failing, Code::consumer_unknown_version, Code::consumer_waiting,
+                     Code::consumer_standing}},
           {.name = "gaps",
            .value = sums.gaps,
            .warning = limits.count("--warn-gaps", {}),
-           .critical = limits.count("--max-gaps", {})}};
+           .critical = limits.count("--max-gaps", {}),
+           .codes = {Code::consumer_gaps}}};
 }
 
 Checked look_at_inbox(Invocation& call) {
@@ -72,8 +76,13 @@ Checked look_at_inbox(Invocation& call) {
   inbox_measures({}, call.arguments);
   StoreSession session{call, {.only_reads = true}};
   nats::InboxOperations inbox{session.store()};
-  const InboxSums sums = inbox_sums(inbox, consumer_of(call.arguments, inbox));
-  auto measures = inbox_measures(sums, call.arguments);
+  const std::string consumer = consumer_of(call.arguments, inbox);
+  Facts facts{.at = system_clock().now(), .call = call.app.name + ' ', .consumers = inbox.status()};
+  std::erase_if(facts.consumers, [&](const nats::ConsumerStatus& one) {
+    return !consumer.empty() && one.consumer != consumer;
+  });
+  auto measures = inbox_measures(inbox_sums(facts.consumers), call.arguments);
+  explain(measures, diagnose(facts));
   measures.push_back(measure_writing(session));
   return {.measures = std::move(measures), .summary = "no parked messages"};
 }

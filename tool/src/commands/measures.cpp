@@ -4,6 +4,8 @@
 #include "cli/text.hpp"
 #include "description/description.hpp"
 
+#include <stela/framework/error.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -84,12 +86,14 @@ State state_of(std::span<const Measure> measures) {
   return worst;
 }
 
-/// "lag is 70s, more than 60s"; empty if all is well.
-std::string problems_of(std::span<const Measure> measures) {
+/// "lag is 70s, more than 60s; 22 messages parked"; the worst first, and empty if all is well.
+std::string problems_of(std::vector<Measure> measures) {
+  std::stable_sort(measures.begin(), measures.end(),
+                   [](const Measure& a, const Measure& b) { return a.state() > b.state(); });
   std::string text;
   for (const Measure& measure : measures) {
     if (measure.state() == ok) continue;
-    text.append(text.empty() ? "" : ", ");
+    text.append(text.empty() ? "" : "; ");
     if (!measure.problem.empty()) {
       text += in_one_line(measure.problem);
       continue;
@@ -156,11 +160,38 @@ Measure measure_writing(const DatabasePlace& place) {
           .problem = is_found ? "the database " + problem->what : std::string{}};
 }
 
+Limit limit_of(const std::vector<Measure>& measures, std::string_view name) {
+  for (const Measure& measure : measures) {
+    if (measure.name == name) return {measure.warning, measure.critical};
+  }
+  return {};
+}
+
+void explain(std::vector<Measure>& measures, const std::vector<Finding>& findings) {
+  for (Measure& measure : measures) {
+    if (measure.state() == ok) continue;
+    int others = -1;
+    for (const Finding& finding : findings) {
+      if (std::find(measure.codes.begin(), measure.codes.end(), finding.code) ==
+          measure.codes.end()) {
+        continue;
+      }
+      if (++others == 0) measure.problem = finding.sentence;
+    }
+    if (others > 0) measure.problem += " (and " + std::to_string(others) + " more)";
+  }
+}
+
 int run_check(Invocation& call, FunctionRef<Checked()> look) {
   Checked found;
   try {
     require_format(call);
     found = look();
+  } catch (const UsageError& e) {
+    return say_unknown(call, e.what());
+  } catch (const Error& e) {
+    print_check(call, critical, in_one_line(e.what()), {});
+    return told(call, critical);
   } catch (const std::exception& e) {
     return say_unknown(call, e.what());
   }

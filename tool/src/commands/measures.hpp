@@ -6,6 +6,7 @@
 #include "cli/invocation.hpp"
 #include "commands/event_selection.hpp"
 #include "database_place.hpp"
+#include "diagnosis/diagnose.hpp"
 
 #include <stela/framework/function_ref.hpp>
 
@@ -32,6 +33,8 @@ struct Measure {
   bool is_lower_bound = false;
   /// What is said where a limit is broken, if figures don't tell.
   std::string problem = {};
+  /// The findings that say it.
+  std::vector<Code> codes = {};
 
   bool is_beyond(const std::optional<double>& limit) const {
     return limit && (is_least ? value < *limit : value > *limit);
@@ -61,6 +64,11 @@ class Limits {
 /// whoever only watches needs no permission.
 Measure measure_writing(const DatabasePlace& place);
 
+/// The limits of the measure with this name.
+Limit limit_of(const std::vector<Measure>& measures, std::string_view name);
+/// Measures whose limit is broken say what the findings say.
+void explain(std::vector<Measure>& measures, const std::vector<Finding>& findings);
+
 /// What a check has found.
 struct Checked {
   std::vector<Measure> measures = {};
@@ -68,7 +76,8 @@ struct Checked {
   std::string summary = {};
 };
 
-/// Prints what `look` finds in the format that was asked for, or UNKNOWN and why if it throws.
+/// Prints what `look` finds in the format that was asked for. A database that doesn't answer is
+/// critical; what else it throws is UNKNOWN.
 /// Returns the state, which is the exit code.
 int run_check(Invocation& call, FunctionRef<Checked()> look);
 /// Prints that the state is UNKNOWN, and why; returns it.

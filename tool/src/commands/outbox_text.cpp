@@ -116,7 +116,8 @@ LivingWorkers living_workers(const OutboxStatus& status) {
     ++living.all;
     living.cut_off += worker.is_cut_off ? 1 : 0;
     living.misconfigured += is_misconfigured ? 1 : 0;
-    if (worker.broker && (worker.is_cut_off || is_misconfigured)) {
+    if (worker.broker && !worker.broker->is_connected() &&
+        (worker.is_cut_off || is_misconfigured)) {
       living.trouble = to_string(*worker.broker);
     }
   }

@@ -129,7 +129,7 @@ int cancel_rebuild(Invocation& call) {
 /// What is asked of a runner over HTTP.
 HttpResponse projection_page(std::string_view path, Store& store, const Signals& signals,
                              const PrometheusMetrics& reported) {
-  ReadinessFacts facts{.is_draining = signals.stopped()};
+  ReadinessFacts facts{.at = store.conventions().clock->now(), .is_draining = signals.stopped()};
   std::vector<ProcessStatus> processes;
   try {
     facts.projectors = ProjectionOperations{store}.status();
@@ -138,7 +138,12 @@ HttpResponse projection_page(std::string_view path, Store& store, const Signals&
     facts.store_problem = e.what();
   }
   if (path == "/readyz") return readiness(reasons_not_ready(facts));
-  return metrics_page(metrics_text(facts.projectors, processes) + reported.text());
+  const Facts seen{.at = facts.at,
+                   .store_problem = facts.store_problem,
+                   .projectors = facts.projectors,
+                   .processes = processes};
+  return metrics_page(metrics_text(facts.projectors, processes) + findings_text(seen) +
+                      reported.text());
 }
 
 int run(Invocation& call) {

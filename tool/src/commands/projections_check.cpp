@@ -1,9 +1,7 @@
 #include "commands/projections_check.hpp"
 
-#include "cli/text.hpp"
 #include "commands/measures.hpp"
 #include "commands/server_measures.hpp"
-#include "description/projections.hpp"
 #include "store_session.hpp"
 
 #include <stela/projections/operations.hpp>
@@ -26,51 +24,43 @@ struct ProjectionSums {
   double parked = 0;
   /// They are behind, and no runner drives them.
   double unattended = 0;
-  std::string why_stopped = {};
-  std::string who_is_unattended = {};
 };
 
-ProjectionSums sum_of(const std::vector<ProjectorStatus>& projectors) {
+ProjectionSums sum_of(const std::vector<ProjectorStatus>& projectors, Timestamp now) {
   ProjectionSums sums;
   for (const ProjectorStatus& one : projectors) {
     if (one.state == BuildState::scratch || one.state == BuildState::retired) continue;
     sums.parked += static_cast<double>(one.parked);
-    if (one.stopped) {
-      ++sums.stopped;
-      sums.why_stopped = in_one_line(one.name + " " + problem_of(one));
-    }
+    sums.stopped += one.stopped ? 1 : 0;
     // An inline projector is behind only where it was left behind, and a rebuild for as long as it
     // takes.
     if (one.kind == ProjectionKind::inline_ || one.state != BuildState::living) continue;
     const double lag = std::chrono::duration<double>(one.lag).count();
     sums.lag_seconds = std::max(sums.lag_seconds, lag);
-    if (one.lag_events > 0 && one.owner.empty() && !one.stopped) {
-      ++sums.unattended;
-      sums.who_is_unattended = in_one_line(one.name);
-    }
+    sums.unattended += is_unattended(one, now) ? 1 : 0;
   }
   return sums;
 }
 
 std::vector<Measure> projection_measures(const ProjectionSums& sums, const Arguments& arguments) {
   const Limits limits{arguments};
-  return {{.name = "lag",
-           .value = sums.lag_seconds,
-           .warning = limits.seconds("--warn-lag", warning_lag),
-           .critical = limits.seconds("--max-lag", critical_lag),
-           .unit = "s"},
-          {.name = "stopped",
-           .value = sums.stopped,
-           .critical = 0,
-           .problem = sums.why_stopped.empty() ? std::string{} : "stopped: " + sums.why_stopped},
-          {.name = "parked",
-           .value = sums.parked,
-           .warning = limits.count("--warn-parked", warning_parked_events),
-           .critical = limits.count("--max-parked", {})},
-          {.name = "unattended",
-           .value = sums.unattended,
-           .critical = limits.count("--max-unattended", critical_unattended),
-           .problem = "no runner drives " + sums.who_is_unattended}};
+  return {
+      {.name = "lag",
+       .value = sums.lag_seconds,
+       .warning = limits.seconds("--warn-lag", warning_lag),
+       .critical = limits.seconds("--max-lag", critical_lag),
+       .unit = "s",
+       .codes = {Code::projector_late}},
+      {.name = "stopped", .value = sums.stopped, .critical = 0, .codes = {Code::projector_stopped}},
+      {.name = "parked",
+       .value = sums.parked,
+       .warning = limits.count("--warn-parked", warning_parked_events),
+       .critical = limits.count("--max-parked", {}),
+       .codes = {Code::projector_parked}},
+      {.name = "unattended",
+       .value = sums.unattended,
+       .critical = limits.count("--max-unattended", critical_unattended),
+       .codes = {Code::projector_unattended}}};
 }
 
 Checked look_at_projections(Invocation& call) {
@@ -78,7 +68,12 @@ Checked look_at_projections(Invocation& call) {
   projection_measures({}, call.arguments);
   StoreSession session{call, {.only_reads = true}};
   const auto projectors = ProjectionOperations{session.store()}.status();
-  auto measures = projection_measures(sum_of(projectors), call.arguments);
+  const Timestamp now = system_clock().now();
+  auto measures = projection_measures(sum_of(projectors, now), call.arguments);
+  const Tolerance tolerance{.projection_lag = limit_of(measures, "lag"),
+                            .parked_events = limit_of(measures, "parked")};
+  explain(measures,
+          diagnose({.at = now, .call = call.app.name + ' ', .projectors = projectors}, tolerance));
   measures.push_back(measure_writing(session));
   return {.measures = std::move(measures),
           .summary = "no projector is behind or stopped, no event is parked"};

@@ -5,6 +5,7 @@
 #include "cli/invocation.hpp"
 #include "cli/text.hpp"
 #include "description/description.hpp"
+#include "diagnosis/finding.hpp"
 #include "store_session.hpp"
 
 #include <stela/eventstore/postgres.hpp>
@@ -89,10 +90,27 @@ int show_version(Invocation& call) {
   return done;
 }
 
+std::string findings_page() {
+  std::string page =
+      "# What can be wrong\n\n"
+      "What `stela check`, `why`, `doctor`, the other checks, the dashboard and `/readyz` find, by "
+      "its code. A code keeps its meaning; sentences may change. Limits of a check, as "
+      "`--max-lag`, "
+      "may make a warning critical.\n\n"
+      "Made from the tool's own table by `stela manual --findings`; a test compares it.\n\n"
+      "| code | severity | meaning |\n|---|---|---|\n";
+  for (const CodeFacts& facts : all_codes()) {
+    page.append("| `").append(facts.word).append("` | ").append(word_of(facts.severity));
+    page.append(" | ").append(facts.meaning).append(" |\n");
+  }
+  return page;
+}
+
 int manual(Invocation& call) {
   const HelpContext context{call.app.name, call.commands};
   std::string page = call.arguments.has("--markdown")   ? reference_page(context)
                      : call.arguments.has("--settings") ? configuration_page()
+                     : call.arguments.has("--findings") ? findings_page()
                                                         : manual_page(context, version());
   page.pop_back();
   call.out.line(page);
@@ -119,7 +137,8 @@ std::vector<Command> self_commands() {
       {.path = "manual",
        .summary = "Print the manual page",
        .options = {{"--markdown", "", "print the command reference as Markdown"},
-                   {"--settings", "", "print the settings reference as Markdown"}},
+                   {"--settings", "", "print the settings reference as Markdown"},
+                   {"--findings", "", "print the codes of what can be wrong as Markdown"}},
        .examples = {{"open it", "manual | man -l -"}},
        .run = manual},
       {.path = "version",

@@ -5,14 +5,6 @@
 #include <algorithm>
 
 namespace stela::tool {
-namespace {
-
-double in_seconds(std::chrono::microseconds time) {
-  return static_cast<double>(time.count()) / 1e6;
-}
-
-}  // namespace
-
 std::string problem_of_commits(const postgres::ServerStatus& status) {
   if (status.is_standby || status.synchronous_standby_names.empty()) return {};
   // By their names, as roles outside of pg_monitor see no more of them.

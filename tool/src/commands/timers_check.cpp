@@ -23,19 +23,19 @@ struct TimerSums {
   double due = 0;
   double parked = 0;
   double unknown = 0;
-  std::string hold = {};
+  double holds = 0;
 };
 
-TimerSums timer_sums(TimerOperations& timers) {
+TimerSums timer_sums(const Facts& facts) {
   TimerSums sums;
-  for (const ProcessStatus& one : timers.processes()) {
+  for (const ProcessStatus& one : facts.processes) {
     const double late = std::chrono::duration<double>(one.oldest_due).count();
     sums.late_seconds = std::max(sums.late_seconds, late);
     sums.due += static_cast<double>(one.due);
     sums.parked += static_cast<double>(one.parked);
     sums.unknown += static_cast<double>(one.unknown);
   }
-  for (const TimerHold& hold : timers.holds()) sums.hold = in_one_line(hold.detail);
+  sums.holds = static_cast<double>(facts.holds.size());
   return sums;
 }
 
@@ -45,17 +45,16 @@ std::vector<Measure> timer_measures(const TimerSums& sums, const Arguments& argu
            .value = sums.late_seconds,
            .warning = limits.seconds("--warn-late", warning_late),
            .critical = limits.seconds("--max-late", critical_late),
-           .unit = "s"},
+           .unit = "s",
+           .codes = {Code::process_overdue}},
           {.name = "due", .value = sums.due},
           {.name = "parked",
            .value = sums.parked,
            .warning = limits.count("--warn-parked", warning_parked_timers),
-           .critical = limits.count("--max-parked", {})},
+           .critical = limits.count("--max-parked", {}),
+           .codes = {Code::process_parked}},
           {.name = "unknown", .value = sums.unknown},
-          {.name = "held",
-           .value = sums.hold.empty() ? 0.0 : 1.0,
-           .warning = 0,
-           .problem = "no timer fires: " + sums.hold}};
+          {.name = "held", .value = sums.holds, .warning = 0, .codes = {Code::timers_held}}};
 }
 
 Checked look_at_timers(Invocation& call) {
@@ -63,7 +62,13 @@ Checked look_at_timers(Invocation& call) {
   timer_measures({}, call.arguments);
   StoreSession session{call, {.only_reads = true}};
   TimerOperations timers{session.store()};
-  auto measures = timer_measures(timer_sums(timers), call.arguments);
+  const Facts facts{.at = system_clock().now(),
+                    .call = call.app.name + ' ',
+                    .processes = timers.processes(),
+                    .holds = timers.holds()};
+  auto measures = timer_measures(timer_sums(facts), call.arguments);
+  explain(measures, diagnose(facts, {.overdue_timers = limit_of(measures, "late"),
+                                     .parked_timers = limit_of(measures, "parked")}));
   measures.push_back(measure_writing(session));
   return {.measures = std::move(measures), .summary = "no timer is late, none is parked"};
 }

@@ -239,8 +239,13 @@ class Work {
   }
 
   std::string page_of(const StatusWatch::Seen& seen, const Condition& condition) const {
+    const Facts facts{.at = seen.status.at,
+                      .store_problem = seen.problem,
+                      .outbox = seen.status,
+                      .projectors = seen.projectors,
+                      .processes = seen.processes};
     return metrics_text(condition) + metrics_text(seen.projectors, seen.processes) +
-           reported_.text();
+           findings_text(facts) + reported_.text();
   }
 
   void write_metrics() {

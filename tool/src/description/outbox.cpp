@@ -7,6 +7,14 @@
 #include <chrono>
 
 namespace stela::tool {
+
+std::string broker_place_of(const OutboxMessage& message) {
+  if (message.broker_from == 0) return {};
+  const std::string from = "#" + std::to_string(message.broker_from);
+  if (message.broker_from == message.broker_to) return from;
+  return "between " + from + " and #" + std::to_string(message.broker_to);
+}
+
 namespace {
 
 using std::chrono::microseconds;
@@ -175,6 +183,10 @@ constexpr Field<OutboxMessage> message_fields[] = {
     field<[](const M& message) { return unless_empty(message.redelivery); }>("redelivery"),
     field<&M::next_attempt_at>("next_attempt_at", {.title = "next attempt"}),
     field<&M::since>("since"),
+    field<[](const M& message) { return unless_empty(message.broker_from); }>("broker_from"),
+    field<[](const M& message) { return unless_empty(message.broker_to); }>("broker_to"),
+    field<[](const M& message) { return broker_place_of(message); }>(
+        "broker", {.title = "at the broker", .is_text_only = true}),
     field<[](const M& message) {
       return message.stream + " at version " + std::to_string(message.version.value());
     }>("place", {.title = "stream", .is_text_only = true}),
@@ -257,8 +269,9 @@ constexpr Description<WorkerStatus> worker{
 constexpr Description<OutboxMessage> message{
     message_fields,
     {.table = "sequence state reason partition stream type recorded_at attempts last_error",
-     .sheet = "sequence state partition place type id recorded_at attempts since next_attempt_at "
-              "redelivery reason last_error"}};
+     .sheet =
+         "sequence state partition place type id recorded_at attempts since broker next_attempt_at "
+         "redelivery reason last_error"}};
 
 constexpr Description<Affected> affected{affected_fields};
 constexpr Description<Compared> compared{compared_fields};

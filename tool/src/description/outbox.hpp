@@ -18,6 +18,9 @@ struct PartitionIn {
 };
 std::vector<PartitionIn> partitions_of(const OutboxStatus& status);
 
+/// "#417", or "between #400 and #417"; empty if it isn't known.
+std::string broker_place_of(const OutboxMessage& message);
+
 /// "p00 p03".
 std::string labels_of(const std::vector<PartitionId>& partitions);
 

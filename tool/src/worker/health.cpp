@@ -6,21 +6,18 @@
 #include "description/projections.hpp"
 #include "description/timers.hpp"
 #include "description/worker.hpp"
+#include "diagnosis/diagnose.hpp"
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
 namespace stela::tool {
 namespace {
 
-using MaxLag = std::optional<std::chrono::milliseconds>;
 using ReasonList = std::vector<std::string>;
-
-std::string lag_reason(std::chrono::microseconds lag, std::chrono::milliseconds max_lag) {
-  return "lag: " + in_words(lag) + ", more than " + in_words(max_lag);
-}
 
 /// What is misconfigured doesn't pass by itself.
 void add_broker(const std::string& name, const BrokerStatus& broker, bool is_needed,
@@ -45,22 +42,29 @@ void add_relays(const ReadinessFacts& facts, ReasonList& reasons) {
   }
 }
 
-void add_outbox(const OutboxStatus& status, const MaxLag& max_lag, ReasonList& reasons) {
-  for (const PartitionStatus& partition : status.partitions) {
-    if (!partition.stopped) continue;
-    reasons.push_back("partition " + partition.id.label() +
-                      " is stopped: " + word_of(partition.stopped));
-  }
-  if (max_lag && status.lag && *status.lag > *max_lag) {
-    reasons.push_back(lag_reason(*status.lag, *max_lag));
+/// What stands still, or is further behind than is allowed. Who drives what, and who reaches the
+/// broker, is known of this process alone.
+bool is_reason(const Finding& finding, const ReadinessFacts& facts, Timestamp now) {
+  if (finding.severity != Severity::critical) return false;
+  switch (finding.code) {
+    case Code::outbox_unattended:
+    case Code::outbox_cut_off:
+      return false;
+    case Code::projector_unattended:
+      return facts.max_lag && now - *finding.since > *facts.max_lag;
+    default:
+      return true;
   }
 }
 
-void add_projector(const ProjectorStatus& projector, const MaxLag& max_lag, ReasonList& reasons) {
-  const std::string name = "projector " + in_one_line(projector.name);
-  if (projector.stopped) reasons.push_back(name + " is stopped: " + problem_of(projector));
-  const bool is_late = projector.state == BuildState::living && max_lag && projector.lag > *max_lag;
-  if (is_late) reasons.push_back(name + ": " + lag_reason(projector.lag, *max_lag));
+void add_findings(const ReadinessFacts& facts, ReasonList& reasons) {
+  const Facts asked{.at = facts.at, .outbox = facts.outbox, .projectors = facts.projectors};
+  Limit lag;
+  if (facts.max_lag) lag.critical = in_seconds(*facts.max_lag);
+  const Tolerance tolerance{.lag = lag, .unanswered = {}, .projection_lag = lag};
+  for (const Finding& finding : diagnose(asked, tolerance)) {
+    if (is_reason(finding, facts, asked.at)) reasons.push_back(finding.sentence);
+  }
 }
 
 }  // namespace
@@ -81,10 +85,7 @@ std::vector<std::string> reasons_not_ready(const ReadinessFacts& facts) {
   for (const auto& [name, broker] : facts.consumers) {
     add_broker("broker of consumer " + in_one_line(name), broker, facts.needs_broker, reasons);
   }
-  if (facts.outbox) add_outbox(*facts.outbox, facts.max_lag, reasons);
-  for (const ProjectorStatus& projector : facts.projectors) {
-    add_projector(projector, facts.max_lag, reasons);
-  }
+  add_findings(facts, reasons);
   for (const std::string& name : facts.missing_projectors) {
     reasons.push_back("projector '" + in_one_line(name) + "' isn't in the database");
   }
@@ -94,13 +95,28 @@ std::vector<std::string> reasons_not_ready(const ReadinessFacts& facts) {
 std::vector<std::string> why_not_ready(const Condition& condition) {
   const RelayFacts relay{.heartbeat_age = condition.done.heartbeat_age,
                          .broker = condition.done.broker.value_or(BrokerStatus{})};
-  return reasons_not_ready({.store_problem = condition.store_problem,
+  return reasons_not_ready({.at = condition.status.at,
+                            .store_problem = condition.store_problem,
                             .is_draining = condition.is_draining,
                             .relays = {{"", relay}},
                             .heartbeat_ttl = condition.heartbeat_ttl,
                             .needs_broker = true,
                             .outbox = condition.status,
                             .max_lag = condition.max_lag});
+}
+
+std::string findings_text(const Facts& facts) {
+  std::map<Code, std::int64_t> found;
+  for (const Finding& finding : diagnose(facts)) ++found[finding.code];
+  MetricWriter metrics;
+  metrics.begin("stela_findings", "gauge", "What is wrong, by its code.");
+  for (const CodeFacts& code : all_codes()) {
+    if (code.code >= Code::message_parked) break;
+    metrics.value(static_cast<double>(found[code.code]),
+                  label_text("code", code.word) + "," +
+                      label_text("severity", word_of(code.severity)));
+  }
+  return std::move(metrics).text();
 }
 
 std::string metrics_text(const Condition& condition) {

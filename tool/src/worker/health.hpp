@@ -2,6 +2,7 @@
 #pragma once
 
 #include "description/metric_writer.hpp"
+#include "diagnosis/diagnose.hpp"
 #include "worker/statistics.hpp"
 
 #include <stela/outbox/messages.hpp>
@@ -39,6 +40,7 @@ struct RelayFacts {
 
 /// What is known of a process and of the database that it works on.
 struct ReadinessFacts {
+  Timestamp at = {};
   /// Why the database doesn't answer; empty if it does.
   std::string store_problem = {};
   /// What has ended that the process needs.
@@ -71,6 +73,8 @@ void write_outbox(MetricWriter& metrics, const OutboxStatus& status);
 void write_projectors(MetricWriter& metrics, std::span<const ProjectorStatus> projectors);
 /// Of processes and their timers; nothing if it has none.
 void write_processes(MetricWriter& metrics, std::span<const ProcessStatus> processes);
+/// How many findings there are of each code.
+std::string findings_text(const Facts& facts);
 /// Of the outbox and its worker.
 std::string metrics_text(const Condition& condition);
 std::string metrics_text(std::span<const ProjectorStatus> projectors,

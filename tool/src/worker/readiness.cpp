@@ -82,7 +82,8 @@ class Readiness::Impl {
 
   ReadinessFacts own_facts() const {
     const std::lock_guard lock{mutex_};
-    ReadinessFacts facts{.failures = failures_,
+    ReadinessFacts facts{.at = store_.conventions().clock->now(),
+                         .failures = failures_,
                          .heartbeat_ttl = options_.heartbeat_ttl,
                          .consumers = consumers_,
                          .needs_broker = options_.needs_broker,

@@ -1,0 +1,340 @@
+// What is wrong with a store, from the facts to the sentence, and why.
+#include "diagnosis/chain.hpp"
+#include "diagnosis/diagnose.hpp"
+#include "support/nats_server.hpp"
+#include "tool/tool_outbox.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <set>
+
+namespace stela::tool::diagnosis_test {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Ran;
+using test::RawSqlite;
+using test::run;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr Timestamp now{std::chrono::microseconds{1'700'000'000'000'000}};
+constexpr const char* hostile = "evil\x1b[2J\x07\nname";
+
+Facts with_partition(const std::function<void(PartitionStatus&)>& change) {
+  PartitionStatus partition{.id = PartitionId::at(3, 4), .last_error = hostile};
+  change(partition);
+  OutboxStatus status{.at = now, .partition_count = 4, .partitions = {partition}};
+  return {.at = now, .outbox = status};
+}
+
+Facts with_stop(StopReason reason) {
+  return with_partition([&](PartitionStatus& partition) {
+    partition.stopped = reason;
+    partition.stopped_detail = hostile;
+  });
+}
+
+Facts with_worker(const WorkerStatus& worker, std::int64_t pending = 0) {
+  PartitionStatus partition{.id = PartitionId::at(3, 4), .pending = pending};
+  OutboxStatus status{.at = now, .partitions = {partition}, .workers = {worker}};
+  status.pending = pending;
+  return {.at = now, .outbox = status};
+}
+
+Facts with_projector(const std::function<void(ProjectorStatus&)>& change) {
+  ProjectorStatus projector{.name = "totals", .owner = "r1", .lease_until = now + 30s};
+  change(projector);
+  return {.at = now, .projectors = {projector}};
+}
+
+Facts with_process(const ProcessStatus& process) {
+  return {.at = now, .processes = {process}};
+}
+
+Facts with_reader(const nats::ReaderStatus& reader) {
+  return {.at = now, .consumers = {{.consumer = "billing", .readers = {reader}}}};
+}
+
+/// The first code that the facts must lead to, and what makes them.
+struct Case {
+  Code code;
+  Facts facts;
+};
+
+std::vector<Case> cases() {
+  const BrokerStatus down{.state = BrokerState::down, .detail = hostile};
+  const BrokerStatus unfit{.state = BrokerState::misconfigured, .detail = hostile};
+  OutboxStatus late{.at = now};
+  late.lag = 2min;
+  OutboxStatus parked{.at = now};
+  parked.parked = 3;
+  const nats::ReaderStatus reader{.consumer = "billing", .broker_stream = "SHOP", .owner = "c1"};
+  const auto read_as = [&](auto change) {
+    nats::ReaderStatus changed = reader;
+    change(changed);
+    return with_reader(changed);
+  };
+  return {
+      {Code::database_down, {.at = now, .store_problem = hostile}},
+      {Code::outbox_unattended, with_worker({.name = "w0"}, 5)},
+      {Code::outbox_cut_off,
+       with_worker({.name = "w1", .is_alive = true, .broker = down, .is_cut_off = true}, 5)},
+      {Code::outbox_late, {.at = now, .outbox = late}},
+      {Code::outbox_parked, {.at = now, .outbox = parked}},
+      {Code::worker_cut_off,
+       with_worker({.name = "w1", .is_alive = true, .broker = down, .is_cut_off = true})},
+      {Code::worker_misconfigured, with_worker({.name = "w1", .is_alive = true, .broker = unfit})},
+      {Code::worker_silent, with_worker({.name = "w1", .process = WorkerProcess::runs})},
+      {Code::worker_ended,
+       with_worker({.name = "w1", .process = WorkerProcess::ended, .partitions = 2})},
+      {Code::partition_poison, with_stop(StopReason::poison)},
+      {Code::partition_foreign_writer, with_stop(StopReason::foreign_writer)},
+      {Code::partition_broker_lost, with_stop(StopReason::broker_lost)},
+      {Code::partition_store_went_back, with_stop(StopReason::store_went_back)},
+      {Code::partition_unreadable, with_stop(StopReason::unreadable)},
+      {Code::partition_damaged, with_stop(StopReason::damaged)},
+      {Code::partition_missing, with_stop(StopReason::missing)},
+      {Code::partition_unrecognized, with_stop(StopReason::unrecognized)},
+      {Code::partition_backing_off, with_partition([](auto& one) { one.attempts = 2; })},
+      {Code::partition_unanswered, with_partition([](auto& one) { one.flight_age = 12s; })},
+      {Code::partition_lease_expired,
+       with_partition([](auto& one) { one.owner = "w1", one.lease_left = -3s; })},
+      {Code::projector_stopped,
+       with_projector([](auto& one) { one.stopped = true, one.error = hostile; })},
+      {Code::projector_unknown_version, with_projector([](auto& one) {
+         one.failing = GlobalSequence{7}, one.owner = {}, one.error = hostile;
+       })},
+      {Code::projector_failing, with_projector([](auto& one) {
+         one.failing = GlobalSequence{7}, one.attempts = 2, one.error = hostile;
+       })},
+      {Code::projector_unattended, with_projector([](auto& one) {
+         one.lag_events = 2, one.lag = 3s, one.lease_until = now - 1s;
+       })},
+      {Code::projector_late, with_projector([](auto& one) { one.lag_events = 2, one.lag = 2min; })},
+      {Code::projector_parked, with_projector([](auto& one) { one.parked = 2; })},
+      {Code::timers_held,
+       {.at = now, .holds = {{.reason = HoldReason::by_operator, .detail = hostile}}}},
+      {Code::process_overdue, with_process({.name = "billing", .overdue = 2, .oldest_due = 2min})},
+      {Code::process_parked, with_process({.name = "billing", .parked = 2})},
+      {Code::process_unknown_timers, with_process({.name = "billing", .unknown = 2})},
+      {Code::consumer_overdue, read_as([](auto& one) { one.is_overdue = true; })},
+      {Code::consumer_failing, read_as([](auto& one) { one.failing = 7, one.attempts = 2; })},
+      {Code::consumer_unknown_version, read_as([](auto& one) { one.failing = 7; })},
+      {Code::consumer_waiting, read_as([](auto& one) { one.is_waiting = true; })},
+      {Code::consumer_standing, read_as([](auto& one) { one.error = hostile; })},
+      {Code::consumer_paused, read_as([](auto& one) { one.is_paused = true; })},
+      {Code::consumer_parked,
+       {.at = now, .consumers = {{.consumer = "billing", .parked_messages = 2}}}},
+      {Code::consumer_gaps, {.at = now, .consumers = {{.consumer = "billing", .gaps = 2}}}},
+  };
+}
+
+bool has_control(const std::string& text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < ' '; });
+}
+
+TEST(Diagnosis, FindsEachCodeAndSaysWhatToDo) {
+  for (const Case& one : cases()) {
+    const std::string word{facts_of(one.code).word};
+    const std::vector<Finding> findings = diagnose(one.facts);
+    const auto found = std::find_if(findings.begin(), findings.end(),
+                                    [&](const Finding& each) { return each.code == one.code; });
+    ASSERT_NE(found, findings.end()) << word;
+    EXPECT_EQ(found->severity,
+              facts_of(one.code).severity == Severity::critical && one.code == Code::timers_held
+                  ? Severity::warning
+                  : facts_of(one.code).severity)
+        << word;
+    EXPECT_THAT(found->sentence, HasSubstr(found->subject)) << word;
+    EXPECT_FALSE(found->sentence.empty() || found->remedy.empty() || found->trouble.empty())
+        << word;
+    EXPECT_FALSE(has_control(found->sentence + found->remedy + found->trouble)) << word;
+  }
+}
+
+/// A state of a message isn't something that is wrong with a store.
+TEST(Diagnosis, HasACaseForEachCodeOfAStore) {
+  std::set<Code> met;
+  for (const Case& one : cases()) met.insert(one.code);
+  for (const CodeFacts& facts : all_codes()) {
+    if (facts.code >= Code::message_parked) break;
+    EXPECT_TRUE(met.contains(facts.code)) << facts.word;
+  }
+}
+
+TEST(Diagnosis, FindsNothingWhereNothingIsWrong) {
+  EXPECT_THAT(diagnose({.at = now}), IsEmpty());
+  const WorkerStatus worker{
+      .name = "w1", .is_alive = true, .broker = BrokerStatus{BrokerState::connected}};
+  EXPECT_THAT(diagnose(with_worker(worker, 5)), IsEmpty());
+  EXPECT_THAT(diagnose(with_projector([](auto& one) { one.lag_events = 2, one.lag = 3s; })),
+              IsEmpty());
+}
+
+TEST(Diagnosis, BeginsWithTheWorstAndNamesCauses) {
+  Facts facts =
+      with_worker({.name = "w1",
+                   .is_alive = true,
+                   .broker = BrokerStatus{.state = BrokerState::down, .detail = "no route"},
+                   .is_cut_off = true},
+                  5);
+  facts.outbox->lag = 2min;
+  const std::vector<Finding> findings = diagnose(facts);
+
+  ASSERT_EQ(findings.size(), 3U);
+  EXPECT_EQ(findings[0].code, Code::outbox_cut_off);
+  const Chain chain = chain_of_worst(findings);
+  ASSERT_EQ(chain.size(), 2U);
+  EXPECT_EQ(chain[1].code, Code::worker_cut_off);
+  const auto late = std::find_if(findings.begin(), findings.end(), [](const Finding& each) {
+    return each.code == Code::outbox_late;
+  });
+  ASSERT_NE(late, findings.end());
+  ASSERT_TRUE(late->caused_by);
+  EXPECT_EQ(findings[*late->caused_by].code, Code::outbox_cut_off);
+}
+
+TEST(Diagnosis, JudgesByTheLimitsThatItIsGiven) {
+  OutboxStatus status{.at = now};
+  status.parked = 3;
+  const auto severity = [&](const Limit& limit) {
+    return worst_of(diagnose({.at = now, .outbox = status}, {.parked_messages = limit}));
+  };
+  EXPECT_EQ(severity({.warning = 3}), Severity::fine);
+  EXPECT_EQ(severity({.warning = 2}), Severity::warning);
+  EXPECT_EQ(severity({.warning = 2, .critical = 2}), Severity::critical);
+}
+
+class Explaining : public test::ToolOutbox {
+ protected:
+  Ran why(const std::string& subject = {}) const {
+    std::vector<std::string> words{"why"};
+    if (!subject.empty()) words.push_back(subject);
+    words.insert(words.end(), {"--db", db_});
+    return run(words);
+  }
+  Ran check(const std::string& format = "text") const {
+    return run({"check", "--db", db_, "--format", format});
+  }
+  void work() const {
+    RawSqlite{db_}.run(
+        "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until) VALUES "
+        "('w1', 'elsewhere', 1, 0, (strftime('%s', 'now') + 3600) * 1000000)");
+  }
+};
+
+TEST_F(Explaining, ToldThatNobodyWorks) {
+  const Ran checked = check();
+  EXPECT_EQ(checked.code, 2);
+  EXPECT_THAT(checked.out, StartsWith("CRITICAL: 3 messages are pending, and there is no live "
+                                      "worker"));
+  const Ran message = why("1");
+  EXPECT_EQ(message.code, 2);
+  EXPECT_THAT(message.out,
+              AllOf(StartsWith("message 1 of order-1 isn't published yet"),
+                    HasSubstr("\n← 3 messages are pending, and there is no live worker"),
+                    HasSubstr("outbox work'")));
+}
+
+TEST_F(Explaining, AStoppedPartitionAndWhatWaitsForIt) {
+  RawSqlite{db_}.run(
+      "UPDATE outbox_partitions SET stopped = 'broker_lost', stopped_detail = 'gone\x1b[2J'");
+
+  EXPECT_THAT(why().out, AllOf(StartsWith("partition all is stopped (broker_lost): gone"),
+                               Not(HasSubstr("\x1b"))));
+  EXPECT_EQ(why().code, 2);
+  EXPECT_THAT(why("all").out, StartsWith("partition all is stopped (broker_lost)"));
+  EXPECT_THAT(why("order-2").out, AllOf(StartsWith("message 2 of order-2 isn't published yet"),
+                                        HasSubstr("\n← partition all is stopped (broker_lost)")));
+}
+
+TEST_F(Explaining, AParkedMessageAndThoseBehindIt) {
+  work();
+  run({"events", "append", "--db", db_, "--stream", "order-1", "--type", "order.placed",
+       "--publish", "--data", "{}"});
+  park(1);
+  RawSqlite{db_}.run(
+      "INSERT INTO outbox_parked (stream, sequence, partition, parked_at, attempts, reason, error) "
+      "SELECT stream, sequence, partition, 0, 0, 'behind', '' FROM outbox_messages WHERE sequence "
+      "= 4; DELETE FROM outbox_messages WHERE sequence = 4");
+
+  const Ran behind = why("4");
+  EXPECT_EQ(behind.code, 1);
+  EXPECT_THAT(behind.out,
+              AllOf(StartsWith("message 4 of order-1 is parked behind an earlier message"),
+                    HasSubstr("\n← message 1 of order-1 is parked (refused): too large"),
+                    HasSubstr("outbox retry 1'")));
+  EXPECT_THAT(check().out, HasSubstr("WARNING: 2 messages parked"));
+}
+
+TEST_F(Explaining, WhatIsWellAndWhatIsNotThere) {
+  RawSqlite{db_}.run("DELETE FROM outbox_messages");
+  work();
+  EXPECT_EQ(check().out, "OK: nothing is wrong\n");
+  EXPECT_EQ(check().code, 0);
+  EXPECT_THAT(check("nagios").out, StartsWith("STELA STORE OK - nothing is wrong"));
+  EXPECT_THAT(check("json").out,
+              AllOf(HasSubstr(R"("state":"ok")"), HasSubstr(R"("findings":[])")));
+  EXPECT_EQ(why().out, "nothing is wrong\n");
+  EXPECT_EQ(why("w1").out, "nothing is wrong with worker w1\n");
+  EXPECT_EQ(why("w1").code, 0);
+  EXPECT_EQ(why("nobody").code, 3);
+  EXPECT_EQ(why("4711").code, 3);
+  EXPECT_EQ(check("xml").code, 3);
+}
+
+TEST_F(Explaining, WhereAMessageIsPublished) {
+  const test::NatsServer nats;
+  ASSERT_EQ(outbox({"work", "--until-empty", "--silent", "--ensure-stream", "--stream", "SHOP",
+                    "--nats", nats.url()})
+                .code,
+            0);
+  EXPECT_THAT(why("2").out, AllOf(StartsWith("message 2 of order-2 is published, at 20"),
+                                  HasSubstr(", as #2 of partition all\n")));
+  EXPECT_EQ(why("2").code, 0);
+  EXPECT_THAT(run({"events", "show", "2", "--db", db_}).out,
+              HasSubstr("message 2 of order-2 is published"));
+  EXPECT_THAT(outbox({"show", "2"}).out, HasSubstr("at the broker  #2\n"));
+  const std::string event = run({"events", "show", "3", "--db", db_, "--json"}).out;
+  const std::string key = "\"id\":\"";
+  EXPECT_THAT(why(event.substr(event.find(key) + key.size(), 36)).out,
+              StartsWith("message 3 of order-3 is published"));
+}
+
+TEST_F(Explaining, WhoDidWhat) {
+  park(1);
+  ASSERT_EQ(outbox({"retry", "1"}).code, 0);
+  ASSERT_EQ(run({"timers", "hold", "--why", "moving", "--db", db_}).code, 0);
+  const Ran log = run({"log", "--db", db_});
+  EXPECT_EQ(log.code, 0);
+  EXPECT_THAT(log.out,
+              AllOf(HasSubstr("  outbox  "), HasSubstr("  retry "), HasSubstr("  timers  ")));
+  EXPECT_THAT(run({"log", "--db", db_, "--limit", "1"}).out, Not(HasSubstr("  retry ")));
+}
+
+TEST_F(Explaining, InJsonThatNamesTheCause) {
+  const Ran checked = check("json");
+  EXPECT_THAT(checked.out,
+              AllOf(HasSubstr(R"("state":"critical")"), HasSubstr(R"("code":"outbox_unattended")"),
+                    HasSubstr(R"("caused_by":null)")));
+}
+
+TEST_F(Explaining, ADatabaseThatDoesNotAnswerIsCritical) {
+  std::ofstream{db_, std::ios::trunc}
+      << "nothing that SQLite wrote, however long it may look at it";
+  const Ran checked = check();
+  EXPECT_EQ(checked.code, 2);
+  EXPECT_THAT(checked.out, StartsWith("CRITICAL: database: "));
+  EXPECT_EQ(outbox({"check"}).code, 2);
+}
+
+}  // namespace
+}  // namespace stela::tool::diagnosis_test

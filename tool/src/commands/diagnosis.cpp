@@ -1,0 +1,177 @@
+// check and why: what is wrong with a store, as the diagnosis has it.
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+#include "commands/event_selection.hpp"
+#include "commands/measures.hpp"
+#include "description/finding.hpp"
+#include "diagnosis/chain.hpp"
+#include "diagnosis/facts.hpp"
+
+#include <stela/eventstore/operations.hpp>
+#include <stela/framework/error.hpp>
+
+#include <cctype>
+
+namespace stela::tool {
+namespace {
+
+State state_of(const std::vector<Finding>& findings) {
+  return static_cast<State>(worst_of(findings));
+}
+
+/// "CRITICAL".
+std::string in_capitals(Severity severity) {
+  std::string text;
+  for (const char c : word_of(severity)) text += static_cast<char>(std::toupper(c));
+  return text;
+}
+
+/// " (for 17 min)"
+std::string age_of(const Finding& finding, Timestamp now) {
+  if (!finding.since || *finding.since >= now) return {};
+  return " (for " + in_words(now - *finding.since) + ")";
+}
+
+void print_finding(Output& out, const Finding& finding, Timestamp now) {
+  out.line(in_capitals(finding.severity) + ": " + finding.sentence + age_of(finding, now));
+  if (!finding.remedy.empty()) out.line("  → " + finding.remedy);
+}
+
+void print_chain(Output& out, const Chain& chain, Timestamp now) {
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    out.line((i == 0 ? "" : "← ") + chain[i].sentence + age_of(chain[i], now));
+    if (!chain[i].remedy.empty()) out.line("  → " + chain[i].remedy);
+  }
+}
+
+/// Why a store can't be asked is what is wrong with it.
+Facts ask_or_tell(Invocation& call) try {
+  StoreSession session{call, {.only_reads = true}};
+  return ask(session, call.app.name);
+} catch (const Error& e) {
+  return {.at = system_clock().now(), .call = call.app.name + ' ', .store_problem = e.what()};
+}
+
+void print_nagios(Output& out, const std::vector<Finding>& findings) {
+  std::string line = "STELA STORE " + in_capitals(worst_of(findings)) + " - ";
+  if (findings.empty()) line += "nothing is wrong";
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    line.append(i == 0 ? "" : "; ").append(findings[i].sentence);
+  }
+  out.line(line);
+}
+
+int check(Invocation& call) try {
+  const Facts facts = ask_or_tell(call);
+  const std::vector<Finding> findings = diagnose(facts);
+  const std::string format =
+      call.arguments.text("--format").value_or(call.out.is_json() ? "json" : "text");
+  if (format == "json") {
+    call.out.json(to_json({{"at", facts.at},
+                           {"state", word_of(worst_of(findings))},
+                           {"findings", json_of(findings)}}));
+  } else if (format == "nagios") {
+    print_nagios(call.out, findings);
+  } else if (format == "text") {
+    if (findings.empty()) call.out.line("OK: nothing is wrong");
+    for (const Finding& finding : findings) print_finding(call.out, finding, facts.at);
+  } else {
+    throw Misuse{"--format is text, nagios or json"};
+  }
+  call.out.flush();
+  return state_of(findings);
+} catch (const ReaderGone&) {
+  throw;
+} catch (const std::exception& e) {
+  call.out.line("UNKNOWN: " + in_one_line(e.what()));
+  return unknown;
+}
+
+/// The message of an event, by its sequence or id; of a stream, the first that waits, else its last
+/// event's.
+std::optional<OutboxMessage> find_message(StoreSession& session, const std::string& what) {
+  OutboxOperations& outbox = session.operations();
+  if (!what.empty() && what.find_first_not_of("0123456789") == std::string::npos) {
+    return outbox.show(GlobalSequence{to_integer(what, "a sequence", {1, largest})});
+  }
+  if (const auto id = Uuid::parse(what)) {
+    const auto event = StoreOperations{session.store()}.find_event(*id);
+    return event ? outbox.show(*event) : std::nullopt;
+  }
+  const auto waiting = outbox.list({.stream = what, .limit = 1});
+  if (!waiting.empty()) return waiting.front();
+  const StreamQuery last{.direction = Direction::backward, .limit = 1};
+  for (const StoredEvent& event : session.store().read_stream(StreamId::parse(what), last)) {
+    return outbox.show(event.sequence);
+  }
+  return {};
+}
+
+Chain explain(StoreSession& session, const Facts& facts, const std::vector<Finding>& findings,
+              const std::string& what) {
+  Chain chain = chain_of_name(facts, findings, what);
+  if (!chain.empty() || !facts.outbox) return chain;
+  if (const auto message = find_message(session, what)) {
+    return chain_of_message(session.operations(), *message, facts, findings);
+  }
+  return {};
+}
+
+int why(Invocation& call) try {
+  const auto operands = call.arguments.operands();
+  StoreSession session{call, {.only_reads = true}};
+  const Facts facts = ask(session, call.app.name);
+  const std::vector<Finding> findings = diagnose(facts);
+  const Chain chain = operands.empty() ? chain_of_worst(findings)
+                                       : explain(session, facts, findings, operands.front());
+  if (chain.empty()) {
+    throw Exit{not_found,
+               "there is no partition, worker, projector, process, consumer, stream or "
+               "publishable event '" +
+                   in_one_line(operands.front()) + "'"};
+  }
+  if (call.out.is_json()) {
+    for (const Finding& link : chain) print_json(call.out, description::finding, link);
+  } else {
+    print_chain(call.out, chain, facts.at);
+  }
+  return state_of(chain);
+} catch (const Error& e) {
+  throw Exit{not_found, e.what()};
+}
+
+}  // namespace
+
+std::vector<Command> diagnosis_commands() {
+  return {
+      {.path = "check",
+       .summary = "Check everything in a database, for monitoring systems",
+       .about =
+           "Says what is wrong with the database, the outbox, its partitions and workers, "
+           "projectors, timers and consumers, the worst first. Exit codes follow Nagios: 0 OK, "
+           "1 warning, 2 critical, 3 unknown or wrong usage. A database that doesn't answer is "
+           "critical. 'outbox check' and the like have limits of their own.",
+       .options = {db_option,
+                   {"--format", "NAME", "text, nagios or json", "", false, "text|nagios|json"}},
+       .examples = {{"every minute", "check --db shop.db --format nagios"}},
+       .checks = "store",
+       .run = check},
+      {.path = "why",
+       .summary = "Explain why something stands still, or isn't published",
+       .about = "Says what is wrong and, below it, what causes that. Without a subject: the worst "
+                "that is wrong. Exit codes: 0 nothing is wrong with it, 1 a warning, 2 critical, 3 "
+                "not found.",
+       .operands =
+           {{"SUBJECT",
+             "an event's sequence or id, a stream, partition, worker, projector, process or "
+             "consumer",
+             false}},
+       .options = {db_option},
+       .examples = {{"was this event published?", "why 4711 --db shop.db"},
+                    {"what is wrong?", "why --db shop.db"}},
+       .checks = "why",
+       .run = why},
+      log_command()};
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,113 @@
+#include "diagnosis/findings.hpp"
+
+#include "cli/text.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <numeric>
+
+namespace stela::tool {
+namespace {
+
+using enum Code;
+
+/// The first finding with one of these codes, in the order of the codes; of this subject, if one is
+/// given.
+std::optional<std::size_t> find(const std::vector<Finding>& findings,
+                                std::initializer_list<Code> codes, std::string_view subject = {}) {
+  for (const Code code : codes) {
+    for (std::size_t i = 0; i < findings.size(); ++i) {
+      if (findings[i].code != code) continue;
+      if (subject.empty() || findings[i].subject == subject) return i;
+    }
+  }
+  return {};
+}
+
+/// Nothing is its own cause, and a cause's code is never caused by that of its effect.
+std::optional<std::size_t> cause_of(const Finding& finding, const std::vector<Finding>& findings) {
+  switch (finding.code) {
+    case outbox_late:
+      return find(findings,
+                  {database_down, outbox_unattended, outbox_cut_off, partition_poison,
+                   partition_foreign_writer, partition_broker_lost, partition_store_went_back,
+                   partition_unreadable, partition_damaged, partition_missing,
+                   partition_unrecognized, partition_backing_off, partition_unanswered});
+    case partition_backing_off:
+    case partition_unanswered:
+      return find(findings, {outbox_cut_off, worker_cut_off});
+    case outbox_cut_off:
+      return find(findings, {worker_cut_off});
+    case outbox_unattended:
+    case partition_lease_expired:
+      return find(findings, {worker_silent, worker_ended});
+    case projector_late:
+      return find(findings, {projector_failing, projector_unknown_version}, finding.subject);
+    case process_overdue:
+      return find(findings, {projector_stopped, projector_unattended}, finding.subject);
+    case consumer_waiting:
+      return find(findings, {consumer_overdue, consumer_failing, consumer_standing});
+    default:
+      return {};
+  }
+}
+
+/// The worst first; of equals, causes first, and then in the order of the rules.
+std::vector<Finding> in_order(std::vector<Finding> findings) {
+  std::vector<std::size_t> order(findings.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (findings[a].severity != findings[b].severity) {
+      return findings[a].severity > findings[b].severity;
+    }
+    return !findings[a].caused_by && findings[b].caused_by;
+  });
+  std::vector<std::size_t> place(findings.size());
+  for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+  std::vector<Finding> sorted;
+  for (const std::size_t from : order) {
+    sorted.push_back(std::move(findings[from]));
+    if (sorted.back().caused_by) sorted.back().caused_by = place[*sorted.back().caused_by];
+  }
+  return sorted;
+}
+
+}  // namespace
+
+Severity Limit::judge(double value) const noexcept {
+  if (critical && value > *critical) return Severity::critical;
+  return warning && value > *warning ? Severity::warning : Severity::fine;
+}
+
+double in_seconds(std::chrono::microseconds time) noexcept {
+  return std::chrono::duration<double>{time}.count();
+}
+
+void Findings::add(Finding finding) {
+  if (finding.severity == Severity::fine) finding.severity = facts_of(finding.code).severity;
+  found_.push_back(std::move(finding));
+}
+
+void Findings::add_judged(const Limit& limit, double value, Finding finding) {
+  finding.severity = limit.judge(value);
+  if (finding.severity != Severity::fine) found_.push_back(std::move(finding));
+}
+
+std::vector<Finding> diagnose(const Facts& facts, const Tolerance& tolerance) {
+  Findings judged;
+  if (!facts.store_problem.empty()) {
+    judged.add({.code = database_down,
+                .trouble = "database",
+                .sentence = "database: " + in_one_line(facts.store_problem),
+                .remedy = "'" + facts.call + "doctor' says what to do"});
+  }
+  if (facts.outbox) judge_outbox(*facts.outbox, facts, tolerance, judged);
+  judge_consumers(facts, judged);
+  judge_projectors(facts, tolerance, judged);
+  judge_timers(facts, tolerance, judged);
+  std::vector<Finding> findings = std::move(judged).take();
+  for (Finding& finding : findings) finding.caused_by = cause_of(finding, findings);
+  return in_order(std::move(findings));
+}
+
+}  // namespace stela::tool

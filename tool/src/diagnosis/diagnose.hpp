@@ -1,0 +1,70 @@
+// The only judge of a store: what is known of it, and what is wrong by that.
+#pragma once
+
+#include "diagnosis/finding.hpp"
+
+#include <stela/nats/inbox.hpp>
+#include <stela/outbox/messages.hpp>
+#include <stela/projections/operations.hpp>
+#include <stela/projections/timers.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stela::tool {
+
+/// Above the first it is a warning, above the second critical; unset: never.
+struct Limit {
+  std::optional<double> warning = {};
+  std::optional<double> critical = {};
+
+  Severity judge(double value) const noexcept;
+};
+
+/// What is tolerated, unless it is said otherwise. Times in seconds.
+struct Tolerance {
+  Limit lag{60, 300};
+  Limit unanswered{10, 300};
+  Limit parked_messages{0, {}};
+  Limit projection_lag{60, 300};
+  Limit parked_events{0, {}};
+  Limit overdue_timers{60, 300};
+  Limit parked_timers{0, {}};
+};
+
+/// What was asked of a store at one moment.
+struct Facts {
+  Timestamp at = {};
+  /// What commands begin with: "stela ".
+  std::string call = "stela ";
+  /// Why the database doesn't answer, or takes no writes; empty if it does.
+  std::string store_problem = {};
+  /// Unset: there is none.
+  std::optional<OutboxStatus> outbox = {};
+  std::vector<ProjectorStatus> projectors = {};
+  std::vector<ProcessStatus> processes = {};
+  std::vector<TimerHold> holds = {};
+  std::vector<nats::ConsumerStatus> consumers = {};
+};
+
+/// What is wrong, the worst first, causes before what they cause.
+std::vector<Finding> diagnose(const Facts& facts, const Tolerance& tolerance = {});
+
+/// What is wrong with a partition itself, whoever has it; at most one thing.
+std::optional<Finding> find_trouble(const PartitionStatus& partition, const Facts& facts = {},
+                                    const Tolerance& tolerance = {});
+
+/// It is behind, and no runner drives it: there is none, or its lease is over.
+bool is_unattended(const ProjectorStatus& projector, Timestamp now) noexcept;
+
+/// So many of a list are named; the others are counted.
+inline constexpr std::size_t most_named = 8;
+
+double in_seconds(std::chrono::microseconds time) noexcept;
+
+/// The code of a partition that is stopped for this reason.
+Code code_of(StopReason reason) noexcept;
+
+}  // namespace stela::tool

@@ -1,0 +1,103 @@
+// What is wrong, in one form for every command that says so.
+#pragma once
+
+#include <stela/framework/clock.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::tool {
+
+/// In ascending order, as monitoring systems have them.
+enum class Severity : std::uint8_t { fine, warning, critical };
+
+/// What can be wrong. Their words are kept for ever; sentences may change.
+enum class Code : std::uint8_t {
+  database_down,
+  outbox_unattended,
+  outbox_cut_off,
+  outbox_late,
+  outbox_parked,
+  worker_cut_off,
+  worker_misconfigured,
+  worker_silent,
+  worker_ended,
+  partition_poison,
+  partition_foreign_writer,
+  partition_broker_lost,
+  partition_store_went_back,
+  partition_unreadable,
+  partition_damaged,
+  partition_missing,
+  partition_unrecognized,
+  partition_backing_off,
+  partition_unanswered,
+  partition_lease_expired,
+  projector_stopped,
+  projector_unknown_version,
+  projector_failing,
+  projector_unattended,
+  projector_late,
+  projector_parked,
+  timers_held,
+  process_overdue,
+  process_parked,
+  process_unknown_timers,
+  consumer_overdue,
+  consumer_failing,
+  consumer_unknown_version,
+  consumer_waiting,
+  consumer_standing,
+  consumer_paused,
+  consumer_parked,
+  consumer_gaps,
+  // Of one message, or of what nothing is wrong with.
+  message_parked,
+  message_parked_behind,
+  message_pending,
+  message_discarded,
+  message_published,
+  event_local,
+  well,
+};
+
+struct CodeFacts {
+  Code code;
+  /// "partition_broker_lost".
+  std::string_view word;
+  /// How bad it is, unless a limit says otherwise.
+  Severity severity;
+  /// For the reference.
+  std::string_view meaning;
+};
+/// In the order of the enumeration.
+std::span<const CodeFacts> all_codes() noexcept;
+const CodeFacts& facts_of(Code code) noexcept;
+std::string_view word_of(Severity severity) noexcept;
+
+struct Finding {
+  Code code = Code::database_down;
+  Severity severity = Severity::fine;
+  /// "p03", or the name of a worker, projector, process or consumer. Empty: the outbox, or the
+  /// database.
+  std::string subject = {};
+  /// Since when, if the database has it.
+  std::optional<Timestamp> since = {};
+  /// A few words, the same for each subject in the same trouble: "stopped: broker_lost".
+  std::string trouble = {};
+  /// Says all, and names the subject. Without control characters.
+  std::string sentence = {};
+  /// The command or the deed that ends it.
+  std::string remedy = {};
+  /// The place in the list of the finding that explains this one.
+  std::optional<std::size_t> caused_by = {};
+};
+
+/// Critical if one is.
+Severity worst_of(std::span<const Finding> findings) noexcept;
+
+}  // namespace stela::tool

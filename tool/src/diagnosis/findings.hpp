@@ -1,0 +1,31 @@
+// Where the rules of each part put what they find.
+#pragma once
+
+#include "diagnosis/diagnose.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace stela::tool {
+
+/// Threads: one at a time.
+class Findings {
+ public:
+  /// Its severity is the code's, if it has none.
+  void add(Finding finding);
+  /// Of the severity that the limit gives the value, if it is beyond it.
+  void add_judged(const Limit& limit, double value, Finding finding);
+
+  std::vector<Finding> take() && { return std::move(found_); }
+
+ private:
+  std::vector<Finding> found_;
+};
+
+void judge_outbox(const OutboxStatus& status, const Facts& facts, const Tolerance& tolerance,
+                  Findings& findings);
+void judge_projectors(const Facts& facts, const Tolerance& tolerance, Findings& findings);
+void judge_timers(const Facts& facts, const Tolerance& tolerance, Findings& findings);
+void judge_consumers(const Facts& facts, Findings& findings);
+
+}  // namespace stela::tool

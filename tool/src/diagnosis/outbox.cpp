@@ -1,0 +1,216 @@
+// What is wrong with an outbox, its partitions and its workers.
+#include "cli/text.hpp"
+#include "commands/outbox_text.hpp"
+#include "diagnosis/findings.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace stela::tool {
+namespace {
+
+/// A worker without any partition holds nobody up.
+void judge_lost_worker(const WorkerStatus& worker, Findings& findings) {
+  const std::string who = "worker '" + in_one_line(worker.name) + "'";
+  if (worker.process == WorkerProcess::runs) {
+    findings.add({.code = Code::worker_silent,
+                  .subject = worker.name,
+                  .since = worker.heartbeat_until,
+                  .trouble = "silent",
+                  .sentence = who + " is silent, and its process " + std::to_string(worker.pid) +
+                              " is running",
+                  .remedy = "see its log, and whether it can write to the database; else end it "
+                            "and start it again"});
+  } else if (worker.partitions > 0) {
+    findings.add({.code = Code::worker_ended,
+                  .subject = worker.name,
+                  .since = worker.heartbeat_until,
+                  .trouble = "gone",
+                  .sentence = who + " is gone (" +
+                              (worker.process == WorkerProcess::ended
+                                   ? "its process has ended"
+                                   : "on host " + in_one_line(worker.host)) +
+                              ") and still holds " + counted(worker.partitions, "partition"),
+                  .remedy = "others take them over when its leases expire; start it again if it "
+                            "should run"});
+  }
+}
+
+void judge_broker_of(const WorkerStatus& worker, const Facts& facts, Findings& findings) {
+  const std::string who = "worker '" + in_one_line(worker.name) + "'";
+  const std::string broker = worker.broker ? in_one_line(to_string(*worker.broker)) : "";
+  if (worker.is_cut_off) {
+    findings.add({.code = Code::worker_cut_off,
+                  .subject = worker.name,
+                  .trouble = "cut off",
+                  .sentence = who + " is cut off from its broker: " + broker,
+                  .remedy = way_to_the_broker});
+  } else if (worker.broker && worker.broker->state == BrokerState::misconfigured) {
+    findings.add({.code = Code::worker_misconfigured,
+                  .subject = worker.name,
+                  .trouble = "misconfigured",
+                  .sentence = who + " can't publish everything: " + broker,
+                  .remedy = "configure the broker as it says; messages wait, and none is lost; '" +
+                            facts.call + "doctor' looks at each stream"});
+  }
+}
+
+/// "3 messages are pending".
+std::string pending_in_words(const OutboxStatus& status) {
+  return waiting_in(status) == 1 ? "1 message is pending"
+                                 : waiting_in_words(status) + " messages are pending";
+}
+
+void judge_workers(const OutboxStatus& status, const Facts& facts, Findings& findings) {
+  for (const WorkerStatus& worker : status.workers) {
+    if (worker.is_alive) {
+      judge_broker_of(worker, facts, findings);
+    } else {
+      judge_lost_worker(worker, findings);
+    }
+  }
+  // Who waits for a stopped partition waits for no worker.
+  if (waiting_in(status) == 0 || held_up_by(status) != nullptr) return;
+  const LivingWorkers living = living_workers(status);
+  const std::string waiting = pending_in_words(status);
+  if (living.all == 0) {
+    findings.add({.code = Code::outbox_unattended,
+                  .trouble = "no worker",
+                  .sentence = waiting + ", and there is no live worker",
+                  .remedy = "'" + facts.call + "outbox work'"});
+  } else if (living.all == living.cut_off) {
+    findings.add(
+        {.code = Code::outbox_cut_off,
+         .trouble = "no worker reaches the broker",
+         .sentence = waiting + ", and no worker reaches its broker: " + in_one_line(living.trouble),
+         .remedy = way_to_the_broker});
+  }
+}
+
+/// "; next retry in 2.1 s"
+std::string next_retry_of(const PartitionStatus& partition, Timestamp now) {
+  if (!partition.next_attempt_at) return {};
+  const auto left = *partition.next_attempt_at - now;
+  return "; next retry " + (left.count() > 0 ? "in " + in_words(left) : std::string{"now"});
+}
+
+Finding describe_stop(const PartitionStatus& partition, const Facts& facts) {
+  const std::string word = word_of(partition.stopped);
+  const std::string detail = in_one_line(partition.stopped_detail);
+  return {.code = code_of(*partition.stopped),
+          .severity = Severity::critical,
+          .subject = partition.id.label(),
+          .trouble = "stopped: " + word,
+          .sentence = "partition " + partition.id.label() + " is stopped (" + word + ")" +
+                      (detail.empty() ? "" : ": " + detail),
+          .remedy = way_out_of(partition, facts.call)};
+}
+
+void judge_partition(const PartitionStatus& partition, const Facts& facts,
+                     const Tolerance& tolerance, Findings& findings) {
+  const std::string label = partition.id.label();
+  if (auto trouble = find_trouble(partition, facts, tolerance)) findings.add(std::move(*trouble));
+  if (!partition.owner.empty() && partition.lease_left.count() <= 0) {
+    findings.add({.code = Code::partition_lease_expired,
+                  .subject = label,
+                  .since = facts.at + partition.lease_left,
+                  .trouble = "lease expired",
+                  .sentence = "partition " + label + " is held by '" +
+                              in_one_line(partition.owner) + "', whose lease has expired",
+                  .remedy = "a live worker takes it over"});
+  }
+}
+
+/// ": p03 12, p04 1"
+std::string where_parked(const OutboxStatus& status) {
+  std::vector<const PartitionStatus*> with;
+  for (const PartitionStatus& each : status.partitions) {
+    if (each.parked > 0) with.push_back(&each);
+  }
+  std::stable_sort(with.begin(), with.end(),
+                   [](const auto* a, const auto* b) { return a->parked > b->parked; });
+  std::string where;
+  for (std::size_t i = 0; i < std::min(with.size(), most_named); ++i) {
+    where.append(where.empty() ? ": " : ", ").append(with[i]->id.label());
+    where.append(" ").append(in_digits(with[i]->parked));
+  }
+  if (with.size() <= most_named) return where;
+  return where + " and " + std::to_string(with.size() - most_named) + " partitions more";
+}
+
+}  // namespace
+
+Code code_of(StopReason reason) noexcept {
+  switch (reason) {
+    case StopReason::poison:
+      return Code::partition_poison;
+    case StopReason::foreign_writer:
+      return Code::partition_foreign_writer;
+    case StopReason::broker_lost:
+      return Code::partition_broker_lost;
+    case StopReason::store_went_back:
+      return Code::partition_store_went_back;
+    case StopReason::unreadable:
+      return Code::partition_unreadable;
+    case StopReason::damaged:
+      return Code::partition_damaged;
+    case StopReason::missing:
+      return Code::partition_missing;
+    case StopReason::unrecognized:
+      return Code::partition_unrecognized;
+  }
+  return Code::partition_unrecognized;
+}
+
+std::optional<Finding> find_trouble(const PartitionStatus& partition, const Facts& facts,
+                                    const Tolerance& tolerance) {
+  const std::string label = partition.id.label();
+  if (partition.stopped) return describe_stop(partition, facts);
+  if (partition.attempts > 0) {
+    const std::string error = in_one_line(partition.last_error);
+    return Finding{.code = Code::partition_backing_off,
+                   .severity = Severity::warning,
+                   .subject = label,
+                   .since = partition.waiting_since,
+                   .trouble = "backing off: " + error,
+                   .sentence = "partition " + label + " is backing off: " + error +
+                               next_retry_of(partition, facts.at),
+                   .remedy = "tried again by itself; '" + facts.call + "doctor' says what to do"};
+  }
+  const auto silence = partition.flight_age.value_or(std::chrono::microseconds{0});
+  const Severity severity = tolerance.unanswered.judge(in_seconds(silence));
+  if (severity == Severity::fine) return {};
+  return Finding{.code = Code::partition_unanswered,
+                 .severity = severity,
+                 .subject = label,
+                 .since = facts.at - silence,
+                 .trouble = "no answer from the broker",
+                 .sentence = "partition " + label + ": " + silence_in_words(silence),
+                 .remedy =
+                     "see the broker and the way there; what is in flight is sent again if "
+                     "need be, and none is lost"};
+}
+
+void judge_outbox(const OutboxStatus& status, const Facts& facts, const Tolerance& tolerance,
+                  Findings& findings) {
+  judge_workers(status, facts, findings);
+  for (const PartitionStatus& partition : status.partitions) {
+    judge_partition(partition, facts, tolerance, findings);
+  }
+  const auto lag = status.lag.value_or(std::chrono::microseconds{0});
+  findings.add_judged(
+      tolerance.lag, in_seconds(lag),
+      {.code = Code::outbox_late,
+       .since = facts.at - lag,
+       .trouble = "late",
+       .sentence = "the oldest message has been pending for " + in_words(lag),
+       .remedy = "see the partitions and the broker: '" + facts.call + "outbox status'"});
+  findings.add_judged(
+      tolerance.parked_messages, static_cast<double>(status.parked),
+      {.code = Code::outbox_parked,
+       .trouble = "parked messages",
+       .sentence = counted(status.parked, "message") + " parked" + where_parked(status),
+       .remedy = way_to_unpark(facts.call)});
+}
+
+}  // namespace stela::tool
