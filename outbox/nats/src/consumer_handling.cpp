@@ -150,7 +150,7 @@ bool Consumer::Worker::handle_one(Transaction& transaction, Together& together) 
       ++together.tick.duplicates;
       return true;
     case Arrival::another_history:
-      park(connection, delivery, together, {.error = another_history, .attempts = 1});
+      park(connection, delivery, together, {.error = another_history});
       return true;
     case Arrival::behind_parked:
       meet(connection, delivery, together);

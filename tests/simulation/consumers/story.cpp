@@ -144,7 +144,7 @@ constexpr StoryMutant consumer_mutants[] = {
     {Mutant::history_is_a_copy, "was skipped"},
     {Mutant::history_by_its_time, "was skipped"},
     {Mutant::parked_is_passed, "took effect before"},
-    {Mutant::waiting_is_charged, "was parked after"},
+    {Mutant::waiting_is_charged, "still to come"},
     {Mutant::gap_is_kept_secret, "took effect before"},
     {Mutant::late_is_a_copy, "was skipped"},
     {Mutant::late_comes_again, "took effect twice"},

@@ -266,7 +266,10 @@ void Writer::back_up() {
 }
 
 void Writer::restore() {
-  most_ = std::max(most_, contents_.sequence);
+  // What wasn't published, no consumer can know.
+  for (const int event : contents_.published) {
+    most_ = std::max(most_, events_[static_cast<std::size_t>(event)].sequence);
+  }
   contents_ = *backup_;
   if (chance_.happens(0.5)) set_back_ += 60 * 60 * second;
   backup_.reset();

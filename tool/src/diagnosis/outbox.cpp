@@ -73,14 +73,18 @@ void judge_workers(const OutboxStatus& status, const Facts& facts, Findings& fin
   if (waiting_in(status) == 0 || held_up_by(status) != nullptr) return;
   const LivingWorkers living = living_workers(status);
   const std::string waiting = pending_in_words(status);
+  std::optional<Timestamp> since;
+  if (status.lag) since = facts.at - *status.lag;
   if (living.all == 0) {
     findings.add({.code = Code::outbox_unattended,
+                  .since = since,
                   .trouble = "no worker",
                   .sentence = waiting + ", and there is no live worker",
                   .remedy = "'" + facts.call + "outbox work'"});
   } else if (living.all == living.cut_off) {
     findings.add(
         {.code = Code::outbox_cut_off,
+         .since = since,
          .trouble = "no worker reaches the broker",
          .sentence = waiting + ", and no worker reaches its broker: " + in_one_line(living.trouble),
          .remedy = way_to_the_broker});
