@@ -488,27 +488,6 @@ TEST_F(Consuming, FromNowOnReadsStreamsWholeThatAreMadeLater) {
   EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped"));
 }
 
-/// As a resize uses them again.
-TEST_F(Consuming, FromNowOnReadsWhatCameSinceTheConsumerWasMade) {
-  shop.send_parcel();
-  shop.send_parcel();
-  shop.publish();
-  test::JetStream broker{server.url()};
-  broker.make_stream("OTHER", "other.>");
-  auto with = options();
-  with.start = nats::ConsumerStart::now;
-  with.stream = "OTHER";
-  make_consumer(with)->run_once();
-
-  for (int i = 0; i < 3; ++i) shop.send_parcel();
-  shop.publish();
-  with.stream = "SHOP";
-  make_consumer(with)->run_once();
-
-  EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@3 order.shipped", "parcel-1@4 order.shipped",
-                                          "parcel-1@5 order.shipped"));
-}
-
 TEST_F(Consuming, FromNowOnReadsAStreamThatWasMadeAgainBeforeAnythingCame) {
   shop.send_parcel();
   shop.send_parcel();

@@ -125,6 +125,7 @@ std::vector<Case> cases() {
       {Code::process_parked, with_process({.name = "billing", .parked = 2})},
       {Code::process_unknown_timers, with_process({.name = "billing", .unknown = 2})},
       {Code::consumer_overdue, read_as([](auto& one) { one.is_overdue = true; })},
+      {Code::consumer_unattended, read_as([](auto& one) { one.owner = {}; })},
       {Code::consumer_failing, read_as([](auto& one) { one.failing = 7, one.attempts = 2; })},
       {Code::consumer_unknown_version, read_as([](auto& one) { one.failing = 7; })},
       {Code::consumer_waiting, read_as([](auto& one) { one.is_waiting = true; })},

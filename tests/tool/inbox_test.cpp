@@ -179,6 +179,10 @@ TEST_F(ToolInbox, RaisesAnAlarm) {
 
 TEST_F(ToolInbox, IsLookedAtByTheDoctor) {
   const auto doctor = [&] { return run({"doctor", "--db", db_}).out; };
+  EXPECT_THAT(doctor(), HasSubstr("warning  consumer_unattended: nobody reads"));
+  RawSqlite{db_}.run(
+      "UPDATE inbox_readers SET owner = 'one', lease_ttl = 3600000000, lease_until = "
+      "(strftime('%s', 'now') + 3600) * 1000000");
   EXPECT_THAT(doctor(), HasSubstr("ok       inbox: consumer 'billing' has handled"));
   park();
   fail();

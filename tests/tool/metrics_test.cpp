@@ -88,8 +88,8 @@ TEST(ToolMetrics, TheReferenceNamesAllMetrics) {
   PrometheusMetrics metrics;
   const Subscription watching = metrics.watch(store);
   auto served = metric_types_in(metrics_text({.done = done, .status = status}) +
-                                metrics_text({&projector, 1}, {&process, 1}) +
-                                findings_text({}) + metrics.text());
+                                metrics_text({&projector, 1}, {&process, 1}) + findings_text({}) +
+                                metrics.text());
   for (const ReportedMetric& one : reported_metrics) served.emplace(one.name, one.type);
   EXPECT_EQ(documented, served);
 }

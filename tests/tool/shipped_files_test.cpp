@@ -38,8 +38,7 @@ std::set<std::string> served_metrics() {
   const ProcessStatus process{.name = "p"};
   auto types = metric_types_in(tool::metrics_text({.done = done, .status = status}) +
                                tool::metrics_text({&projector, 1}, {&process, 1}) +
-                               tool::findings_text({}) +
-                               tool::PrometheusMetrics{}.text());
+                               tool::findings_text({}) + tool::PrometheusMetrics{}.text());
   for (const tool::ReportedMetric& one : tool::reported_metrics) types.emplace(one.name, one.type);
   std::set<std::string> names;
   for (const auto& [name, type] : types) {

@@ -401,7 +401,7 @@ void Consumer::Worker::retry_parked() {
   next_retry_ = now() + (was_left ? backoff_after(retries_left_to_newer_) : retry_interval);
 }
 
-/// False if it is left to a process that handles its event, or knows the version of that.
+/// False if it is left to a process that knows the version of its event.
 bool Consumer::Worker::retry(const ToRetry& parked) {
   Together together;
   bool removed = false;
@@ -410,9 +410,9 @@ bool Consumer::Worker::retry(const ToRetry& parked) {
     const ReceivedEvent event = read_envelope(KeptHeaders{parked.headers}, parked.payload);
     // What was tried before had a handler; what waits behind it needn't have one.
     if (parked.attempts > 0 && handler_of(event.kind.type) == nullptr) {
-      reader_.leave(parked, "no handler of '" + event.kind.type +
-                                "' is registered; it waits for a process that has one");
-      return false;
+      log(LogLevel::warning, "consumer.retried_without_handler",
+          "parked message " + std::to_string(parked.number) + " was retried where no handler of '" +
+              event.kind.type + "' is registered, and is passed over");
     }
     transact([&](Transaction& transaction) {
       together = {};

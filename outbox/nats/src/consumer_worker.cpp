@@ -240,32 +240,11 @@ std::uint64_t Consumer::Worker::find_beginning(const StreamEnds& ends) {
     const std::uint64_t put_off = standing.held_from.value_or(*older + 1);
     return std::min({*older, put_off - 1, ends.last});
   }
-  return options_.start == ConsumerStart::now ? find_end_at(ends, standing.consumer_made_at) : 0;
-}
-
-/// The last message that was there at this time. A resize makes streams after the consumer, and
-/// uses others again.
-std::uint64_t Consumer::Worker::find_end_at(const StreamEnds& ends, Timestamp time) {
-  const auto was_there = [&](std::int64_t stored) {
-    return std::chrono::nanoseconds{stored} <= time.time_since_epoch();
-  };
-  if (!was_there(ends.made_at)) return 0;
-  std::uint64_t before = ends.first > 0 ? ends.first - 1 : 0;
-  std::uint64_t end = ends.last;
-  if (before >= end) return end;
-  const auto last = source_->time_of(end);
-  if (last && was_there(*last)) return end;
-  // What isn't there any more could as well have come later.
-  while (before < end) {
-    const std::uint64_t middle = end - (end - before) / 2;
-    const auto stored = source_->time_of(middle);
-    if (stored && was_there(*stored)) {
-      before = middle;
-    } else {
-      end = middle - 1;
-    }
-  }
-  return before;
+  // A stream that was made later has nothing that was there when the consumer was made: a resize
+  // makes such streams.
+  const bool is_newer =
+      std::chrono::nanoseconds{ends.made_at} > standing.consumer_made_at.time_since_epoch();
+  return options_.start == ConsumerStart::now && !is_newer ? ends.last : 0;
 }
 
 void Consumer::Worker::note_broker_works() {

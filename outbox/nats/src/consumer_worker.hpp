@@ -69,7 +69,6 @@ class Consumer::Worker {
   void begin_reading();
   void check_stream(const StreamEnds& ends);
   std::uint64_t find_beginning(const StreamEnds& ends);
-  std::uint64_t find_end_at(const StreamEnds& ends, Timestamp time);
   std::chrono::milliseconds backoff_left() const;
   bool is_full_of_parked();
   void note_broker_works();

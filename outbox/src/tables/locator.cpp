@@ -147,9 +147,14 @@ void Locator::find_published(Located& located) {
   located.is_missing = progress.through < sequence;
   if (may_be_set_apart(sequence)) {
     auto again = connection_.rows(sql::redelivered_batch_of{.sequence = sequence});
-    if (again.step() && again.published_at()) {
+    if (again.step()) {
       message.since = again.published_at();
       located.is_missing = false;
+      // Under another generation it may have been another partition.
+      if (again.partition() != partition) return;
+      message.broker_from = static_cast<std::uint64_t>(again.first_broker());
+      message.broker_to = static_cast<std::uint64_t>(again.last_broker());
+      return;
     }
   }
   if (sequence < progress.batch_first || sequence > progress.batch_last) {
@@ -173,7 +178,7 @@ void Locator::find_published(Located& located) {
     located.is_missing = false;
     return;
   }
-  if (message.since || !is_fenced_) return;
+  if (!is_fenced_) return;
   // With a fence the log has no gaps but for what was set aside.
   auto oldest = connection_.rows(sql::oldest_batch{.partition = partition});
   oldest.step();

@@ -61,11 +61,14 @@ void print_nagios(Output& out, const std::vector<Finding>& findings) {
   out.line(line);
 }
 
+std::string format_asked(const Invocation& call) {
+  return call.arguments.text("--format").value_or(call.out.is_json() ? "json" : "text");
+}
+
 int check(Invocation& call) try {
   const Facts facts = ask_or_tell(call);
   const std::vector<Finding> findings = diagnose(facts);
-  const std::string format =
-      call.arguments.text("--format").value_or(call.out.is_json() ? "json" : "text");
+  const std::string format = format_asked(call);
   if (format == "json") {
     call.out.json(to_json({{"at", facts.at},
                            {"state", word_of(worst_of(findings))},
@@ -83,28 +86,40 @@ int check(Invocation& call) try {
 } catch (const ReaderGone&) {
   throw;
 } catch (const std::exception& e) {
-  call.out.line("UNKNOWN: " + in_one_line(e.what()));
+  const std::string why = in_one_line(e.what());
+  const std::string format = format_asked(call);
+  if (format == "json") {
+    call.out.json(to_json({{"state", "unknown"}, {"message", why}}));
+  } else {
+    call.out.line((format == "nagios" ? "STELA STORE UNKNOWN - " : "UNKNOWN: ") + why);
+  }
   return unknown;
 }
 
-/// The message of an event, by its sequence or id; of a stream, the first that waits, else its last
-/// event's.
+/// By its sequence or id; of a stream, its last event.
+std::optional<StoredEvent> stored_event(Store& store, const std::string& what) {
+  GlobalSequence sequence;
+  if (!what.empty() && what.find_first_not_of("0123456789") == std::string::npos) {
+    sequence = GlobalSequence{to_integer(what, "a sequence", {1, largest})};
+  } else if (const auto id = Uuid::parse(what)) {
+    sequence = StoreOperations{store}.find_event(*id).value_or(GlobalSequence{});
+  } else {
+    const StreamQuery last{.direction = Direction::backward, .limit = 1};
+    for (const StoredEvent& event : store.read_stream(StreamId::parse(what), last)) return event;
+    return {};
+  }
+  for (const StoredEvent& event : store.read_at({{sequence}})) return event;
+  return {};
+}
+
+/// The message of an event; of a stream, the first that waits, else its last event's.
 std::optional<OutboxMessage> find_message(StoreSession& session, const std::string& what) {
   OutboxOperations& outbox = session.operations();
-  if (!what.empty() && what.find_first_not_of("0123456789") == std::string::npos) {
-    return outbox.show(GlobalSequence{to_integer(what, "a sequence", {1, largest})});
-  }
-  if (const auto id = Uuid::parse(what)) {
-    const auto event = StoreOperations{session.store()}.find_event(*id);
-    return event ? outbox.show(*event) : std::nullopt;
-  }
+  const auto event = stored_event(session.store(), what);
+  if (!event) return {};
+  if (event->stream.name() != what) return outbox.show(event->sequence);
   const auto waiting = outbox.list({.stream = what, .limit = 1});
-  if (!waiting.empty()) return waiting.front();
-  const StreamQuery last{.direction = Direction::backward, .limit = 1};
-  for (const StoredEvent& event : session.store().read_stream(StreamId::parse(what), last)) {
-    return outbox.show(event.sequence);
-  }
-  return {};
+  return waiting.empty() ? outbox.show(event->sequence) : waiting.front();
 }
 
 Chain explain(StoreSession& session, const Facts& facts, const std::vector<Finding>& findings,
@@ -113,6 +128,11 @@ Chain explain(StoreSession& session, const Facts& facts, const std::vector<Findi
   if (!chain.empty() || !facts.outbox) return chain;
   if (const auto message = find_message(session, what)) {
     return chain_of_message(session.operations(), *message, facts, findings);
+  }
+  if (const auto event = stored_event(session.store(), what)) {
+    return {{.code = Code::event_local,
+             .subject = std::to_string(event->sequence.value()),
+             .sentence = event->describe() + " isn't one that is published"}};
   }
   return {};
 }
@@ -160,7 +180,7 @@ std::vector<Command> diagnosis_commands() {
        .summary = "Explain why something stands still, or isn't published",
        .about = "Says what is wrong and, below it, what causes that. Without a subject: the worst "
                 "that is wrong. Exit codes: 0 nothing is wrong with it, 1 a warning, 2 critical, 3 "
-                "not found.",
+                "not found, or the database didn't answer.",
        .operands =
            {{"SUBJECT",
              "an event's sequence or id, a stream, partition, worker, projector, process or "

@@ -73,7 +73,8 @@ std::string publication_of(StoreSession& session, const StoredEvent& event) {
   if (!event.publishes()) return "not one that is published";
   if (!session.has_outbox()) return "to be published; there is no outbox";
   const auto message = session.operations().show(event.sequence);
-  return message ? tool::describe(*message, {}).sentence : "not published: it is older than the outbox";
+  return message ? tool::describe(*message, {}).sentence
+                 : "not published: it is older than the outbox";
 }
 
 void show_sheet(Invocation& call, StoreSession& session, const StoredEvent& event) {

@@ -228,13 +228,17 @@ class Preview {
   /// What was published after `last`, and how to count it.
   std::string missing(const PartitionStatus& partition, std::uint64_t last) {
     const Answer end = read(partition.id, last);
-    const std::string text = " What was published after broker sequence " + std::to_string(last) +
-                             " is missing there: '" + call_.app.name + " outbox ";
+    const std::string tool = "'" + call_.app.name + " outbox ";
     const bool is_told = !end.found.empty() && end.found.back().redelivery == 0 &&
                          of_this_database(end.found).back();
-    if (last > 0 && !is_told) return text + "reconcile --against-broker --dry-run' counts it.";
+    if (last > 0 && !is_told) {
+      return " Its last message doesn't tell what is missing: " + tool +
+             "reconcile --against-broker --dry-run' counts it.";
+    }
+    const std::string text =
+        " What was published after broker sequence " + std::to_string(last) + " is missing there: ";
     const std::int64_t from = last > 0 ? end.found.back().sequence.value() + 1 : 1;
-    return text + "republish --from " + std::to_string(from) + " --to " +
+    return text + tool + "republish --from " + std::to_string(from) + " --to " +
            std::to_string(partition.published_through.value()) + " --partition " +
            partition.id.label() + " --dry-run' counts it.";
   }

@@ -55,20 +55,34 @@ std::string kind_of(const Facts& facts, std::string_view name) {
   return {};
 }
 
-/// What a pending message waits for.
-void explain_pending(Chain& chain, const OutboxMessage& message, const Facts& facts,
+/// What pending messages of a partition wait for.
+void explain_pending(Chain& chain, PartitionId partition, const Facts& facts,
                      const std::vector<Finding>& findings) {
-  if (const auto own = find_of(findings, message.partition.label())) {
-    return follow(chain, findings, *own);
-  }
+  if (const auto own = find_of(findings, partition.label())) return follow(chain, findings, *own);
   // Where a partition of an earlier generation holds up all others.
   if (const PartitionStatus* holder = held_up_by(*facts.outbox)) {
     if (const auto stop = find_of(findings, holder->id.label())) {
       return follow(chain, findings, *stop);
     }
   }
-  for (const Code code : {Code::outbox_unattended, Code::outbox_cut_off}) {
+  for (const Code code :
+       {Code::outbox_unattended, Code::outbox_cut_off, Code::worker_misconfigured}) {
     if (const auto whole = find_of(findings, code)) return follow(chain, findings, *whole);
+  }
+}
+
+/// What has no finding of its own may suffer from another's.
+void explain_name(Chain& chain, std::string_view kind, std::string_view name, const Facts& facts,
+                  const std::vector<Finding>& findings) {
+  if (kind == "process ") {
+    if (const auto hold = find_of(findings, Code::timers_held)) follow(chain, findings, *hold);
+  }
+  if (kind != "partition ") return;
+  for (const PartitionStatus& partition : facts.outbox->partitions) {
+    if (partition.id.label() != name) continue;
+    if (waiting_in(partition) > 0) explain_pending(chain, partition.id, facts, findings);
+    const auto parked = find_of(findings, Code::outbox_parked);
+    if (chain.empty() && partition.parked > 0 && parked) follow(chain, findings, *parked);
   }
 }
 
@@ -99,6 +113,13 @@ Finding describe(const OutboxMessage& message, const Facts& facts) {
       break;
     case MessageState::published:
       found.code = Code::message_published;
+      if (message.redelivery > 0) {
+        found.code = Code::message_pending;
+        found.sentence = name + " is published, and is to be sent again as redelivery " +
+                         std::to_string(message.redelivery) + " in partition " +
+                         message.partition.label();
+        break;
+      }
       found.sentence = name + " is published";
       if (message.since) found.sentence += ", at " + to_string(*message.since);
       if (const std::string place = broker_place_of(message); !place.empty()) {
@@ -139,7 +160,10 @@ Chain chain_of_name(const Facts& facts, const std::vector<Finding>& findings,
   Chain chain;
   if (const auto found = find_of(findings, name)) {
     follow(chain, findings, *found);
-  } else if (!kind.empty()) {
+    return chain;
+  }
+  explain_name(chain, kind, name, facts, findings);
+  if (chain.empty() && !kind.empty()) {
     chain.push_back({.code = Code::well,
                      .subject = std::string{name},
                      .sentence = "nothing is wrong with " + kind + in_one_line(name)});
@@ -151,7 +175,7 @@ Chain chain_of_message(OutboxOperations& outbox, const OutboxMessage& message, c
                        const std::vector<Finding>& findings) {
   Chain chain{describe(message, facts)};
   if (chain.front().code == Code::message_pending) {
-    explain_pending(chain, message, facts, findings);
+    explain_pending(chain, message.partition, facts, findings);
   } else if (chain.front().code == Code::message_parked_behind) {
     const auto parked =
         outbox.list({.state = MessageState::parked, .stream = message.stream, .limit = 1});

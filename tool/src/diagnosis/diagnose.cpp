@@ -38,8 +38,9 @@ std::optional<std::size_t> cause_of(const Finding& finding, const std::vector<Fi
       return find(findings, {outbox_cut_off, worker_cut_off});
     case outbox_cut_off:
       return find(findings, {worker_cut_off});
-    case outbox_unattended:
     case partition_lease_expired:
+      return find(findings, {outbox_unattended, worker_silent, worker_ended});
+    case outbox_unattended:
       return find(findings, {worker_silent, worker_ended});
     case projector_late:
       return find(findings, {projector_failing, projector_unknown_version}, finding.subject);
@@ -96,10 +97,11 @@ void Findings::add_judged(const Limit& limit, double value, Finding finding) {
 std::vector<Finding> diagnose(const Facts& facts, const Tolerance& tolerance) {
   Findings judged;
   if (!facts.store_problem.empty()) {
-    judged.add({.code = database_down,
-                .trouble = "database",
-                .sentence = "database: " + in_one_line(facts.store_problem),
-                .remedy = "'" + facts.call + "doctor' says what to do"});
+    judged.add(
+        {.code = database_down,
+         .trouble = "database",
+         .sentence = "database: " + in_one_line(facts.store_problem),
+         .remedy = "do what it says, or start the database; workers continue by themselves"});
   }
   if (facts.outbox) judge_outbox(*facts.outbox, facts, tolerance, judged);
   judge_consumers(facts, judged);

@@ -11,7 +11,7 @@ using enum Code;
 
 constexpr std::array codes{
     CodeFacts{database_down, "database_down", Severity::critical,
-              "The database doesn't answer, or nothing can be written to it."},
+              "The database doesn't answer, or its file or server takes no writes."},
     CodeFacts{outbox_unattended, "outbox_unattended", Severity::critical,
               "Messages are pending, and no worker is alive."},
     CodeFacts{outbox_cut_off, "outbox_cut_off", Severity::critical,
@@ -71,6 +71,8 @@ constexpr std::array codes{
               "No runner knows some timers of a process."},
     CodeFacts{consumer_overdue, "consumer_overdue", Severity::critical,
               "A consumer's stream isn't read: its reader has ended or hangs."},
+    CodeFacts{consumer_unattended, "consumer_unattended", Severity::warning,
+              "Nobody reads a consumer's streams: no process runs, or none reaches the broker."},
     CodeFacts{consumer_failing, "consumer_failing", Severity::warning,
               "A consumer tries a message again."},
     CodeFacts{consumer_unknown_version, "consumer_unknown_version", Severity::warning,

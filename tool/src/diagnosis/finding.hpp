@@ -48,6 +48,7 @@ enum class Code : std::uint8_t {
   process_parked,
   process_unknown_timers,
   consumer_overdue,
+  consumer_unattended,
   consumer_failing,
   consumer_unknown_version,
   consumer_waiting,

@@ -2,6 +2,10 @@
 #include "cli/text.hpp"
 #include "diagnosis/findings.hpp"
 
+#include <iterator>
+#include <string>
+#include <vector>
+
 namespace stela::tool {
 namespace {
 
@@ -130,10 +134,7 @@ void judge_reader(const nats::ReaderStatus& reader, const Facts& facts, Findings
   const std::string error = in_one_line(reader.error);
   Finding found{.subject = reader.consumer};
   if (reader.is_paused) {
-    found.code = Code::consumer_paused;
-    found.trouble = "paused";
-    found.sentence = who + "is paused";
-    found.remedy = "'" + facts.call + "inbox resume " + name + "' ends that";
+    return;
   } else if (reader.is_overdue) {
     found.code = Code::consumer_overdue;
     found.since = reader.lease_until;
@@ -154,7 +155,7 @@ void judge_reader(const nats::ReaderStatus& reader, const Facts& facts, Findings
   } else if (reader.is_waiting) {
     found.code = Code::consumer_waiting;
     found.trouble = "waits for other streams";
-    found.sentence = who + "waits: " + error;
+    found.sentence = who + "waits at " + stream + ": " + error;
     found.remedy = "start its readers of those streams; '" + facts.call + "inbox forget " + name +
                    " STREAM' if a stream isn't to be read any more";
   } else if (!reader.error.empty()) {
@@ -168,9 +169,39 @@ void judge_reader(const nats::ReaderStatus& reader, const Facts& facts, Findings
   findings.add(std::move(found));
 }
 
+/// What is so of several streams is said once.
+void judge_whole(const nats::ConsumerStatus& one, const Facts& facts, Findings& findings) {
+  const std::string name = in_one_line(one.consumer);
+  std::vector<std::string> unread;
+  bool is_paused = false;
+  for (const nats::ReaderStatus& reader : one.readers) {
+    is_paused = is_paused || reader.is_paused;
+    if (reader.owner.empty() && reader.failing == 0) unread.push_back(reader.broker_stream);
+  }
+  if (is_paused) {
+    return findings.add({.code = Code::consumer_paused,
+                         .subject = one.consumer,
+                         .trouble = "paused",
+                         .sentence = "consumer '" + name + "' is paused",
+                         .remedy = "'" + facts.call + "inbox resume " + name + "' ends that"});
+  }
+  if (unread.empty()) return;
+  const std::string others =
+      unread.size() > 1 ? " and " + counted(std::ssize(unread) - 1, "other stream") : "";
+  findings.add({.code = Code::consumer_unattended,
+                .subject = one.consumer,
+                .trouble = "nobody reads",
+                .sentence = "nobody reads '" + in_one_line(unread.front()) + "'" + others +
+                            " for consumer '" + name + "'",
+                .remedy = "start it, or see in its log why it doesn't reach the broker; '" +
+                          facts.call + "inbox forget " + name +
+                          " STREAM' if a stream isn't to be read any more"});
+}
+
 void judge_consumer(const nats::ConsumerStatus& one, const Facts& facts, Findings& findings) {
   const std::string who = "consumer '" + in_one_line(one.consumer) + "' ";
   for (const nats::ReaderStatus& reader : one.readers) judge_reader(reader, facts, findings);
+  judge_whole(one, facts, findings);
   if (one.parked_messages > 0) {
     findings.add({.code = Code::consumer_parked,
                   .subject = one.consumer,
@@ -217,7 +248,7 @@ void judge_projectors(const Facts& facts, const Tolerance& tolerance, Findings& 
          .trouble = "parked events",
          .sentence = name_of(one) + "parked " + counted(one.parked, "event"),
          .remedy = "'" + facts.call + "projections list' says why; then '" + facts.call +
-                   "projections retry' or '" + facts.call + "projections skip'"});
+                   "projections retry " + in_one_line(one.name) + " SEQUENCE', or skip instead"});
   }
 }
 

@@ -39,7 +39,8 @@ void judge_lost_worker(const WorkerStatus& worker, Findings& findings) {
 void judge_broker_of(const WorkerStatus& worker, const Facts& facts, Findings& findings) {
   const std::string who = "worker '" + in_one_line(worker.name) + "'";
   const std::string broker = worker.broker ? in_one_line(to_string(*worker.broker)) : "";
-  if (worker.is_cut_off) {
+  // Once it is connected again, it takes part at its next heartbeat.
+  if (worker.is_cut_off && !(worker.broker && worker.broker->is_connected())) {
     findings.add({.code = Code::worker_cut_off,
                   .subject = worker.name,
                   .trouble = "cut off",

@@ -112,9 +112,9 @@ std::string findings_text(const Facts& facts) {
   metrics.begin("stela_findings", "gauge", "What is wrong, by its code.");
   for (const CodeFacts& code : all_codes()) {
     if (code.code >= Code::message_parked) break;
-    metrics.value(static_cast<double>(found[code.code]),
-                  label_text("code", code.word) + "," +
-                      label_text("severity", word_of(code.severity)));
+    metrics.value(
+        static_cast<double>(found[code.code]),
+        label_text("code", code.word) + "," + label_text("severity", word_of(code.severity)));
   }
   return std::move(metrics).text();
 }

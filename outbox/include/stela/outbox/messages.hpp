@@ -37,7 +37,7 @@ struct OutboxMessage {
   /// When it was parked, discarded or published. For published messages it is known while the log
   /// of batches is kept.
   std::optional<Timestamp> since = {};
-  /// Where it was published first: the broker's sequence, or between which two. 0 if that isn't
+  /// Where it was published last: the broker's sequence, or between which two. 0 if that isn't
   /// known.
   std::uint64_t broker_from = 0;
   std::uint64_t broker_to = 0;
