@@ -158,13 +158,12 @@ ORDER BY last_sequence LIMIT 1;
 -- Wherever it was sent again: that may have been under another generation.
 -- CROSS JOIN holds the order: the other way round walks through all batches.
 -- takes: sequence int
--- gives: partition int, published_at time, first_broker int, last_broker int
-SELECT b.partition AS partition, b.published_at AS published_at, b.first_broker AS first_broker,
-       b.last_broker AS last_broker
+-- gives: partition int, redelivery int, published_at time, first_broker int, last_broker int
+SELECT b.partition AS partition, b.redelivery AS redelivery, b.published_at AS published_at,
+       b.first_broker AS first_broker, b.last_broker AS last_broker
 FROM outbox_partitions AS p
 CROSS JOIN outbox_batches AS b
-  ON b.partition = p.partition AND b.last_sequence = :sequence AND b.redelivery > 0
-ORDER BY b.redelivery DESC LIMIT 1;
+  ON b.partition = p.partition AND b.last_sequence = :sequence AND b.redelivery > 0;
 
 -- name: set_apart
 -- Of a range, what has a message, or was sent again: all others are published, or missing.

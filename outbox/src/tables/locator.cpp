@@ -147,13 +147,18 @@ void Locator::find_published(Located& located) {
   located.is_missing = progress.through < sequence;
   if (may_be_set_apart(sequence)) {
     auto again = connection_.rows(sql::redelivered_batch_of{.sequence = sequence});
-    if (again.step()) {
+    std::int64_t last = 0;
+    while (again.step()) {
+      if (again.redelivery() < last) continue;
+      last = again.redelivery();
       message.since = again.published_at();
-      located.is_missing = false;
       // Under another generation it may have been another partition.
-      if (again.partition() != partition) return;
-      message.broker_from = static_cast<std::uint64_t>(again.first_broker());
-      message.broker_to = static_cast<std::uint64_t>(again.last_broker());
+      const bool is_of_this = again.partition() == partition;
+      message.broker_from = is_of_this ? static_cast<std::uint64_t>(again.first_broker()) : 0;
+      message.broker_to = is_of_this ? static_cast<std::uint64_t>(again.last_broker()) : 0;
+    }
+    if (last > 0) {
+      located.is_missing = false;
       return;
     }
   }
