@@ -314,6 +314,12 @@ TEST_F(Loss, IsSentAgainByWhoRepublishesIt) {
   EXPECT_EQ(shop.operations.republish(lost).messages, 4);
   shop.relay();
   EXPECT_EQ(shop.broker.log(all), "5 1r1 2r2 3r3 4r4");
+  // Where it stands now, and not where it was lost.
+  const auto place = [&](std::int64_t event) {
+    return shop.operations.show(GlobalSequence{event})->broker_from;
+  };
+  EXPECT_EQ(place(1), place(5) + 1);
+  EXPECT_EQ(place(4), place(5) + 4);
 }
 
 /// The broker may have them again, and the partition resumes by itself.

@@ -310,6 +310,40 @@ TEST_F(Explaining, WhereAMessageIsPublished) {
               StartsWith("message 3 of order-3 is published"));
 }
 
+TEST_F(Explaining, WhatWaitsToBeSentAgain) {
+  const test::NatsServer nats;
+  ASSERT_EQ(outbox({"work", "--until-empty", "--silent", "--ensure-stream", "--stream", "SHOP",
+                    "--nats", nats.url()})
+                .code,
+            0);
+  ASSERT_EQ(outbox({"republish", "--from", "1", "--to", "2", "--yes"}).code, 0);
+  const Ran again = why("1");
+  EXPECT_EQ(again.code, 2);
+  EXPECT_THAT(again.out, AllOf(HasSubstr("is published, and is to be sent again as redelivery"),
+                               HasSubstr("← 2 messages are pending, and there is no live worker")));
+}
+
+TEST_F(Explaining, APartitionThatWaitsForWhatIsWrongElsewhere) {
+  const Ran partition = why("all");
+  EXPECT_EQ(partition.code, 2);
+  EXPECT_THAT(partition.out, StartsWith("3 messages are pending, and there is no live worker"));
+  RawSqlite{db_}.run("DELETE FROM outbox_messages WHERE sequence > 1");
+  park(1);
+  EXPECT_THAT(why("all").out, StartsWith("1 message parked: all 1"));
+}
+
+TEST_F(Explaining, AnEventThatIsNotPublished) {
+  ASSERT_EQ(run({"events", "append", "--db", db_, "--stream", "note-1", "--type", "note.taken",
+                 "--data", "{}"})
+                .code,
+            0);
+  for (const char* what : {"4", "note-1"}) {
+    const Ran local = why(what);
+    EXPECT_EQ(local.code, 0) << what;
+    EXPECT_THAT(local.out, HasSubstr("isn't one that is published")) << what;
+  }
+}
+
 TEST_F(Explaining, WhoDidWhat) {
   park(1);
   ASSERT_EQ(outbox({"retry", "1"}).code, 0);

@@ -56,7 +56,8 @@ void look_at_participants(Examination& examination, const App& app, Store& store
 }
 
 /// What isn't wrong, and what a visitor asks nevertheless.
-void tell_of_outbox(Examination& examination, const OutboxStatus& status) {
+void tell_of_outbox(Examination& examination, const OutboxStatus& status,
+                    const std::vector<Finding>& findings) {
   const LivingWorkers living = living_workers(status);
   if (living.all > 0) {
     examination.fine("workers", std::to_string(living.all) + " alive");
@@ -74,7 +75,10 @@ void tell_of_outbox(Examination& examination, const OutboxStatus& status) {
   }
   examination.fine("leases",
                    std::to_string(owned) + " of " + counted(needed, "partition") + " held");
-  examination.fine("lag", lag_in_words(status));
+  const bool is_late = std::any_of(findings.begin(), findings.end(), [](const Finding& each) {
+    return each.code == Code::outbox_late;
+  });
+  if (!is_late) examination.fine("lag", lag_in_words(status));
 }
 
 void tell_of_followers(Examination& examination, const Facts& facts,
@@ -191,7 +195,7 @@ int examine(Invocation& call) {
     if (finding.code != Code::database_down) examination.tell(finding);
   }
   if (facts.outbox) {
-    tell_of_outbox(examination, *facts.outbox);
+    tell_of_outbox(examination, *facts.outbox, findings);
     look_at_broker(examination, call, session, *facts.outbox);
   }
   tell_of_followers(examination, facts, findings);

@@ -133,9 +133,8 @@ void judge_reader(const nats::ReaderStatus& reader, const Facts& facts, Findings
   const std::string place = "message " + std::to_string(reader.failing) + " of " + stream;
   const std::string error = in_one_line(reader.error);
   Finding found{.subject = reader.consumer};
-  if (reader.is_paused) {
-    return;
-  } else if (reader.is_overdue) {
+  if (reader.is_paused) return;
+  if (reader.is_overdue) {
     found.code = Code::consumer_overdue;
     found.since = reader.lease_until;
     found.trouble = "isn't read";
