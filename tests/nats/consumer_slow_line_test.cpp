@@ -63,6 +63,24 @@ TEST_F(FarConsumer, OfLargePayloadsRequestsAsMuchAsTheLineCarries) {
   EXPECT_THAT(api.requests(), Contains(HasSubstr("\"max_bytes\":524288,")));
 }
 
+TEST_F(FarConsumer, RequestsManyBatchesAtOnce) {
+  constexpr int orders = 60;
+  for (int i = 0; i < orders; ++i) shop.place(std::to_string(i));
+  shop.publish();
+  auto with = options();
+  with.batch_size = 5;
+  with.idle_wait = 10s;
+  nats::Consumer consumer{ledger.store, with};
+  consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
+
+  EXPECT_TRUE(test::eventually([&] {
+    consumer.run_once();
+    return ledger.lines().size() == orders;
+  }));
+
+  EXPECT_EQ(api.requests().size(), 1U);
+}
+
 TEST_F(FarConsumer, LeavesALineThatNothingPassesAnyMore) {
   shop.place("1");
   shop.publish();

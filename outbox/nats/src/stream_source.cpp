@@ -20,6 +20,8 @@ using std::chrono::nanoseconds;
 
 /// What comes close behind the first message belongs to the same batch.
 constexpr milliseconds gather_for{1};
+/// Batches asked for at once: a long line is idle for one round trip between two requests.
+constexpr int batches_asked = 20;
 /// What a message takes besides its headers and its payload.
 constexpr std::int64_t envelope_bytes{64 * 1024};
 /// A server's payloads are smaller.
@@ -275,7 +277,7 @@ std::int64_t StreamSource::bytes_to_ask() const noexcept {
 
 void StreamSource::ask(int limit, milliseconds wait) {
   // What needs more room than the line has comes alone.
-  owed_ = room_ > 0 ? 1 : limit;
+  owed_ = room_ > 0 ? 1 : limit * batches_asked;
   const std::string subject = api_ + "CONSUMER.MSG.NEXT." + options_.stream + '.' + consumer_;
   const std::string request = "{\"batch\":" + std::to_string(owed_) +
                               ",\"max_bytes\":" + std::to_string(bytes_to_ask()) +
