@@ -3,7 +3,7 @@
 -- name: adopt
 -- takes: partition int, broker_sequence int?, anew bool
 UPDATE outbox_partitions
-SET stopped = NULL, stopped_detail = NULL, attempts = 0, next_attempt_at = 0, last_error = NULL,
+SET stopped = NULL, stopped_detail = NULL, stopped_at = NULL, backing_since = NULL, attempts = 0, next_attempt_at = 0, last_error = NULL,
     -- Without a fence there is nothing to look at.
     adopted = CASE WHEN :anew AND (SELECT s.fence FROM outbox_settings AS s WHERE s.one = 1) <> 'none'
                    THEN 1 ELSE adopted END,

@@ -16,7 +16,8 @@ FROM outbox_partitions WHERE partition = :partition;
 -- takes: partition int, found_epoch int, found_until time, worker text, until time, ttl int,
 --        stopped text
 UPDATE outbox_partitions
-SET owner = :worker, epoch = epoch + 1, lease_until = :until, lease_ttl = :ttl,
+SET takeovers = takeovers + CASE WHEN owner <> :worker THEN 1 ELSE 0 END,
+    owner = :worker, epoch = epoch + 1, lease_until = :until, lease_ttl = :ttl,
     lease_epoch = epoch + 1
 WHERE partition = :partition AND coalesce(stopped, '') = :stopped
   AND epoch = :found_epoch AND lease_until = :found_until;
@@ -45,22 +46,26 @@ SET published_through = max(published_through, :through),
 WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 
 -- name: note_partition
--- takes: partition int, owner text, epoch int, attempts int, next_attempt_at time, error text?
+-- takes: partition int, owner text, epoch int, attempts int, next_attempt_at time, error text?,
+--        now time
 UPDATE outbox_partitions
-SET attempts = :attempts, next_attempt_at = :next_attempt_at, last_error = :error
+SET backing_since = CASE WHEN :attempts = 0 THEN NULL
+                         WHEN attempts > 0 THEN backing_since ELSE :now END,
+    failures = failures + CASE WHEN :attempts > attempts THEN 1 ELSE 0 END,
+    attempts = :attempts, next_attempt_at = :next_attempt_at, last_error = :error
 WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 
 -- name: stop
--- takes: partition int, owner text, epoch int, reason text, detail text
-UPDATE outbox_partitions SET stopped = :reason, stopped_detail = :detail
+-- takes: partition int, owner text, epoch int, reason text, detail text, now time
+UPDATE outbox_partitions SET stopped = :reason, stopped_detail = :detail, stopped_at = :now
 WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 
 -- name: continue_lost
 -- takes: partition int, owner text, epoch int
-UPDATE outbox_partitions SET stopped = NULL, stopped_detail = NULL
+UPDATE outbox_partitions SET stopped = NULL, stopped_detail = NULL, stopped_at = NULL
 WHERE partition = :partition AND owner = :owner AND epoch = :epoch AND stopped = 'broker_lost';
 
 -- name: stop_shared
--- takes: partition int, reason text, detail text
-UPDATE outbox_partitions SET stopped = :reason, stopped_detail = :detail
+-- takes: partition int, reason text, detail text, now time
+UPDATE outbox_partitions SET stopped = :reason, stopped_detail = :detail, stopped_at = :now
 WHERE partition = :partition AND stopped IS NULL;

@@ -7,7 +7,7 @@
 --        broker_sequence int, flight_count int, published int, redeliveries int, parked int,
 --        discarded int, attempts int, next_attempt_at time, last_error text, stopped text,
 --        stopped_detail text, pending int, oldest int?, oldest_recorded_at time?, retrying int,
---        moved_at time, redelivery_requested_at time?
+--        moved_at time, redelivery_requested_at time?, stopped_at time?, backing_since time?
 SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.broker_sequence,
        p.flight_count, p.published, p.redeliveries, p.parked, p.discarded, p.attempts,
        p.next_attempt_at, p.last_error, p.stopped, p.stopped_detail,
@@ -21,7 +21,8 @@ SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.brok
        p.moved_at,
        (SELECT r.requested_at FROM outbox_redeliveries AS r
         WHERE r.partition = p.partition ORDER BY r.redelivery LIMIT 1)
-         AS redelivery_requested_at
+         AS redelivery_requested_at,
+       p.stopped_at, p.backing_since
 FROM outbox_partitions AS p
 LEFT JOIN outbox_messages AS f
   ON f.partition = p.partition
@@ -44,7 +45,8 @@ SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.brok
        p.moved_at,
        (SELECT r.requested_at FROM outbox_redeliveries AS r
         WHERE r.partition = p.partition ORDER BY r.redelivery LIMIT 1)
-         AS redelivery_requested_at
+         AS redelivery_requested_at,
+       p.stopped_at, p.backing_since
 FROM outbox_partitions AS p
 LEFT JOIN outbox_messages AS f
   ON f.partition = p.partition
@@ -54,6 +56,15 @@ LEFT JOIN outbox_messages AS f
 WHERE p.retired_at IS NULL OR p.parked > 0
 ORDER BY p.partition;
 
+-- name: totals
+-- Of retired partitions, too.
+-- gives: published int, discarded int, failures int, takeovers int
+SELECT CAST(coalesce(sum(published), 0) AS bigint) AS published,
+       CAST(coalesce(sum(discarded), 0) AS bigint) AS discarded,
+       CAST(coalesce(sum(failures), 0) AS bigint) AS failures,
+       CAST(coalesce(sum(takeovers), 0) AS bigint) AS takeovers
+FROM outbox_partitions;
+
 -- name: count_waiting
 -- takes: partition int
 -- gives: count int
@@ -61,8 +72,8 @@ SELECT count(*) AS count FROM outbox_messages WHERE partition = :partition;
 
 -- name: status_of_workers
 -- gives: worker text, host text, pid int, started_at time, heartbeat_until time, heartbeat_ttl int?,
---        partitions int, broker text, is_cut_off bool, presence int?
+--        partitions int, broker text, is_cut_off bool, presence int?, broker_since time?
 SELECT w.worker, w.host, w.pid, w.started_at, w.heartbeat_until, w.heartbeat_ttl,
        (SELECT count(*) FROM outbox_partitions AS p WHERE p.owner = w.worker) AS partitions,
-       w.broker, w.is_cut_off, w.presence
+       w.broker, w.is_cut_off, w.presence, w.broker_since
 FROM outbox_workers AS w ORDER BY w.worker;

@@ -12,11 +12,11 @@ SELECT to_regclass('projections') IS NOT NULL AS present;
 -- gives: name text, build int, version int, kind text, state text, position int, epoch int, owner text,
 --        lease_until time, attempts int, next_attempt_at time, failing int, error text, stopped bool,
 --        definitions int, began_at time, changed_at time, filter text, upto int, target int,
---        lease_ttl int?, presence int?
+--        lease_ttl int?, presence int?, failing_since time?, stopped_at time?
 SELECT name, build, version, kind, state, position, epoch, owner, lease_until, attempts,
        next_attempt_at, failing, error, halted AS stopped, definitions, began_at, changed_at, filter, upto,
        target, CASE WHEN lease_epoch = epoch THEN lease_ttl END AS lease_ttl,
-       CASE WHEN lease_epoch = epoch THEN presence END AS presence
+       CASE WHEN lease_epoch = epoch THEN presence END AS presence, failing_since, stopped_at
 FROM projections ORDER BY name, build;
 
 -- name: next_build
@@ -83,7 +83,7 @@ WHERE name = :name AND build = :build AND epoch = :epoch;
 -- takes: name text, build int, from_position int, epoch int, to_position int, until time, resumes bool
 UPDATE projections
 SET position = :to_position, lease_until = :until, attempts = 0, next_attempt_at = 0, failing = 0,
-    error = '', halted = 0
+    error = '', halted = 0, failing_since = NULL, stopped_at = NULL
 WHERE name = :name AND build = :build AND position = :from_position AND epoch = :epoch
   AND (halted = 0 OR :resumes) AND state <> 'retired';
 
@@ -94,9 +94,12 @@ WHERE name = :name AND build = :build AND position = :from_position AND state = 
 
 -- name: note_failure
 -- takes: name text, build int, position int, epoch int, attempts int, next_attempt_at time, failing int,
---        error text, stopped bool, resumes bool
+--        error text, stopped bool, resumes bool, now time
 UPDATE projections
-SET attempts = :attempts, next_attempt_at = :next_attempt_at, failing = :failing, error = :error,
+SET failing_since = CASE WHEN failing = :failing AND failing_since IS NOT NULL
+                         THEN failing_since ELSE :now END,
+    stopped_at = CASE WHEN NOT :stopped THEN NULL WHEN halted = 1 THEN stopped_at ELSE :now END,
+    attempts = :attempts, next_attempt_at = :next_attempt_at, failing = :failing, error = :error,
     halted = CASE WHEN :stopped THEN 1 ELSE 0 END
 WHERE name = :name AND build = :build AND position = :position AND epoch = :epoch
   AND (halted = 0 OR :resumes);
@@ -104,12 +107,13 @@ WHERE name = :name AND build = :build AND position = :position AND epoch = :epoc
 -- name: skip_failing
 -- takes: name text, build int, failing int
 UPDATE projections
-SET position = failing, failing = 0, attempts = 0, next_attempt_at = 0, error = '', halted = 0
+SET position = failing, failing = 0, attempts = 0, next_attempt_at = 0, error = '', halted = 0,
+    failing_since = NULL, stopped_at = NULL
 WHERE name = :name AND build = :build AND failing = :failing;
 
 -- name: resume_stopped
 -- takes: name text, build int
-UPDATE projections SET halted = 0, attempts = 0, next_attempt_at = 0
+UPDATE projections SET halted = 0, attempts = 0, next_attempt_at = 0, stopped_at = NULL
 WHERE name = :name AND build = :build AND (halted = 1 OR failing > 0);
 
 -- name: set_definitions

@@ -1,5 +1,6 @@
 #include "builds.hpp"
 
+#include "database/journal.hpp"
 #include "database/stored_enum.hpp"
 #include "projections_sql/builds.hpp"
 #include "projections_sql/events.hpp"
@@ -42,6 +43,8 @@ Build read_build(const sql::builds::Row& row) {
       .failing = {row.failing(), static_cast<int>(row.attempts()), row.next_attempt_at(),
                   std::string{row.error()}},
       .stopped = row.stopped(),
+      .failing_since = row.failing_since(),
+      .stopped_at = row.stopped_at(),
       .filter = std::string{row.filter()},
       .upto = row.upto(),
       .target = row.target(),
@@ -158,7 +161,14 @@ bool acquire(Connection& connection, Build& build, const follow::Term& lease) {
                                           .ttl = lease.length.count(),
                                           .presence = lease.presence});
   if (!row.step()) return false;
+  const std::string before = build.owner;
   take_over(build, row, lease);
+  if (!before.empty() && before != lease.owner) {
+    database::note(
+        connection, lease.now,
+        database::Takeover{
+            .part = "projections", .subject = build.name, .from = before, .to = lease.owner});
+  }
   return true;
 }
 
@@ -188,13 +198,20 @@ void release(Connection& connection, const Build& build) {
 
 bool advance(Connection& connection, const Build& build, std::int64_t position,
              Timestamp lease_until) {
-  return connection.run(sql::advance{.name = build.name,
-                                     .build = build.number,
-                                     .from_position = build.position,
-                                     .epoch = build.epoch,
-                                     .to_position = position,
-                                     .until = lease_until,
-                                     .resumes = build.resumes}) == 1;
+  const bool advanced = connection.run(sql::advance{.name = build.name,
+                                                    .build = build.number,
+                                                    .from_position = build.position,
+                                                    .epoch = build.epoch,
+                                                    .to_position = position,
+                                                    .until = lease_until,
+                                                    .resumes = build.resumes}) == 1;
+  if (advanced && build.resumes) {
+    const auto length = build.lease.length.value_or(std::chrono::microseconds{0});
+    database::note(
+        connection, lease_until - length,
+        database::StateChange{.part = "projections", .subject = build.name, .what = "resumed"});
+  }
+  return advanced;
 }
 
 }  // namespace stela::projections

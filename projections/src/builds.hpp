@@ -35,6 +35,8 @@ struct Build {
   bool stopped = false;
   /// It stopped as no runner knew the version of an event. What this runner commits next ends that.
   bool resumes = false;
+  std::optional<Timestamp> failing_since = {};
+  std::optional<Timestamp> stopped_at = {};
   /// Of a replay: what it is for, where it ends, and whose tables it writes if not its own. Of
   /// other builds `upto` is the checksum of the statements that made their tables; 0 if it isn't
   /// known.

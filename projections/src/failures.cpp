@@ -1,6 +1,7 @@
 #include "failures.hpp"
 
 #include "database/database.hpp"
+#include "database/journal.hpp"
 #include "database/transaction.hpp"
 #include "projections_sql/builds.hpp"
 #include "projections_sql/parked.hpp"
@@ -24,17 +25,24 @@ constexpr const char* no_newer_came =
 
 /// False if the build isn't where and whose it was.
 bool write(Connection& connection, const Build& build, const follow::Failing& failing,
-           bool is_stopped) {
-  return connection.run(sql::note_failure{.name = build.name,
-                                          .build = build.number,
-                                          .position = build.position,
-                                          .epoch = build.epoch,
-                                          .attempts = failing.attempts,
-                                          .next_attempt_at = failing.next_attempt_at,
-                                          .failing = failing.at,
-                                          .error = failing.error,
-                                          .stopped = is_stopped,
-                                          .resumes = build.resumes}) == 1;
+           bool is_stopped, Timestamp now) {
+  const bool is_ours = connection.run(sql::note_failure{.name = build.name,
+                                                        .build = build.number,
+                                                        .position = build.position,
+                                                        .epoch = build.epoch,
+                                                        .attempts = failing.attempts,
+                                                        .next_attempt_at = failing.next_attempt_at,
+                                                        .failing = failing.at,
+                                                        .error = failing.error,
+                                                        .stopped = is_stopped,
+                                                        .resumes = build.resumes,
+                                                        .now = now}) == 1;
+  if (is_ours && is_stopped && !build.stopped && !build.resumes) {
+    database::note(
+        connection, now,
+        {.part = "projections", .subject = build.name, .what = "stopped", .detail = failing.error});
+  }
+  return is_ours;
 }
 
 /// The build is free. This runner doesn't take it again for the event that it stands before.
@@ -99,7 +107,7 @@ void Failures::note_counted(Seat& seat, const Failure& failure) {
           if (lost) return;
           return park(connection, build, failure, attempts);
         }
-        lost = !write(connection, build, failing, is_last);
+        lost = !write(connection, build, failing, is_last, store_.database().now());
         if (is_let_go) release(connection, build);
       },
       database::Sync::none);
@@ -153,7 +161,7 @@ void Failures::leave_to_newer(Seat& seat, const Failure& failure, Timestamp unti
   bool lost = false;
   store_.database().write(
       [&](Connection& connection) {
-        lost = !write(connection, build, failing, false);
+        lost = !write(connection, build, failing, false, store_.database().now());
         release(connection, build);
       },
       database::Sync::none);
@@ -168,7 +176,9 @@ void Failures::leave_to_newer(Seat& seat, const Failure& failure, Timestamp unti
 void Failures::stop(Seat& seat, const std::string& error) {
   const follow::Failing failing{.error = error};
   store_.database().write(
-      [&](Connection& connection) { write(connection, seat.build, failing, true); },
+      [&](Connection& connection) {
+        write(connection, seat.build, failing, true, store_.database().now());
+      },
       database::Sync::none);
   seat.build.stopped = true;
   seat.build.resumes = false;

@@ -5,6 +5,8 @@
 #include "build_tables.hpp"
 #include "builds.hpp"
 #include "database/database.hpp"
+#include "database/host.hpp"
+#include "database/journal.hpp"
 #include "database/stored_enum.hpp"
 #include "projections_sql/builds.hpp"
 #include "projections_sql/events.hpp"
@@ -37,14 +39,25 @@ bool has_projections(Connection& connection) {
   throw UsageError{text.append(projector).append("' ").append(why)};
 }
 
-/// Runs `work` on the builds of a projector, in a transaction.
-void with_builds(Store& store, std::string_view projector,
+database::StateChange change_of(std::string_view projector, std::string_view what,
+                                std::string_view who, std::string_view detail = {}) {
+  return {.part = "projections", .subject = projector, .what = what, .who = who, .detail = detail};
+}
+
+std::string event_in_words(GlobalSequence sequence) {
+  return "event " + std::to_string(sequence.value());
+}
+
+/// Runs what an operator does on the builds of a projector, in a transaction, and notes it.
+void with_builds(Store& store, const database::StateChange& change,
                  FunctionRef<void(Connection&, const std::vector<Build>&)> work) {
+  const std::string_view projector = change.subject;
   store.database().write([&](Connection& connection) {
     std::vector<Build> builds;
     if (has_projections(connection)) builds = projections::read_builds(connection, projector);
     if (builds.empty()) refuse_missing(projector, "isn't in this database");
     work(connection, builds);
+    database::note(connection, store.database().now(), change);
   });
 }
 
@@ -65,10 +78,12 @@ ProjectorStatus status_of(Connection& connection, const Build& build, std::int64
                          .owner = build.owner,
                          .lease_until = build.lease.until,
                          .failing = GlobalSequence{build.failing.at},
+                         .failing_since = build.failing_since,
                          .error = build.failing.error,
                          .attempts = build.failing.attempts,
                          .next_attempt_at = build.failing.next_attempt_at,
-                         .stopped = build.stopped};
+                         .stopped = build.stopped,
+                         .stopped_at = build.stopped_at};
   {
     auto count = connection.rows(sql::count_parked{.name = build.name, .build = build.number});
     count.step();
@@ -95,6 +110,9 @@ void skip_failing(Connection& connection, const Build& build, Timestamp now) {
 }
 
 }  // namespace
+
+ProjectionOperations::ProjectionOperations(Store& store, std::string who)
+    : store_{store.anchor()}, who_{who.empty() ? host::user() : std::move(who)} {}
 
 std::vector<ProjectorStatus> ProjectionOperations::status() {
   std::vector<ProjectorStatus> all;
@@ -136,83 +154,95 @@ std::vector<ParkedEvent> ProjectionOperations::parked(std::string_view projector
 }
 
 void ProjectionOperations::retry(std::string_view projector) {
-  with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
-    bool any = false;
-    for (const Build& build : builds) {
-      const sql::resume_stopped resume{.name = build.name, .build = build.number};
-      any = connection.run(resume) > 0 || any;
-    }
-    if (!any) refuse(projector, "neither is stopped nor waits to try an event again");
-  });
+  with_builds(store_, change_of(projector, "retried", who_),
+              [&](Connection& connection, const std::vector<Build>& builds) {
+                bool any = false;
+                for (const Build& build : builds) {
+                  const sql::resume_stopped resume{.name = build.name, .build = build.number};
+                  any = connection.run(resume) > 0 || any;
+                }
+                if (!any) refuse(projector, "neither is stopped nor waits to try an event again");
+              });
 }
 
 void ProjectionOperations::retry(std::string_view projector, GlobalSequence sequence) {
-  with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
-    const Build& living = living_of(builds, projector);
-    const sql::want_again again{
-        .name = living.name, .build = living.number, .sequence = sequence.value()};
-    if (connection.run(again) == 0) {
-      refuse_missing(projector, "hasn't parked event " + std::to_string(sequence.value()));
-    }
-  });
+  const std::string event = event_in_words(sequence);
+  with_builds(store_, change_of(projector, "retried", who_, event),
+              [&](Connection& connection, const std::vector<Build>& builds) {
+                const Build& living = living_of(builds, projector);
+                const sql::want_again again{
+                    .name = living.name, .build = living.number, .sequence = sequence.value()};
+                if (connection.run(again) == 0) {
+                  refuse_missing(projector,
+                                 "hasn't parked event " + std::to_string(sequence.value()));
+                }
+              });
 }
 
 void ProjectionOperations::skip(std::string_view projector, GlobalSequence sequence) {
-  with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
-    const Build& living = living_of(builds, projector);
-    const sql::drop_parked parked{
-        .name = living.name, .build = living.number, .sequence = sequence.value()};
-    if (connection.run(parked) > 0) return;
-    bool any = false;
-    for (const Build& build : builds) {
-      if (sequence.value() == 0 || build.failing.at != sequence.value()) continue;
-      skip_failing(connection, build, store_.database().now());
-      any = true;
-    }
-    if (!any) {
-      refuse(projector, "doesn't fail at event " + std::to_string(sequence.value()) +
-                            ", nor has it parked it");
-    }
-  });
+  const std::string event = event_in_words(sequence);
+  with_builds(store_, change_of(projector, "skipped", who_, event),
+              [&](Connection& connection, const std::vector<Build>& builds) {
+                const Build& living = living_of(builds, projector);
+                const sql::drop_parked parked{
+                    .name = living.name, .build = living.number, .sequence = sequence.value()};
+                if (connection.run(parked) > 0) return;
+                bool any = false;
+                for (const Build& build : builds) {
+                  if (sequence.value() == 0 || build.failing.at != sequence.value()) continue;
+                  skip_failing(connection, build, store_.database().now());
+                  any = true;
+                }
+                if (!any) {
+                  refuse(projector, "doesn't fail at event " + std::to_string(sequence.value()) +
+                                        ", nor has it parked it");
+                }
+              });
 }
 
 void ProjectionOperations::cancel_rebuild(std::string_view projector) {
-  with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
-    const Build* const building = projections::find(builds, projector, BuildState::building);
-    if (building == nullptr) refuse(projector, "isn't being rebuilt");
-    projections::drop(connection, *building);
-  });
+  with_builds(store_, change_of(projector, "rebuild cancelled", who_),
+              [&](Connection& connection, const std::vector<Build>& builds) {
+                const Build* const building =
+                    projections::find(builds, projector, BuildState::building);
+                if (building == nullptr) refuse(projector, "isn't being rebuilt");
+                projections::drop(connection, *building);
+              });
 }
 
 void ProjectionOperations::drop_replay(std::string_view projector) {
-  with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
-    const Build* const replayed = projections::find(builds, projector, BuildState::scratch);
-    if (replayed == nullptr) refuse(projector, "has no replay");
-    projections::drop(connection, *replayed);
-  });
+  with_builds(store_, change_of(projector, "replay dropped", who_),
+              [&](Connection& connection, const std::vector<Build>& builds) {
+                const Build* const replayed =
+                    projections::find(builds, projector, BuildState::scratch);
+                if (replayed == nullptr) refuse(projector, "has no replay");
+                projections::drop(connection, *replayed);
+              });
 }
 
 void ProjectionOperations::leave_behind(std::string_view projector) {
-  with_builds(store_, projector, [&](Connection&, const std::vector<Build>& builds) {
-    if (living_of(builds, projector).kind != ProjectionKind::inline_)
-      refuse(projector, "isn't inline");
-  });
+  with_builds(store_, change_of(projector, "left behind", who_),
+              [&](Connection&, const std::vector<Build>& builds) {
+                if (living_of(builds, projector).kind != ProjectionKind::inline_)
+                  refuse(projector, "isn't inline");
+              });
   store_.forget_participant("projector:" + std::string{projector});
 }
 
 void ProjectionOperations::remove(std::string_view projector) {
   // First, so that whatever comes between, appends go on and this can be done again.
   store_.forget_participant("projector:" + std::string{projector});
-  with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
-    for (const Build& build : builds) {
-      if (build.state == BuildState::living)
-        projections::tables_of(connection).hide(connection, build);
-      projections::drop(connection, build);
-    }
-    if (projections::has_timer_tables(connection)) {
-      projections::forget_process(connection, projector);
-    }
-  });
+  with_builds(store_, change_of(projector, "removed", who_),
+              [&](Connection& connection, const std::vector<Build>& builds) {
+                for (const Build& build : builds) {
+                  if (build.state == BuildState::living)
+                    projections::tables_of(connection).hide(connection, build);
+                  projections::drop(connection, build);
+                }
+                if (projections::has_timer_tables(connection)) {
+                  projections::forget_process(connection, projector);
+                }
+              });
 }
 
 }  // namespace stela

@@ -8,6 +8,7 @@
 #include "database/commit_watch.hpp"
 #include "database/database.hpp"
 #include "database/host.hpp"
+#include "database/journal.hpp"
 #include "feed.hpp"
 #include "follow/lease.hpp"
 #include "follow/trouble.hpp"
@@ -246,6 +247,8 @@ class Runner::Driver {
     if (free.empty() && !any_unknown && !renewal_.is_due(at)) return;
     sign_.show();
     const follow::Term mine = lease();
+    const bool is_new_minute = database::minute_of(mine.now) != sampled_minute_;
+    const std::int64_t last = is_new_minute ? store_.last_sequence().value() : 0;
     std::vector<Seat*> fresh;
     std::vector<std::pair<Seat*, std::string>> altered;
     store_.database().write(
@@ -263,13 +266,29 @@ class Runner::Driver {
             }
             if (seat->knows_unknown) adopt_unknown(connection, *seat);
           }
+          if (is_new_minute) sample(connection, last, mine.now);
         },
         database::Sync::none);
     renewal_.note(mine.now);
+    sampled_minute_ = database::minute_of(mine.now);
     for (Seat* const seat : fresh) seat->held = true;
     for (const auto& [seat, problem] : altered) {
       if (!seat->build.stopped) feed_.stop(*seat, problem);
     }
+  }
+
+  /// How far our projectors are, for the history.
+  void sample(Connection& connection, std::int64_t last, Timestamp at) const {
+    std::vector<database::Sample> samples;
+    for (const auto& [key, seat] : seats_) {
+      const Build& build = seat->build;
+      if (!seat->held || build.state != BuildState::living) continue;
+      const auto [events, lag] = projections::lag_of(connection, build, last, at);
+      samples.push_back({build.name + ".position_total", build.position});
+      samples.push_back(
+          {build.name + ".lag_ms", std::chrono::floor<std::chrono::milliseconds>(lag).count()});
+    }
+    database::sample(connection, at, samples);
   }
 
   /// Whether it waits for a runner of the release that knows the version of an event.
@@ -493,6 +512,7 @@ class Runner::Driver {
   follow::Repetition troubles_;
   follow::Sign sign_;
   follow::Renewal renewal_;
+  std::int64_t sampled_minute_ = 0;
   std::map<Key, std::unique_ptr<Seat>> seats_;
   std::function<void(const RunnerTick&)> listener_;
   FeedCounts reported_;

@@ -23,5 +23,9 @@ INSTANTIATE_TEST_SUITE_P(Postgres, RelayStoreContract,
                          ::testing::Values(RelayStoreKind{"Postgres", make}),
                          ::testing::PrintToStringParamName());
 
+INSTANTIATE_TEST_SUITE_P(Postgres, RelayJournalContract,
+                         ::testing::Values(RelayStoreKind{"Postgres", make}),
+                         ::testing::PrintToStringParamName());
+
 }  // namespace
 }  // namespace stela::test::postgres_relay_stores

@@ -46,5 +46,9 @@ INSTANTIATE_TEST_SUITE_P(Stores, RelayStoreContract,
                                            RelayStoreKind{"Sqlite", make<Sqlite>}),
                          ::testing::PrintToStringParamName());
 
+INSTANTIATE_TEST_SUITE_P(Stores, RelayJournalContract,
+                         ::testing::Values(RelayStoreKind{"Sqlite", make<Sqlite>}),
+                         ::testing::PrintToStringParamName());
+
 }  // namespace
 }  // namespace stela::test::relay_stores

@@ -45,4 +45,7 @@ struct RelayTables : RelaySubject {
   std::vector<int> streams;
 };
 
+/// What only tables keep: the past.
+class RelayJournalContract : public RelayStoreContract {};
+
 }  // namespace stela::test

@@ -63,7 +63,8 @@ WHERE schemaname = :'schema'
 -- The outbox's own tables, and no event.
 SELECT format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO %I', :'schema', tablename, :'relay')
 FROM pg_tables
-WHERE schemaname = :'schema' AND tablename LIKE 'outbox\_%' \gexec
+WHERE schemaname = :'schema'
+  AND (tablename LIKE 'outbox\_%' OR tablename IN ('stela_changes', 'stela_series', 'stela_samples')) \gexec
 
 GRANT USAGE, CREATE ON SCHEMA :"sql_schema" TO :"application";
 GRANT USAGE ON SCHEMA :"sql_schema" TO :"reader";

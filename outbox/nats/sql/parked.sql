@@ -48,12 +48,12 @@ ORDER BY p.parked LIMIT :most;
 -- name: find_parked
 -- With the first message of its stream that is parked: the one that the others wait for.
 -- takes: parked int
--- gives: consumer int, source text?, stream text?, first int?
-SELECT p.consumer AS consumer, p.source AS source, p.stream AS stream,
+-- gives: consumer int, name text, source text?, stream text?, first int?
+SELECT p.consumer AS consumer, c.name AS name, p.source AS source, p.stream AS stream,
        (SELECT q.parked FROM inbox_parked AS q
         WHERE q.consumer = p.consumer AND q.source = p.source AND q.stream = p.stream
         ORDER BY q.version LIMIT 1) AS first
-FROM inbox_parked AS p WHERE p.parked = :parked;
+FROM inbox_parked AS p JOIN inbox_consumers AS c USING (consumer) WHERE p.parked = :parked;
 
 -- name: retry_parked
 -- takes: parked int

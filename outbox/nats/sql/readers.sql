@@ -32,14 +32,15 @@ WHERE r.consumer = :consumer AND r.broker_stream = :broker_stream;
 -- takes: consumer int, broker_stream text, found_epoch int, found_until time, owner text, until time,
 --        ttl int, presence int?
 UPDATE inbox_readers
-SET owner = :owner, epoch = epoch + 1, lease_until = :until, lease_ttl = :ttl, presence = :presence
+SET owner = :owner, epoch = epoch + 1, lease_until = :until, lease_ttl = :ttl, presence = :presence,
+    unread_since = NULL
 WHERE consumer = :consumer AND broker_stream = :broker_stream
   AND epoch = :found_epoch AND lease_until = :found_until;
 
 -- engine: postgres
 UPDATE inbox_readers AS r
 SET owner = :owner, epoch = r.epoch + 1, lease_until = :until, lease_ttl = :ttl,
-    presence = :presence
+    presence = :presence, unread_since = NULL
 FROM (SELECT f.consumer, f.broker_stream FROM inbox_readers AS f
       WHERE f.consumer = :consumer AND f.broker_stream = :broker_stream
         AND f.epoch = :found_epoch AND f.lease_until = :found_until
@@ -52,8 +53,8 @@ UPDATE inbox_readers SET lease_until = :until
 WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch;
 
 -- name: release_reader
--- takes: consumer int, broker_stream text, epoch int
-UPDATE inbox_readers SET owner = NULL, lease_until = 0
+-- takes: consumer int, broker_stream text, epoch int, now time
+UPDATE inbox_readers SET owner = NULL, lease_until = 0, unread_since = :now
 WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch;
 
 -- name: begin_reader
@@ -62,7 +63,7 @@ WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch
 UPDATE inbox_readers
 SET stream_made_at = :stream_made_at, position = :position, position_time = 0, began_after = :position, known_through = :known_through,
     held_from = NULL, failing = 0, attempts = 0, next_attempt_at = 0, error = '',
-    unknown_since = NULL, waits_at = 0
+    unknown_since = NULL, failing_since = NULL, waits_at = 0
 WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch;
 
 -- name: advance_reader
@@ -70,15 +71,17 @@ WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch
 --        position_time int, stream_made_at int, until time
 UPDATE inbox_readers
 SET position = :to_position, position_time = :position_time, stream_made_at = :stream_made_at, lease_until = :until, failing = 0, attempts = 0, next_attempt_at = 0,
-    error = '', unknown_since = NULL, waits_at = 0
+    error = '', unknown_since = NULL, failing_since = NULL, waits_at = 0
 WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch
   AND position = :from_position;
 
 -- name: note_reader_failure
 -- takes: consumer int, broker_stream text, epoch int, failing int, attempts int, next_attempt_at time,
---        error text, unknown_since time?
+--        error text, unknown_since time?, now time
 UPDATE inbox_readers
-SET failing = :failing, attempts = :attempts, next_attempt_at = :next_attempt_at, error = :error,
+SET failing_since = CASE WHEN failing = :failing AND failing_since IS NOT NULL
+                         THEN failing_since ELSE :now END,
+    failing = :failing, attempts = :attempts, next_attempt_at = :next_attempt_at, error = :error,
     unknown_since = :unknown_since
 WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch;
 
@@ -94,7 +97,7 @@ WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch
 UPDATE inbox_readers
 SET position = :position, position_time = 0, stream_made_at = 0, held_from = NULL, known_through = 0, owner = NULL,
     epoch = epoch + 1, lease_until = 0, failing = 0, attempts = 0, next_attempt_at = 0, error = '',
-    unknown_since = NULL, waits_at = 0
+    unknown_since = NULL, failing_since = NULL, waits_at = 0
 WHERE consumer = :consumer AND broker_stream = :broker_stream;
 
 -- name: delete_reader
@@ -118,17 +121,21 @@ WHERE r.consumer = :consumer AND r.broker_stream <> :broker_stream ORDER BY r.br
 -- takes: consumer text
 -- gives: consumer text, broker_stream text, filter text, position int, owner text?, lease_until time,
 --        failing int, attempts int, next_attempt_at time, error text, waits_at int, paused bool,
---        lease_ttl int, presence int?
+--        lease_ttl int, presence int?, failing_since time?, unread_since time?, paused_at time?
 SELECT c.name AS consumer, r.broker_stream AS broker_stream, r.filter AS filter,
        r.position AS position, r.owner AS owner, r.lease_until AS lease_until, r.failing AS failing,
        r.attempts AS attempts, r.next_attempt_at AS next_attempt_at, r.error AS error,
-       r.waits_at AS waits_at, c.paused AS paused, r.lease_ttl AS lease_ttl, r.presence AS presence
+       r.waits_at AS waits_at, c.paused AS paused, r.lease_ttl AS lease_ttl, r.presence AS presence,
+       r.failing_since AS failing_since, r.unread_since AS unread_since, c.paused_at AS paused_at
 FROM inbox_readers AS r JOIN inbox_consumers AS c USING (consumer)
 WHERE (:consumer = '' OR c.name = :consumer) ORDER BY c.name, r.broker_stream;
 
 -- name: pause_consumer
--- takes: consumer text, paused bool
-UPDATE inbox_consumers SET paused = CASE WHEN :paused THEN 1 ELSE 0 END WHERE name = :consumer;
+-- takes: consumer text, paused bool, now time
+UPDATE inbox_consumers
+SET paused_at = CASE WHEN NOT :paused THEN NULL WHEN paused = 1 THEN paused_at ELSE :now END,
+    paused = CASE WHEN :paused THEN 1 ELSE 0 END
+WHERE name = :consumer;
 
 -- name: list_sources
 -- takes: consumer int, broker_stream text

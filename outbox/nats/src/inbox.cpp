@@ -8,6 +8,8 @@
 #include "inbox_sql/readers.hpp"
 
 #include "database/database.hpp"
+#include "database/host.hpp"
+#include "database/journal.hpp"
 #include "follow/lease.hpp"
 
 #include <stela/framework/error.hpp>
@@ -35,6 +37,7 @@ void read(Store& store, Work&& work) {
 /// A parked message, and the first one of its stream.
 struct Place {
   std::int64_t consumer = 0;
+  std::string name = {};
   std::optional<std::string> source = {};
   std::optional<std::string> stream = {};
   std::int64_t first = 0;
@@ -50,8 +53,8 @@ Place find_parked(database::Connection& connection, std::int64_t number) {
   if (has_inbox(connection)) {
     auto row = connection.rows(sql::find_parked{.parked = number});
     if (row.step()) {
-      return {row.consumer(), text_or_none(row.source()), text_or_none(row.stream()),
-              row.first().value_or(number)};
+      return {row.consumer(), std::string{row.name()}, text_or_none(row.source()),
+              text_or_none(row.stream()), row.first().value_or(number)};
     }
   }
   throw NotFound{"there is no parked message " + std::to_string(number)};
@@ -95,22 +98,45 @@ std::vector<ReaderStatus> readers_of(database::Connection& connection, const std
                        .owner = text_or_none(rows.owner()).value_or(""),
                        .lease_until = rows.lease_until(),
                        .is_overdue = rows.owner() && rows.lease_until() <= now,
+                       .unread_since = rows.unread_since(),
                        .failing = static_cast<std::uint64_t>(rows.failing()),
+                       .failing_since = rows.failing_since(),
                        .attempts = static_cast<int>(rows.attempts()),
                        .next_attempt_at = rows.next_attempt_at(),
                        .error = std::string{rows.error()},
                        .is_waiting = rows.waits_at() > 0,
-                       .is_paused = rows.paused()});
+                       .is_paused = rows.paused(),
+                       .paused_at = rows.paused_at()});
   }
   return readers;
 }
 
-void set_paused(Store& store, std::string_view consumer, bool paused) {
+/// In the journal.
+void note(Store& store, database::Connection& connection, const database::StateChange& change) {
+  database::note(connection, store.database().now(), change);
+}
+
+void note_message(Store& store, database::Connection& connection, const Place& place,
+                  std::int64_t parked, std::string_view what, std::string_view who) {
+  std::string detail = "parked message " + std::to_string(parked);
+  if (place.stream) detail += " of " + *place.stream;
+  note(store, connection,
+       {.part = "inbox", .subject = place.name, .what = what, .who = who, .detail = detail});
+}
+
+void set_paused(Store& store, std::string_view consumer, bool paused, std::string_view who) {
   bool found = false;
   store.database().write_apart(
       [&](database::Connection& connection) {
         found = has_inbox(connection) &&
-                connection.run(sql::pause_consumer{.consumer = consumer, .paused = paused}) > 0;
+                connection.run(sql::pause_consumer{
+                    .consumer = consumer, .paused = paused, .now = store.database().now()}) > 0;
+        if (!found) return;
+        note(store, connection,
+             {.part = "inbox",
+              .subject = consumer,
+              .what = paused ? "paused" : "resumed",
+              .who = who});
       },
       database::Sync::as_stored);
   if (!found) throw NotFound{"there is no consumer '" + std::string{consumer} + "'"};
@@ -118,7 +144,8 @@ void set_paused(Store& store, std::string_view consumer, bool paused) {
 
 }  // namespace
 
-InboxOperations::InboxOperations(Store& store) : store_{store.anchor()} {
+InboxOperations::InboxOperations(Store& store, std::string who)
+    : store_{store.anchor()}, who_{who.empty() ? host::user() : std::move(who)} {
   bool is_there = false;
   read(store, [&](database::Connection&) { is_there = true; });
   if (is_there) migrate_inbox(store);
@@ -154,6 +181,7 @@ void InboxOperations::retry(std::int64_t parked) {
       throw UsageError{"parked message " + std::to_string(parked) + " waits behind message " +
                        std::to_string(place.first) + " of its stream; retry that one"};
     }
+    note_message(store_, connection, place, parked, "retried", who_);
     if (place.stream) return retry_stream(connection, place);
     connection.run(sql::retry_parked{.parked = parked});
   });
@@ -162,6 +190,7 @@ void InboxOperations::retry(std::int64_t parked) {
 void InboxOperations::discard(std::int64_t parked) {
   store_.database().write([&](database::Connection& connection) {
     const Place place = find_parked(connection, parked);
+    note_message(store_, connection, place, parked, "discarded", who_);
     connection.run(sql::delete_parked{.parked = parked});
     if (place.stream && place.first == parked) retry_stream(connection, place);
   });
@@ -207,11 +236,11 @@ std::vector<ConsumerStatus> InboxOperations::status() {
 }
 
 void InboxOperations::pause(std::string_view consumer) {
-  set_paused(store_, consumer, true);
+  set_paused(store_, consumer, true, who_);
 }
 
 void InboxOperations::resume(std::string_view consumer) {
-  set_paused(store_, consumer, false);
+  set_paused(store_, consumer, false, who_);
 }
 
 void InboxOperations::move(std::string_view consumer, std::string_view broker_stream,
@@ -230,6 +259,11 @@ void InboxOperations::move(std::string_view consumer, std::string_view broker_st
         connection.run(sql::move_reader{.consumer = number,
                                         .broker_stream = broker_stream,
                                         .position = static_cast<std::int64_t>(position)});
+        const std::string detail =
+            std::string{broker_stream} + " behind message " + std::to_string(position);
+        note(
+            store_, connection,
+            {.part = "inbox", .subject = consumer, .what = "moved", .who = who_, .detail = detail});
       },
       database::Sync::as_stored);
 }
@@ -259,6 +293,12 @@ void InboxOperations::forget(std::string_view consumer, std::string_view broker_
                          std::string{broker_stream} + "'"};
         }
         connection.run(sql::delete_reader{.consumer = consumer, .broker_stream = broker_stream});
+        note(store_, connection,
+             {.part = "inbox",
+              .subject = consumer,
+              .what = "forgotten",
+              .who = who_,
+              .detail = broker_stream});
       },
       database::Sync::as_stored);
 }

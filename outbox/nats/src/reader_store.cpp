@@ -1,6 +1,7 @@
 #include "reader_store.hpp"
 
 #include "database/host.hpp"
+#include "database/journal.hpp"
 #include "inbox_sql.hpp"
 #include "inbox_sql/consumers.hpp"
 #include "inbox_sql/gaps.hpp"
@@ -12,6 +13,7 @@
 #include <stela/nats/inbox.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace stela::nats {
 
@@ -104,8 +106,20 @@ void ReaderStore::look() {
   if (!is_held_ || !renewal_.is_due(at)) return;
   sign_.show();
   store_.database().write_along(
-      [&](database::Connection& connection) { is_held_ = renew(connection); }, Sync::none);
+      [&](database::Connection& connection) {
+        is_held_ = renew(connection);
+        if (is_held_) sample(connection, at);
+      },
+      Sync::none);
   if (is_held_) renewal_.note(at);
+}
+
+/// Once a minute, for the history.
+void ReaderStore::sample(database::Connection& connection, Timestamp at) {
+  if (std::exchange(sampled_minute_, database::minute_of(at)) == database::minute_of(at)) return;
+  const database::Sample position{options_.name + " of " + options_.stream + ".position_total",
+                                  number(standing_.position)};
+  database::sample(connection, at, {&position, 1});
 }
 
 bool ReaderStore::is_free() const {
@@ -132,6 +146,12 @@ bool ReaderStore::acquire() {
                                                       .until = mine.until(),
                                                       .ttl = mine.length.count(),
                                                       .presence = mine.presence}) == 1;
+        if (!acquired || standing_.owner.empty() || standing_.owner == worker_) return;
+        const std::string subject = options_.name + " of " + options_.stream;
+        database::note(
+            connection, mine.now,
+            database::Takeover{
+                .part = "inbox", .subject = subject, .from = standing_.owner, .to = worker_});
       },
       Sync::if_shared);
   if (!acquired) return false;
@@ -156,8 +176,10 @@ void ReaderStore::release() noexcept try {
   is_held_ = false;
   store_.database().write_along(
       [&](database::Connection& connection) {
-        connection.run(sql::release_reader{
-            .consumer = consumer_, .broker_stream = options_.stream, .epoch = standing_.epoch});
+        connection.run(sql::release_reader{.consumer = consumer_,
+                                           .broker_stream = options_.stream,
+                                           .epoch = standing_.epoch,
+                                           .now = now()});
       },
       Sync::none);
 } catch (const Error&) {
@@ -221,7 +243,8 @@ void ReaderStore::note_failure(const follow::Failing& failing,
                                                 .attempts = failing.attempts,
                                                 .next_attempt_at = failing.next_attempt_at,
                                                 .error = failing.error,
-                                                .unknown_since = unknown_since}) != 1) {
+                                                .unknown_since = unknown_since,
+                                                .now = now()}) != 1) {
       throw LeaseLost{};
     }
   });

@@ -177,6 +177,7 @@ class ReaderStore {
   using StreamKey = std::pair<std::string, std::string>;
 
   bool renew(database::Connection& connection) const;
+  void sample(database::Connection& connection, Timestamp at);
   Timestamp lease_until() const { return now() + options_.lease_ttl; }
   void write(database::Database::Work work);
   bool is_another_history(const Delivery& delivery, const Met& last) const;
@@ -195,6 +196,7 @@ class ReaderStore {
   bool is_unclean_ = false;
   follow::Sign sign_;
   follow::Renewal renewal_;
+  std::int64_t sampled_minute_ = 0;
   /// Of each store: see highest_of.
   std::map<std::string, std::int64_t> sources_;
   // Of the transaction that is open.

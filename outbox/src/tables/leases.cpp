@@ -1,6 +1,7 @@
 #include "tables/relay_store.hpp"
 
 #include "database/database.hpp"
+#include "database/journal.hpp"
 #include "follow/lease.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/relay.hpp"
@@ -52,6 +53,7 @@ Standing standing_of(const sql::standing::Row& row, Timestamp now) {
 /// Who has a partition, and for how long.
 struct Holding {
   bool has_owner = false;
+  std::string owner = {};
   std::int64_t epoch = 0;
   follow::StoredLease lease = {};
   /// What is wrong with the row.
@@ -63,6 +65,7 @@ bool read_holding(Connection& connection, PartitionId partition, Holding& holdin
   auto row = connection.rows(sql::standing{.partition = partition.number});
   if (!row.step()) return false;
   holding = {.has_owner = row.owner().has_value(),
+             .owner = std::string{row.owner().value_or("")},
              .epoch = row.epoch(),
              .lease = {row.lease_until(), follow::length_of(row.lease_ttl())},
              .problem = problem_of(row)};
@@ -74,12 +77,26 @@ Timestamp end_of(std::chrono::microseconds wait, Timestamp now) {
   return wait.count() > 0 ? now + wait : Timestamp{};
 }
 
+void note_stop(Connection& connection, Timestamp at, PartitionId partition, StopReason reason,
+               std::string_view detail) {
+  std::string why{to_string(reason)};
+  why.append(": ").append(detail);
+  database::note(
+      connection, at,
+      {.part = "outbox", .subject = partition.label(), .what = "stopped", .detail = why});
+}
+
 /// Nobody works on a row that can't be.
-void stop_damaged(Connection& connection, PartitionId partition, const std::string& problem) {
-  connection.run(sql::stop_shared{
-      .partition = partition.number,
-      .reason = to_string(StopReason::damaged),
-      .detail = problem + "; restore a backup, or repair the row and adopt the partition"});
+void stop_damaged(Connection& connection, PartitionId partition, const std::string& problem,
+                  Timestamp at) {
+  const std::string detail =
+      problem + "; restore a backup, or repair the row and adopt the partition";
+  if (connection.run(sql::stop_shared{.partition = partition.number,
+                                      .reason = to_string(StopReason::damaged),
+                                      .detail = detail,
+                                      .now = at}) == 1) {
+    note_stop(connection, at, partition, StopReason::damaged, detail);
+  }
 }
 
 /// Thrown to roll back what was begun under a lease that has passed.
@@ -112,7 +129,9 @@ std::optional<Standing> RelayStore::take(PartitionId partition, std::string_view
       [&](Connection& connection) {
         Holding before;
         if (!read_holding(connection, partition, before)) return;
-        if (!before.problem.empty()) return stop_damaged(connection, partition, before.problem);
+        if (!before.problem.empty()) {
+          return stop_damaged(connection, partition, before.problem, at);
+        }
         if (before.has_owner && leasing_ && !follow::is_over(before.lease, at)) return;
         const bool acquired = connection.run(sql::acquire{.partition = partition.number,
                                                           .found_epoch = before.epoch,
@@ -127,6 +146,13 @@ std::optional<Standing> RelayStore::take(PartitionId partition, std::string_view
         standing = standing_of(now_held, at);
         standing->run = connection.run();
         standing->unclean = before.has_owner;
+        if (before.has_owner && before.owner != worker) {
+          database::note(connection, at,
+                         database::Takeover{.part = "outbox",
+                                            .subject = partition.label(),
+                                            .from = before.owner,
+                                            .to = worker});
+        }
       },
       Sync::if_shared);
   return standing;
@@ -202,7 +228,8 @@ bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
                                            .epoch = lease.epoch,
                                            .attempts = trouble.attempts,
                                            .next_attempt_at = end_of(trouble.backoff, at),
-                                           .error = database::or_null(trouble.error)}) == 1;
+                                           .error = database::or_null(trouble.error),
+                                           .now = at}) == 1;
     if (!is_ours) return false;
     if (!trouble.message) return true;
     if (trouble.message->redelivery > 0) {
@@ -220,20 +247,35 @@ bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
 }
 
 bool RelayStore::stop(const Lease& lease, StopReason reason, std::string_view detail) {
+  const Timestamp at = now();
   return write(lease, false, [&](Connection& connection) {
-    return connection.run(sql::stop{.partition = lease.partition.number,
-                                    .owner = lease.owner,
-                                    .epoch = lease.epoch,
-                                    .reason = to_string(reason),
-                                    .detail = detail}) == 1;
+    if (connection.run(sql::stop{.partition = lease.partition.number,
+                                 .owner = lease.owner,
+                                 .epoch = lease.epoch,
+                                 .reason = to_string(reason),
+                                 .detail = detail,
+                                 .now = at}) != 1) {
+      return false;
+    }
+    note_stop(connection, at, lease.partition, reason, detail);
+    return true;
   });
 }
 
 bool RelayStore::continue_lost(const Lease& lease) {
+  const Timestamp at = now();
   return write(lease, false, [&](Connection& connection) {
-    return connection.run(sql::continue_lost{
-               .partition = lease.partition.number, .owner = lease.owner, .epoch = lease.epoch}) ==
-           1;
+    if (connection.run(sql::continue_lost{
+            .partition = lease.partition.number, .owner = lease.owner, .epoch = lease.epoch}) !=
+        1) {
+      return false;
+    }
+    database::note(connection, at,
+                   database::StateChange{.part = "outbox",
+                                         .subject = lease.partition.label(),
+                                         .what = "resumed",
+                                         .detail = "the broker has its messages again"});
+    return true;
   });
 }
 

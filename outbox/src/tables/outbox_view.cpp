@@ -54,8 +54,10 @@ PartitionStatus read_partition(const sql::status_of_partitions::Row& row, Timest
                             .published_through = GlobalSequence{row.published_through()},
                             .broker_sequence = static_cast<std::uint64_t>(row.broker_sequence()),
                             .attempts = static_cast<int>(row.attempts()),
+                            .backing_since = row.backing_since(),
                             .last_error = std::string{row.last_error()},
-                            .stopped_detail = std::string{row.stopped_detail()}};
+                            .stopped_detail = std::string{row.stopped_detail()},
+                            .stopped_at = row.stopped_at()};
   if (!row.stopped().empty()) partition.stopped = parse_stop_reason(row.stopped());
   if (partition.stopped == StopReason::unrecognized) {
     partition.stopped_detail = std::string{row.stopped()} + ": " + partition.stopped_detail;
@@ -81,8 +83,6 @@ void add_up(OutboxStatus& status) {
     status.retrying += partition.retrying;
     status.redeliveries += partition.redeliveries;
     status.parked += partition.parked;
-    status.discarded += partition.discarded;
-    status.published += partition.published;
     status.stopped += partition.stopped ? 1 : 0;
     if (partition.waiting_since) lower(oldest, *partition.waiting_since);
   }
@@ -132,55 +132,67 @@ std::vector<GlobalSequence> events_after(Connection& connection, const std::stri
 
 OutboxStatus OutboxView::status() {
   OutboxStatus status;
-  status.at = store_.database().now();
-  store_.database().read([&](Connection& connection) {
-    const Generation current = current_generation(connection);
-    status.partition_count = current.partition_count;
-    auto settings = connection.rows(sql::settings{});
-    settings.step();
-    status.fence = parse_fence(settings.fence());
-    status.leasing = settings.leasing();
-    auto partitioner = connection.rows(sql::partitioner_name{});
-    if (partitioner.step()) status.partitioner = partitioner.detail();
-    auto partitions = connection.rows(sql::status_of_partitions{.most = most_counted_pending + 1});
-    while (partitions.step()) {
-      status.partitions.push_back(read_partition(partitions, status.at, current));
-    }
-    for (const std::int64_t number : unknown_partitions(connection)) {
-      auto waiting = connection.rows(sql::count_waiting{.partition = number});
-      waiting.step();
-      auto again = connection.rows(sql::count_redeliveries{.partition = number});
-      again.step();
-      status.partitions.push_back(
-          {.id = {static_cast<int>(number)},
-           .is_current = false,
-           .pending = waiting.count(),
-           .redeliveries = again.count(),
-           .stopped = StopReason::missing,
-           .stopped_detail = "messages wait in a partition that doesn't exist; a sync of the "
-                             "partitions puts them where they belong"});
-    }
-    auto workers = connection.rows(sql::status_of_workers{});
-    while (workers.step()) {
-      const WorkerIdentity identity{
-          .host = workers.host(), .pid = workers.pid(), .presence = workers.presence()};
-      const follow::StoredLease heartbeat{workers.heartbeat_until(),
-                                          follow::length_of(workers.heartbeat_ttl())};
-      const WorkerProcess process = find_process(store_.database(), identity);
-      const bool is_dead = identity.presence && process == WorkerProcess::ended;
-      status.workers.push_back({.name = std::string{workers.worker()},
-                                .host = std::string{identity.host},
-                                .pid = identity.pid,
-                                .started_at = workers.started_at(),
-                                .heartbeat_until = heartbeat.until,
-                                .is_alive = !is_dead && !follow::is_over(heartbeat, status.at),
-                                .process = process,
-                                .partitions = static_cast<int>(workers.partitions()),
-                                .broker = reported_broker(workers.broker()),
-                                .is_cut_off = workers.is_cut_off()});
-    }
-    read_generations(connection, status);
-  });
+  store_.database().read(
+      [&](Connection& connection) { status = read_status(connection, store_.database()); });
+  return status;
+}
+
+OutboxStatus read_status(Connection& connection, database::Database& database) {
+  OutboxStatus status;
+  status.at = database.now();
+  const Generation current = current_generation(connection);
+  status.partition_count = current.partition_count;
+  auto settings = connection.rows(sql::settings{});
+  settings.step();
+  status.fence = parse_fence(settings.fence());
+  status.leasing = settings.leasing();
+  auto partitioner = connection.rows(sql::partitioner_name{});
+  if (partitioner.step()) status.partitioner = partitioner.detail();
+  auto partitions = connection.rows(sql::status_of_partitions{.most = most_counted_pending + 1});
+  while (partitions.step()) {
+    status.partitions.push_back(read_partition(partitions, status.at, current));
+  }
+  for (const std::int64_t number : unknown_partitions(connection)) {
+    auto waiting = connection.rows(sql::count_waiting{.partition = number});
+    waiting.step();
+    auto again = connection.rows(sql::count_redeliveries{.partition = number});
+    again.step();
+    status.partitions.push_back(
+        {.id = {static_cast<int>(number)},
+         .is_current = false,
+         .pending = waiting.count(),
+         .redeliveries = again.count(),
+         .stopped = StopReason::missing,
+         .stopped_detail = "messages wait in a partition that doesn't exist; a sync of the "
+                           "partitions puts them where they belong"});
+  }
+  auto workers = connection.rows(sql::status_of_workers{});
+  while (workers.step()) {
+    const WorkerIdentity identity{
+        .host = workers.host(), .pid = workers.pid(), .presence = workers.presence()};
+    const follow::StoredLease heartbeat{workers.heartbeat_until(),
+                                        follow::length_of(workers.heartbeat_ttl())};
+    const WorkerProcess process = find_process(database, identity);
+    const bool is_dead = identity.presence && process == WorkerProcess::ended;
+    status.workers.push_back({.name = std::string{workers.worker()},
+                              .host = std::string{identity.host},
+                              .pid = identity.pid,
+                              .started_at = workers.started_at(),
+                              .heartbeat_until = heartbeat.until,
+                              .is_alive = !is_dead && !follow::is_over(heartbeat, status.at),
+                              .process = process,
+                              .partitions = static_cast<int>(workers.partitions()),
+                              .broker = reported_broker(workers.broker()),
+                              .broker_since = workers.broker_since(),
+                              .is_cut_off = workers.is_cut_off()});
+  }
+  read_generations(connection, status);
+  auto totals = connection.rows(sql::totals{});
+  totals.step();
+  status.published = totals.published();
+  status.discarded = totals.discarded();
+  status.failures = totals.failures();
+  status.takeovers = totals.takeovers();
   add_up(status);
   return status;
 }

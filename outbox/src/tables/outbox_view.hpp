@@ -2,6 +2,7 @@
 #pragma once
 
 #include "database/connection.hpp"
+#include "database/database.hpp"
 #include "tables/locator.hpp"
 
 #include <stela/eventstore/store.hpp>
@@ -12,6 +13,9 @@
 #include <vector>
 
 namespace stela::outbox {
+
+/// Partitions, workers and generations at one moment.
+OutboxStatus read_status(database::Connection& connection, database::Database& database);
 
 /// Threads: one at a time.
 class OutboxView {

@@ -2,17 +2,20 @@
 
 #include "database/database.hpp"
 #include "database/host.hpp"
+#include "database/journal.hpp"
 #include "follow/lease.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/workers.hpp"
 #include "tables/generations.hpp"
+#include "tables/outbox_view.hpp"
 #include "tables/worker_process.hpp"
 
 #include <stela/framework/error.hpp>
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -70,14 +73,15 @@ std::string RelayStore::store_id() const {
 
 // --- workers
 
-void RelayStore::require_free_name(Connection& connection, std::string_view worker,
+bool RelayStore::require_free_name(Connection& connection, std::string_view worker,
                                    Timestamp at) const {
   auto row = connection.rows(sql::find_worker{.worker = worker});
-  if (!row.step()) return;
+  if (!row.step()) return false;
   const WorkerIdentity other{.host = row.host(), .pid = row.pid(), .presence = row.presence()};
   const follow::StoredLease heartbeat = heartbeat_of(row);
-  if (other.presence == presence_->number() || follow::is_over(heartbeat, at)) return;
-  if (find_process(store_.database(), other) == WorkerProcess::ended) return;
+  const bool was_cut_off = row.is_cut_off();
+  if (other.presence == presence_->number() || follow::is_over(heartbeat, at)) return was_cut_off;
+  if (find_process(store_.database(), other) == WorkerProcess::ended) return was_cut_off;
   throw UsageError{"a worker named '" + std::string{worker} + "' is alive (host " +
                    std::string{other.host} + ", process " + std::to_string(other.pid) +
                    "); two of one name would take each other's partitions"};
@@ -103,10 +107,11 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
   const Timestamp at = now();
   const std::string host = host::name();
   int purged = 0;
+  const bool is_new_minute = database::minute_of(at) != sampled_minute_;
   presence_->renew();
   store_.database().write_along(
       [&](Connection& connection) {
-        require_free_name(connection, worker, at);
+        const bool was_cut_off = require_free_name(connection, worker, at);
         if (!leasing_) require_alone(connection, worker, at);
         connection.run(sql::upsert_worker{.worker = worker,
                                           .host = host,
@@ -117,10 +122,43 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
                                           .ttl = ttl.count(),
                                           .broker = to_string(broker.status),
                                           .is_cut_off = broker.is_cut_off});
+        if (was_cut_off != broker.is_cut_off) {
+          const std::string state = to_string(broker.status);
+          database::note(
+              connection, at,
+              database::StateChange{.part = "outbox",
+                                    .subject = worker,
+                                    .what = broker.is_cut_off ? "cut off" : "reaches its broker",
+                                    .detail = state});
+        }
         purged = purge_workers(connection, at, at - forgotten_after * ttl);
+        if (is_new_minute) sample(connection, at);
       },
       Sync::none);
+  sampled_minute_ = database::minute_of(at);
   return purged;
+}
+
+void RelayStore::sample(Connection& connection, Timestamp at) {
+  const OutboxStatus status = read_status(connection, store_.database());
+  const auto lag = status.lag.value_or(std::chrono::microseconds{0});
+  const auto workers = std::count_if(status.workers.begin(), status.workers.end(),
+                                     [](const WorkerStatus& one) { return one.is_alive; });
+  const auto unowned = std::count_if(
+      status.partitions.begin(), status.partitions.end(),
+      [](const PartitionStatus& one) { return one.owner.empty() || one.lease_left.count() <= 0; });
+  const database::Sample samples[] = {
+      {"store.head_total", last_event(connection)},
+      {"outbox.published_total", status.published},
+      {"outbox.failed_total", status.failures},
+      {"outbox.taken_over_total", status.takeovers},
+      {"outbox.pending", status.pending + status.redeliveries},
+      {"outbox.parked", status.parked},
+      {"outbox.lag_ms", std::chrono::floor<std::chrono::milliseconds>(lag).count()},
+      {"outbox.workers", workers},
+      {"outbox.unowned", unowned},
+      {"outbox.stopped", status.stopped}};
+  database::sample(connection, at, samples);
 }
 
 void RelayStore::leave(std::string_view worker) noexcept try {

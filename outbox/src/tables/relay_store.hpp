@@ -54,8 +54,11 @@ class RelayStore final : public relay::OutboxPort {
   /// A partition that is stopped for that reason, or isn't if there is none.
   std::optional<relay::Standing> take(PartitionId partition, std::string_view worker,
                                       std::chrono::microseconds ttl, std::string_view stopped);
-  void require_free_name(database::Connection& connection, std::string_view worker,
+  /// Whether the last heartbeat said that it was cut off.
+  bool require_free_name(database::Connection& connection, std::string_view worker,
                          Timestamp at) const;
+  /// Once a minute, for the history.
+  void sample(database::Connection& connection, Timestamp at);
   void require_alone(database::Connection& connection, std::string_view worker, Timestamp at) const;
 
   stela::Store& store_;
@@ -67,6 +70,7 @@ class RelayStore final : public relay::OutboxPort {
   /// server.
   std::int64_t open_generation_ = 0;
   Uuid run_ = {};
+  std::int64_t sampled_minute_ = 0;
 };
 
 }  // namespace stela::outbox

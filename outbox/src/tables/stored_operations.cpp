@@ -1,6 +1,7 @@
 #include "tables/stored_operations.hpp"
 
 #include "database/database.hpp"
+#include "database/journal.hpp"
 #include "outbox_sql/inspection.hpp"
 #include "outbox_sql/logs.hpp"
 #include "outbox_sql/losses.hpp"
@@ -371,9 +372,12 @@ void StoredOperations::resize(int partition_count, std::string_view who) {
     const int before = current_generation(connection).partition_count;
     const std::int64_t last = last_event(connection);
     make_generation(connection, partition_count, last + 1);
-    note(connection, who, "resize",
-         std::to_string(before) + " to " + std::to_string(partition_count) + " partitions from " +
-             std::to_string(last + 1) + " on");
+    const std::string detail = std::to_string(before) + " to " + std::to_string(partition_count) +
+                               " partitions from " + std::to_string(last + 1) + " on";
+    note(connection, who, "resize", detail);
+    database::note(
+        connection, store_.database().now(),
+        {.part = "outbox", .subject = "", .what = "resized", .who = who, .detail = detail});
     // This process's appends have to learn it too.
     store_.database().forget_caches();
   });
@@ -414,6 +418,12 @@ void StoredOperations::let_go_on(const GoOn& how, std::string_view what, const s
                               .broker_sequence = how.broker_sequence,
                               .anew = how.anew});
     note(connection, who, what, detail + ", stopped by " + why);
+    database::note(connection, store_.database().now(),
+                   database::StateChange{.part = "outbox",
+                                         .subject = how.partition.label(),
+                                         .what = how.anew ? "adopted" : "resumed",
+                                         .who = who,
+                                         .detail = "stopped by " + why});
   });
 }
 

@@ -73,6 +73,7 @@ std::vector<Command> tag_commands();
 std::vector<Command> append_id_commands();
 std::vector<Command> database_commands();
 std::vector<Command> diagnosis_commands();
+std::vector<Command> findings_commands();
 std::vector<Command> transfer_commands();
 std::vector<Command> self_commands();
 
@@ -82,6 +83,8 @@ Command check_command();
 Command doctor_command();
 Command enable_command();
 Command log_command();
+Command changes_command();
+Command history_command();
 Command rebuild_command();
 Command reconcile_command();
 Command replay_command();

@@ -10,8 +10,6 @@
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
 
-#include <cctype>
-
 namespace stela::tool {
 namespace {
 
@@ -19,27 +17,10 @@ State state_of(const std::vector<Finding>& findings) {
   return static_cast<State>(worst_of(findings));
 }
 
-/// "CRITICAL".
-std::string in_capitals(Severity severity) {
-  std::string text;
-  for (const char c : word_of(severity)) text += static_cast<char>(std::toupper(c));
-  return text;
-}
-
-/// " (for 17 min)"
-std::string age_of(const Finding& finding, Timestamp now) {
-  if (!finding.since || *finding.since >= now) return {};
-  return " (for " + in_words(now - *finding.since) + ")";
-}
-
-void print_finding(Output& out, const Finding& finding, Timestamp now) {
-  out.line(in_capitals(finding.severity) + ": " + finding.sentence + age_of(finding, now));
-  if (!finding.remedy.empty()) out.line("  → " + finding.remedy);
-}
-
 void print_chain(Output& out, const Chain& chain, Timestamp now) {
   for (std::size_t i = 0; i < chain.size(); ++i) {
     out.line((i == 0 ? "" : "← ") + chain[i].sentence + age_of(chain[i], now));
+    if (!chain[i].known.empty()) out.line("  " + chain[i].known);
     if (!chain[i].remedy.empty()) out.line("  → " + chain[i].remedy);
   }
 }
@@ -54,10 +35,12 @@ Facts ask_or_tell(Invocation& call) try {
 
 void print_nagios(Output& out, const std::vector<Finding>& findings) {
   std::string line = "STELA STORE " + in_capitals(worst_of(findings)) + " - ";
-  if (findings.empty()) line += "nothing is wrong";
-  for (std::size_t i = 0; i < findings.size(); ++i) {
-    line.append(i == 0 ? "" : "; ").append(findings[i].sentence);
+  std::string told;
+  for (const Finding& finding : findings) {
+    if (!finding.known.empty()) continue;
+    told.append(told.empty() ? "" : "; ").append(finding.sentence);
   }
+  line += told.empty() ? "nothing is wrong" : told;
   out.line(line);
 }
 
@@ -76,7 +59,7 @@ int check(Invocation& call) try {
   } else if (format == "nagios") {
     print_nagios(call.out, findings);
   } else if (format == "text") {
-    if (findings.empty()) call.out.line("OK: nothing is wrong");
+    if (worst_of(findings) == Severity::fine) call.out.line("OK: nothing is wrong");
     for (const Finding& finding : findings) print_finding(call.out, finding, facts.at);
   } else {
     throw Misuse{"--format is text, nagios or json"};
@@ -191,7 +174,8 @@ std::vector<Command> diagnosis_commands() {
                     {"what is wrong?", "why --db shop.db"}},
        .checks = "why",
        .run = why},
-      log_command()};
+      log_command(),
+      changes_command()};
 }
 
 }  // namespace stela::tool

@@ -7,7 +7,9 @@ namespace stela::tool {
 
 void Examination::tell(const Finding& finding) {
   is_well_ = is_well_ && finding.severity != Severity::critical;
-  print(word_of(finding.severity), facts_of(finding.code).word, finding.sentence, finding.remedy);
+  const bool is_known = !finding.known.empty();
+  print(is_known ? "known" : word_of(finding.severity), facts_of(finding.code).word,
+        finding.sentence, is_known ? finding.known : finding.remedy);
 }
 
 void Examination::print(std::string_view state, std::string_view what, const std::string& text,

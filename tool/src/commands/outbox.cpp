@@ -288,6 +288,7 @@ std::vector<Command> outbox_commands() {
       work_command(),
       enable_command(),
       status_command(),
+      history_command(),
       top_command(),
       check_command(),
       list_command(),

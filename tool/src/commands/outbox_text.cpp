@@ -3,7 +3,9 @@
 #include "cli/arguments.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
+#include "description/finding.hpp"
 #include "description/outbox.hpp"
+#include "diagnosis/diagnose.hpp"
 
 #include <algorithm>
 
@@ -25,26 +27,6 @@ bool can_go_on(const PartitionStatus& partition, GlobalSequence end) {
   if (partition.stopped) return false;
   return partition.redeliveries > 0 ||
          (partition.pending > 0 && (!partition.oldest || *partition.oldest < end));
-}
-
-void print_advice(const OutboxStatus& status, std::string_view program, Output& out) {
-  const std::string call{program};
-  for (const PartitionStatus& partition : status.partitions) {
-    if (!partition.stopped) continue;
-    out.line("Partition " + partition.id.label() + " is stopped (" + word_of(partition.stopped) +
-             "): " + partition.stopped_detail + " → " + way_out_of(partition, call + ' '));
-  }
-  if (status.parked > 0) {
-    out.line(counted(status.parked, "message") + " parked → " + way_to_unpark(call + ' '));
-  }
-  if (waiting_in(status) == 0 || held_up_by(status) != nullptr) return;
-  const LivingWorkers living = living_workers(status);
-  if (living.all == 0) {
-    out.line("Messages are pending and there is no live worker → '" + call + " outbox work'");
-  } else if (living.all == living.cut_off) {
-    out.line("Messages are pending and no worker reaches its broker: " +
-             in_one_line(living.trouble) + " → " + way_to_the_broker);
-  }
 }
 
 }  // namespace
@@ -170,7 +152,10 @@ void print(const OutboxStatus& status, std::string_view program, Output& out) {
     out.line();
     print_list(out, description::worker, status.workers);
   }
-  print_advice(status, program, out);
+  for (const Finding& finding :
+       diagnose({.at = status.at, .call = std::string{program} + ' ', .outbox = status})) {
+    print_finding(out, finding, status.at);
+  }
 }
 
 PartitionId to_partition(std::string_view text) {

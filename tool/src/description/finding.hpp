@@ -13,6 +13,13 @@ namespace description {
 extern const Description<Finding> finding;
 }
 
+/// "CRITICAL".
+std::string in_capitals(Severity severity);
+/// " (for 17 min)"
+std::string age_of(const Finding& finding, Timestamp now);
+/// With its age and its remedy, or who knows of it.
+void print_finding(Output& out, const Finding& finding, Timestamp now);
+
 /// A list of objects; the cause of one is named by its code and subject.
 Json json_of(const std::vector<Finding>& findings);
 

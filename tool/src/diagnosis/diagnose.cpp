@@ -53,6 +53,24 @@ std::optional<std::size_t> cause_of(const Finding& finding, const std::vector<Fi
   }
 }
 
+/// Unless it is worse than the operator knew.
+bool covers(const Acknowledgement& known, const Finding& finding) {
+  const bool is_same =
+      known.code == facts_of(finding.code).word && known.subject == finding.subject;
+  const bool is_worse =
+      finding.severity == Severity::critical && known.severity != word_of(Severity::critical);
+  return is_same && !is_worse && finding.amount <= known.amount;
+}
+
+void mark_known(const std::vector<Acknowledgement>& acknowledged, Finding& finding) {
+  for (const Acknowledgement& one : acknowledged) {
+    if (!covers(one, finding)) continue;
+    finding.severity = Severity::fine;
+    finding.known = "known to " + in_one_line(one.who) + " until " + to_string(one.until) + ": " +
+                    in_one_line(one.why);
+  }
+}
+
 /// The worst first; of equals, causes first, and then in the order of the rules.
 std::vector<Finding> in_order(std::vector<Finding> findings) {
   std::vector<std::size_t> order(findings.size());
@@ -108,7 +126,10 @@ std::vector<Finding> diagnose(const Facts& facts, const Tolerance& tolerance) {
   judge_projectors(facts, tolerance, judged);
   judge_timers(facts, tolerance, judged);
   std::vector<Finding> findings = std::move(judged).take();
-  for (Finding& finding : findings) finding.caused_by = cause_of(finding, findings);
+  for (Finding& finding : findings) {
+    finding.caused_by = cause_of(finding, findings);
+    mark_known(facts.acknowledged, finding);
+  }
   return in_order(std::move(findings));
 }
 

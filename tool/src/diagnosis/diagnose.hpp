@@ -3,6 +3,7 @@
 
 #include "diagnosis/finding.hpp"
 
+#include <stela/eventstore/journal.hpp>
 #include <stela/nats/inbox.hpp>
 #include <stela/outbox/messages.hpp>
 #include <stela/projections/operations.hpp>
@@ -47,9 +48,11 @@ struct Facts {
   std::vector<ProcessStatus> processes = {};
   std::vector<TimerHold> holds = {};
   std::vector<nats::ConsumerStatus> consumers = {};
+  /// Findings that operators know of.
+  std::vector<Acknowledgement> acknowledged = {};
 };
 
-/// What is wrong, the worst first, causes before what they cause.
+/// What is wrong, the worst first, causes before what they cause. What is known comes last.
 std::vector<Finding> diagnose(const Facts& facts, const Tolerance& tolerance = {});
 
 /// What is wrong with a partition itself, whoever has it; at most one thing.

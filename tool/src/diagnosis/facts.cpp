@@ -19,6 +19,7 @@ Facts ask(StoreSession& session, const std::string& program) {
   facts.processes = timers.processes();
   facts.holds = timers.holds();
   facts.consumers = nats::InboxOperations{store}.status();
+  facts.acknowledged = Journal{store}.acknowledgements();
   return facts;
 }
 

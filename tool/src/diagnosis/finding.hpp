@@ -88,6 +88,8 @@ struct Finding {
   std::string subject = {};
   /// Since when, if the database has it.
   std::optional<Timestamp> since = {};
+  /// How many there are of what it counts, 0 if it counts nothing.
+  std::int64_t amount = 0;
   /// A few words, the same for each subject in the same trouble: "stopped: broker_lost".
   std::string trouble = {};
   /// Says all, and names the subject. Without control characters.
@@ -96,6 +98,9 @@ struct Finding {
   std::string remedy = {};
   /// The place in the list of the finding that explains this one.
   std::optional<std::size_t> caused_by = {};
+  /// Who knows of it, until when, and why it may be so. It isn't worse than when that was said, and
+  /// its severity is `fine`.
+  std::string known = {};
 };
 
 /// Critical if one is.

@@ -2,7 +2,9 @@
 #include "cli/text.hpp"
 #include "diagnosis/findings.hpp"
 
+#include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,7 @@ void judge_stop(const ProjectorStatus& one, const Facts& facts, Findings& findin
   const std::string where = one.failing.value() == 0 ? "" : " at event " + at;
   findings.add({.code = Code::projector_stopped,
                 .subject = one.name,
+                .since = one.stopped_at,
                 .trouble = "stopped",
                 .sentence = name_of(one) + "is stopped" + where + ": " + in_one_line(one.error),
                 .remedy = std::move(remedy)});
@@ -47,6 +50,7 @@ void judge_failure(const ProjectorStatus& one, Findings& findings) {
   if (one.attempts > 0) {
     findings.add({.code = Code::projector_failing,
                   .subject = one.name,
+                  .since = one.failing_since,
                   .trouble = "retrying",
                   .sentence = name_of(one) + "tries event " + at + " again (" +
                               counted(one.attempts, "attempt") + "): " + in_one_line(one.error),
@@ -54,6 +58,7 @@ void judge_failure(const ProjectorStatus& one, Findings& findings) {
   } else if (one.owner.empty()) {
     findings.add({.code = Code::projector_unknown_version,
                   .subject = one.name,
+                  .since = one.failing_since,
                   .trouble = "waits for a newer release",
                   .sentence = name_of(one) + "waits at event " + at + ": " + in_one_line(one.error),
                   .remedy = "run a release that knows the version"});
@@ -111,6 +116,7 @@ void judge_process(const ProcessStatus& one, const Facts& facts, const Tolerance
       tolerance.parked_timers, static_cast<double>(one.parked),
       {.code = Code::process_parked,
        .subject = one.name,
+       .amount = one.parked,
        .trouble = "parked timers",
        .sentence = who + "parked " + counted(one.parked, "timer"),
        .remedy = "'" + facts.call + "timers list --parked" + of_process + " says why; then '" +
@@ -143,11 +149,13 @@ void judge_reader(const nats::ReaderStatus& reader, const Facts& facts, Findings
     found.remedy = "start a consumer; if one runs, that process hangs in a handler: end it";
   } else if (reader.failing > 0 && reader.attempts > 0) {
     found.code = Code::consumer_failing;
+    found.since = reader.failing_since;
     found.trouble = "failing";
     found.sentence = who + "fails at " + place + ": " + error;
     found.remedy = "it is tried again, and parked in the end; later messages wait meanwhile";
   } else if (reader.failing > 0) {
     found.code = Code::consumer_unknown_version;
+    found.since = reader.failing_since;
     found.trouble = "waits for a newer process";
     found.sentence = who + "waits for a newer process at " + place;
     found.remedy = "start a process that knows the version of its event";
@@ -173,13 +181,20 @@ void judge_whole(const nats::ConsumerStatus& one, const Facts& facts, Findings& 
   const std::string name = in_one_line(one.consumer);
   std::vector<std::string> unread;
   bool is_paused = false;
+  std::optional<Timestamp> paused_at;
+  std::optional<Timestamp> unread_since;
   for (const nats::ReaderStatus& reader : one.readers) {
     is_paused = is_paused || reader.is_paused;
-    if (reader.owner.empty() && reader.failing == 0) unread.push_back(reader.broker_stream);
+    if (reader.paused_at) paused_at = reader.paused_at;
+    if (!reader.owner.empty() || reader.failing > 0) continue;
+    unread.push_back(reader.broker_stream);
+    if (reader.unread_since)
+      unread_since = std::min(unread_since.value_or(*reader.unread_since), *reader.unread_since);
   }
   if (is_paused) {
     return findings.add({.code = Code::consumer_paused,
                          .subject = one.consumer,
+                         .since = paused_at,
                          .trouble = "paused",
                          .sentence = "consumer '" + name + "' is paused",
                          .remedy = "'" + facts.call + "inbox resume " + name + "' ends that"});
@@ -189,6 +204,7 @@ void judge_whole(const nats::ConsumerStatus& one, const Facts& facts, Findings& 
       unread.size() > 1 ? " and " + counted(std::ssize(unread) - 1, "other stream") : "";
   findings.add({.code = Code::consumer_unattended,
                 .subject = one.consumer,
+                .since = unread_since,
                 .trouble = "nobody reads",
                 .sentence = "nobody reads '" + in_one_line(unread.front()) + "'" + others +
                             " for consumer '" + name + "'",
@@ -205,6 +221,7 @@ void judge_consumer(const nats::ConsumerStatus& one, const Facts& facts, Finding
     findings.add({.code = Code::consumer_parked,
                   .subject = one.consumer,
                   .since = one.parked_since,
+                  .amount = one.parked_messages,
                   .trouble = "parked messages",
                   .sentence = who + "parked " + counted(one.parked_messages, "message"),
                   .remedy = "'" + facts.call + "inbox list' says why; then '" + facts.call +
@@ -213,6 +230,7 @@ void judge_consumer(const nats::ConsumerStatus& one, const Facts& facts, Finding
   if (one.gaps > 0) {
     findings.add({.code = Code::consumer_gaps,
                   .subject = one.consumer,
+                  .amount = one.gaps,
                   .trouble = "gaps",
                   .sentence = who + "missed messages of its streams: " + counted(one.gaps, "gap"),
                   .remedy = "'" + facts.call +
@@ -244,6 +262,7 @@ void judge_projectors(const Facts& facts, const Tolerance& tolerance, Findings& 
         tolerance.parked_events, static_cast<double>(one.parked),
         {.code = Code::projector_parked,
          .subject = one.name,
+         .amount = one.parked,
          .trouble = "parked events",
          .sentence = name_of(one) + "parked " + counted(one.parked, "event"),
          .remedy = "'" + facts.call + "projections list' says why; then '" + facts.call +

@@ -43,12 +43,14 @@ void judge_broker_of(const WorkerStatus& worker, const Facts& facts, Findings& f
   if (worker.is_cut_off && !(worker.broker && worker.broker->is_connected())) {
     findings.add({.code = Code::worker_cut_off,
                   .subject = worker.name,
+                  .since = worker.broker_since,
                   .trouble = "cut off",
                   .sentence = who + " is cut off from its broker: " + broker,
                   .remedy = way_to_the_broker});
   } else if (worker.broker && worker.broker->state == BrokerState::misconfigured) {
     findings.add({.code = Code::worker_misconfigured,
                   .subject = worker.name,
+                  .since = worker.broker_since,
                   .trouble = "misconfigured",
                   .sentence = who + " can't publish everything: " + broker,
                   .remedy = "configure the broker as it says; messages wait, and none is lost; '" +
@@ -105,6 +107,7 @@ Finding describe_stop(const PartitionStatus& partition, const Facts& facts) {
   return {.code = code_of(*partition.stopped),
           .severity = Severity::critical,
           .subject = partition.id.label(),
+          .since = partition.stopped_at,
           .trouble = "stopped: " + word,
           .sentence = "partition " + partition.id.label() + " is stopped (" + word + ")" +
                       (detail.empty() ? "" : ": " + detail),
@@ -176,7 +179,7 @@ std::optional<Finding> find_trouble(const PartitionStatus& partition, const Fact
     return Finding{.code = Code::partition_backing_off,
                    .severity = Severity::warning,
                    .subject = label,
-                   .since = partition.waiting_since,
+                   .since = partition.backing_since,
                    .trouble = "backing off: " + error,
                    .sentence = "partition " + label + " is backing off: " + error +
                                next_retry_of(partition, facts.at),
@@ -213,6 +216,7 @@ void judge_outbox(const OutboxStatus& status, const Facts& facts, const Toleranc
   findings.add_judged(
       tolerance.parked_messages, static_cast<double>(status.parked),
       {.code = Code::outbox_parked,
+       .amount = status.parked,
        .trouble = "parked messages",
        .sentence = counted(status.parked, "message") + " parked" + where_parked(status),
        .remedy = way_to_unpark(facts.call)});

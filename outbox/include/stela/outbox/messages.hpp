@@ -90,8 +90,9 @@ struct PartitionStatus {
   std::optional<Timestamp> waiting_since = {};
   GlobalSequence published_through = {};
   std::uint64_t broker_sequence = 0;
-  /// How many times in a row it has backed off, and when it is tried next.
+  /// How many times in a row it has backed off, since when, and when it is tried next.
   int attempts = 0;
+  std::optional<Timestamp> backing_since = {};
   std::optional<Timestamp> next_attempt_at = {};
   std::string last_error = {};
   /// Why the partition is stopped; unset if it isn't. A stopped partition publishes nothing until
@@ -99,6 +100,7 @@ struct PartitionStatus {
   /// stored word.
   std::optional<StopReason> stopped = {};
   std::string stopped_detail = {};
+  std::optional<Timestamp> stopped_at = {};
   /// How long it has waited for an acknowledgement while messages are in flight. Unset if none are.
   std::optional<std::chrono::microseconds> flight_age = {};
 };
@@ -117,6 +119,8 @@ struct WorkerStatus {
   int partitions = 0;
   /// How it saw its broker at its last heartbeat. Unset if it hasn't reported that.
   std::optional<BrokerStatus> broker = {};
+  /// Since when it has said so.
+  std::optional<Timestamp> broker_since = {};
   /// It has been unable to reach its broker for so long that it leaves its partitions to others.
   bool is_cut_off = false;
 };
@@ -138,8 +142,9 @@ struct OutboxStatus {
   std::vector<PartitionStatus> partitions = {};
   std::vector<WorkerStatus> workers = {};
   std::vector<GenerationStatus> generations = {};
-  // Totals of all partitions. `pending` doesn't include `redeliveries`. It is a lower bound if that
-  // of a partition is one.
+  // Totals of all partitions. Those that count what was done, from `discarded` to `takeovers`, have
+  // retired ones, too, and never fall. `pending` doesn't include `redeliveries`. It is a lower bound if that of a partition
+  // is one.
   std::int64_t pending = 0;
   bool is_pending_lower_bound = false;
   std::int64_t in_flight = 0;
@@ -148,6 +153,9 @@ struct OutboxStatus {
   std::int64_t parked = 0;
   std::int64_t discarded = 0;
   std::int64_t published = 0;
+  /// How often publishing failed, and how often a worker took a partition from another.
+  std::int64_t failures = 0;
+  std::int64_t takeovers = 0;
   int stopped = 0;
   /// How long the oldest message has been pending. Unset if none is.
   std::optional<std::chrono::microseconds> lag = {};

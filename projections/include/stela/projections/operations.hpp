@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,12 +31,14 @@ struct ProjectorStatus {
   /// The runner that drives it; empty if there is none.
   std::string owner = {};
   Timestamp lease_until = {};
-  /// The event that couldn't be handled, or 0, and the error.
+  /// The event that couldn't be handled, or 0, since when, and the error.
   GlobalSequence failing = {};
+  std::optional<Timestamp> failing_since = {};
   std::string error = {};
   int attempts = 0;
   Timestamp next_attempt_at = {};
   bool stopped = false;
+  std::optional<Timestamp> stopped_at = {};
   std::int64_t parked = 0;
   std::int64_t skipped = 0;
 };
@@ -63,7 +66,8 @@ struct ParkedEventQuery {
 class STELA_PROJECTIONS_EXPORT ProjectionOperations {
  public:
   /// The store must outlive it; its handle may be moved.
-  explicit ProjectionOperations(Store& store) : store_{store.anchor()} {}
+  /// `who` is the operator, for the journal. Empty: the user and host of the process.
+  explicit ProjectionOperations(Store& store, std::string who = {});
 
   /// All projectors and reactions in the database, by name and build. Empty if there are none.
   std::vector<ProjectorStatus> status();
@@ -91,6 +95,7 @@ class STELA_PROJECTIONS_EXPORT ProjectionOperations {
 
  private:
   Store& store_;
+  const std::string who_;
 };
 
 }  // namespace stela

@@ -63,8 +63,11 @@ struct ReaderStatus {
   /// The lease of the owner is over, and nobody has taken it: no process stands by, or the owner
   /// hangs in a handler.
   bool is_overdue = false;
-  /// The message that couldn't be handled, or 0, and the error.
+  /// Since when nobody reads, if the last reader ended in order.
+  std::optional<Timestamp> unread_since = {};
+  /// The message that couldn't be handled, or 0, since when, and the error.
   std::uint64_t failing = 0;
+  std::optional<Timestamp> failing_since = {};
   int attempts = 0;
   Timestamp next_attempt_at = {};
   std::string error = {};
@@ -72,6 +75,7 @@ struct ReaderStatus {
   /// which.
   bool is_waiting = false;
   bool is_paused = false;
+  std::optional<Timestamp> paused_at = {};
 };
 
 /// One consumer, over all JetStream streams that it reads.
@@ -106,7 +110,8 @@ class STELA_NATS_EXPORT InboxOperations {
  public:
   /// Migrates the tables of an older Stela. Only consumers create them: without them the inbox is
   /// empty. The store must outlive it; its handle may be moved.
-  explicit InboxOperations(Store& store);
+  /// `who` is the operator, for the journal. Empty: the user and host of the process.
+  explicit InboxOperations(Store& store, std::string who = {});
 
   /// All consumers, by name.
   std::vector<ConsumerStatus> status();
@@ -135,6 +140,7 @@ class STELA_NATS_EXPORT InboxOperations {
 
  private:
   Store& store_;
+  const std::string who_;
 };
 
 }  // namespace stela::nats
