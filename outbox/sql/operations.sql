@@ -6,16 +6,17 @@
 SELECT name FROM streams WHERE stream = :stream;
 
 -- name: parked_streams
--- The streams that have parked messages, one after the other; of a type or an error if they are
--- given, which are those of the stream's first parked message.
--- takes: after int, type text?, error text?
+-- The streams that have parked messages, one after the other; of a type, an error or a failure if they
+-- are given, which are those of the stream's first parked message.
+-- takes: after int, type text?, error text?, failure text?
 -- gives: stream int
 SELECT p.stream FROM outbox_parked AS p
 WHERE p.stream > :after
-  AND ((:type IS NULL AND :error IS NULL)
+  AND ((:type IS NULL AND :error IS NULL AND :failure IS NULL)
        OR NOT EXISTS (SELECT 1 FROM outbox_parked AS earlier
                       WHERE earlier.stream = p.stream AND earlier.sequence < p.sequence))
   AND (:error IS NULL OR instr(lower(p.error), lower(:error)) > 0)
+  AND (:failure IS NULL OR (p.failure = :failure AND p.reason <> 'behind'))
   AND (:type IS NULL
        OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
                   WHERE e.sequence = p.sequence AND k.type = :type))
@@ -26,6 +27,13 @@ ORDER BY p.stream LIMIT 1;
 -- gives: sequence int, was_lost bool
 SELECT sequence, was_lost FROM outbox_parked
 WHERE stream = :stream AND sequence <= :through ORDER BY sequence;
+
+-- name: parked_head
+-- The first parked message of a stream.
+-- takes: stream int
+-- gives: sequence int, parked_at time, error text
+SELECT sequence, parked_at, error FROM outbox_parked
+WHERE stream = :stream ORDER BY sequence LIMIT 1;
 
 -- name: parked_after
 -- takes: stream int, after int, most int

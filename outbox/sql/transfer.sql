@@ -129,7 +129,7 @@ SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
 SELECT 0 AS a, 0 AS b, t.sequence AS c,
        json_object('stream', s.name, 'sequence', t.sequence, 'partition', t.partition,
                    'parked_at', t.parked_at, 'attempts', t.attempts, 'reason', t.reason,
-                   'error', t.error, 'was_lost', t.was_lost) AS line
+                   'error', t.error, 'was_lost', t.was_lost, 'failure', t.failure) AS line
 FROM outbox_parked AS t LEFT JOIN streams AS s ON s.stream = t.stream
 WHERE t.sequence > :c AND :a = :a AND :b = :b
 ORDER BY t.sequence LIMIT :limit;
@@ -143,10 +143,11 @@ ORDER BY t.sequence LIMIT :limit;
 -- name: load_parked
 -- takes: rows text
 INSERT INTO outbox_parked (stream, sequence, partition, parked_at, attempts, reason, error,
-                           was_lost)
+                           was_lost, failure)
 SELECT (SELECT s.stream FROM streams AS s WHERE s.name = value ->> 'stream'),
        value ->> 'sequence', value ->> 'partition', value ->> 'parked_at',
-       value ->> 'attempts', value ->> 'reason', value ->> 'error', value ->> 'was_lost'
+       value ->> 'attempts', value ->> 'reason', value ->> 'error', value ->> 'was_lost',
+       value ->> 'failure'
 FROM json_each(:rows);
 -- engine: postgres
 INSERT INTO outbox_parked
@@ -291,7 +292,9 @@ SELECT 0 AS a, 0 AS b, t.partition AS c,
                    'next_attempt_at', t.next_attempt_at, 'last_error', t.last_error,
                    'stopped', t.stopped, 'stopped_detail', t.stopped_detail,
                    'retired_at', t.retired_at, 'adopted', t.adopted, 'lost_at', t.lost_at,
-                   'lost', t.lost, 'moved_at', t.moved_at) AS line
+                   'lost', t.lost, 'moved_at', t.moved_at, 'stopped_at', t.stopped_at,
+                   'backing_since', t.backing_since, 'failures', t.failures,
+                   'takeovers', t.takeovers) AS line
 FROM outbox_partitions AS t
 WHERE t.partition > :c AND :a = :a AND :b = :b
 ORDER BY t.partition LIMIT :limit;
@@ -307,7 +310,8 @@ INSERT INTO outbox_partitions (partition, owner, epoch, lease_until, published_t
                                broker_sequence, broker_id, flight_through, flight_count,
                                removed, published, redeliveries, parked, discarded, attempts,
                                next_attempt_at, last_error, stopped, stopped_detail, retired_at,
-                               adopted, lost_at, lost, moved_at)
+                               adopted, lost_at, lost, moved_at, stopped_at, backing_since,
+                               failures, takeovers)
 SELECT value ->> 'partition', NULL, value ->> 'epoch', 0, value ->> 'published_through',
        value ->> 'broker_sequence', value ->> 'broker_id', value ->> 'flight_through',
        value ->> 'flight_count', value ->> 'removed', value ->> 'published',
@@ -315,11 +319,12 @@ SELECT value ->> 'partition', NULL, value ->> 'epoch', 0, value ->> 'published_t
        value ->> 'discarded', value ->> 'attempts', value ->> 'next_attempt_at',
        value ->> 'last_error', value ->> 'stopped', value ->> 'stopped_detail',
        value ->> 'retired_at', value ->> 'adopted', value ->> 'lost_at', value ->> 'lost',
-       value ->> 'moved_at'
+       value ->> 'moved_at', value ->> 'stopped_at', value ->> 'backing_since',
+       coalesce(value ->> 'failures', 0), coalesce(value ->> 'takeovers', 0)
 FROM json_each(:rows);
 -- engine: postgres
 INSERT INTO outbox_partitions
 SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
      jsonb_populate_record(NULL::outbox_partitions,
-  j.line || '{"owner": null, "lease_until": 0, "lease_ttl": null, "lease_epoch": null,
+  '{"failures": 0, "takeovers": 0}' || j.line || '{"owner": null, "lease_until": 0, "lease_ttl": null, "lease_epoch": null,
               "drained_through": 0}') AS r;

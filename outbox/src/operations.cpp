@@ -2,6 +2,7 @@
 
 #include "database/database.hpp"
 #include "database/host.hpp"
+#include "outbox_sql/failures.hpp"
 #include "outbox_sql/inspection.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/operations.hpp"
@@ -67,7 +68,7 @@ class OutboxOperations::Impl {
   using Parked = outbox::ByStream;
 
   static bool has_filter(const ParkedSelection& selection) {
-    return !selection.type.empty() || !selection.error.empty();
+    return !selection.type.empty() || !selection.error.empty() || !selection.group.empty();
   }
 
   static void check(const ParkedSelection& selection) {
@@ -75,7 +76,7 @@ class OutboxOperations::Impl {
                       (selection.all ? 1 : 0);
     if (given != 1) throw UsageError{"say which messages: some sequences, a stream, or all"};
     if (!selection.all && has_filter(selection)) {
-      throw UsageError{"a type and an error choose among all parked messages"};
+      throw UsageError{"a type, an error and a group choose among all parked messages"};
     }
   }
 
@@ -97,7 +98,8 @@ class OutboxOperations::Impl {
           auto next =
               connection.rows(sql::parked_streams{.after = last,
                                                   .type = database::or_null(selection.type),
-                                                  .error = database::or_null(selection.error)});
+                                                  .error = database::or_null(selection.error),
+                                                  .failure = database::or_null(selection.group)});
           more = next.step();
           if (more) last = next.stream();
         }
@@ -280,9 +282,85 @@ Affected OutboxOperations::retry(const ParkedSelection& selection, Mode mode) {
   return affected;
 }
 
+RetryPlan OutboxOperations::plan_retry(const ParkedSelection& selection) {
+  constexpr std::size_t most_streams = 1'000'000;
+  Impl::check(selection);
+  const auto parked = selection.sequences.empty() ? impl_->find_parked(selection)
+                                                  : impl_->find_parked(selection.sequences);
+  if (parked.size() > most_streams) {
+    throw UsageError{"more than a million streams are meant; select fewer of them"};
+  }
+  RetryPlan plan;
+  impl_->store.database().read([&](Connection& connection) {
+    plan.runs.clear();
+    for (const auto& [stream, sequences] : parked) {
+      auto head = connection.rows(sql::parked_head{.stream = stream});
+      if (!head.step()) continue;
+      plan.runs.push_back({.head = GlobalSequence{head.sequence()},
+                           .parked_at = head.parked_at(),
+                           .error = std::string{head.error()},
+                           .last = sequences.back(),
+                           .messages = static_cast<std::int64_t>(sequences.size()),
+                           .stream_number = stream});
+      head.run();
+      auto name = connection.rows(sql::stream_text{.stream = stream});
+      if (name.step()) plan.runs.back().stream = name.name();
+    }
+  });
+  return plan;
+}
+
+AppliedPlan OutboxOperations::apply(const RetryPlan& plan) {
+  // Each stream's run takes some statements, and the writer's lock isn't held for long.
+  constexpr std::size_t step_streams = 100;
+  AppliedPlan applied;
+  for (std::span<const ParkedRun> left{plan.runs}; !left.empty();) {
+    const auto step = left.first(std::min(step_streams, left.size()));
+    left = left.subspan(step.size());
+    std::vector<outbox::ParkedHead> heads;
+    for (const ParkedRun& run : step)
+      heads.push_back({run.stream_number, run.head, run.parked_at, run.last});
+    const auto [retried, more] = impl_->port.retry(heads, impl_->who);
+    applied.messages += more;
+    applied.joined += more;
+    for (std::size_t i = 0; i < step.size(); ++i) {
+      if (!retried[i].changed.empty()) {
+        applied.changed.push_back({step[i], retried[i].changed});
+        continue;
+      }
+      ++applied.streams;
+      applied.messages += retried[i].messages;
+      applied.joined += std::max<std::int64_t>(retried[i].messages - step[i].messages, 0);
+    }
+  }
+  return applied;
+}
+
+std::vector<FailureGroup> OutboxOperations::groups() {
+  std::vector<FailureGroup> groups;
+  impl_->store.database().read([&](Connection& connection) {
+    groups.clear();
+    auto rows = connection.rows(sql::failure_groups{});
+    while (rows.step()) {
+      groups.push_back({.group = std::string{rows.failure().value_or("")},
+                        .streams = rows.streams(),
+                        .first_at = rows.first_at(),
+                        .last_at = rows.last_at(),
+                        .sample = {.sequence = GlobalSequence{rows.sample()}}});
+    }
+  });
+  for (FailureGroup& group : groups) {
+    if (auto sample = impl_->view.show(group.sample.sequence)) group.sample = std::move(*sample);
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const FailureGroup& a, const FailureGroup& b) {
+    return a.streams > b.streams;
+  });
+  return groups;
+}
+
 Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) {
   Impl::check(selection);
-  if (Impl::has_filter(selection)) {
+  if (!selection.type.empty() || !selection.error.empty()) {
     throw UsageError{"a type and an error select messages to retry, not messages to discard"};
   }
   std::vector<GlobalSequence> sequences = selection.sequences;
@@ -291,7 +369,8 @@ Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) 
     const auto parked = impl_->find_parked(selection);
     affected.streams = static_cast<std::int64_t>(parked.size());
     for (const auto& [stream, those] : parked) {
-      sequences.insert(sequences.end(), those.begin(), those.end());
+      const auto end = selection.group.empty() ? those.end() : those.begin() + 1;
+      sequences.insert(sequences.end(), those.begin(), end);
     }
   } else {
     std::set<std::string> streams;

@@ -62,8 +62,11 @@ Failure unknown_at(const StoredEvent& event) {
 }
 
 Failure failure_at(const StoredEvent& event, const follow::Fault& fault) {
+  const std::string which = event.describe();
+  // Some errors name the event themselves.
+  const bool is_named = fault.what.starts_with(which);
   return {.sequence = event.sequence.value(),
-          .error = event.describe() + ": " + fault.what,
+          .error = is_named ? fault.what : which + ": " + fault.what,
           .blame = fault.blame};
 }
 

@@ -46,10 +46,6 @@ class History {
   Store& store_;
 };
 
-Store& store_of(RelaySubject& subject) {
-  return static_cast<RelayTables&>(subject).store;
-}
-
 }  // namespace
 
 TEST_P(RelayJournalContract, TellsSinceWhenAPartitionIsStopped) {

@@ -45,6 +45,10 @@ struct RelayTables : RelaySubject {
   std::vector<int> streams;
 };
 
+inline Store& store_of(RelaySubject& subject) {
+  return static_cast<RelayTables&>(subject).store;
+}
+
 /// What only tables keep: the past.
 class RelayJournalContract : public RelayStoreContract {};
 

@@ -410,7 +410,7 @@ TEST_F(ToolOutbox, TellsOfWorkersThatAreCutOffFromTheirBroker) {
           "critical outbox_cut_off: 3 messages are pending, and no worker reaches its broker: "
           "down: no server answers"));
   EXPECT_THAT(outbox({"status"}).out,
-              HasSubstr("Messages are pending and no worker reaches its broker"));
+              HasSubstr("3 messages are pending, and no worker reaches its broker"));
 }
 
 TEST_F(ToolOutbox, TellsOfABrokerThatIsNotSetUp) {

@@ -4,6 +4,7 @@
 #include <stela/framework/codec/json_writer.hpp>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace stela::nats {
@@ -266,6 +267,19 @@ void ReadBacks::on_missing_stream(Steps& steps, PartitionId partition, const Api
        StreamFault::missing);
 }
 
+void ReadBacks::measure(const StreamInfo& info, Answer& answer) {
+  const std::tuple<const char*, std::int64_t, std::uint64_t> limits[] = {
+      {"max_bytes", info.config.max_bytes, info.bytes},
+      {"max_msgs", info.config.max_messages, info.messages}};
+  for (const auto& [name, most, used] : limits) {
+    if (most <= 0) continue;
+    const double fullness = static_cast<double>(used) / static_cast<double>(most);
+    if (fullness <= answer.fullness) continue;
+    answer.fullness = fullness;
+    answer.limit = std::string{name} + " of '" + info.config.name + "' is " + std::to_string(most);
+  }
+}
+
 void ReadBacks::plan(Steps& steps, PartitionId partition, const StreamInfo& info) {
   // Each time: somebody may have changed the stream.
   std::string danger = danger_in(info.config, layout_.subjects(partition), options_.fence);
@@ -275,6 +289,8 @@ void ReadBacks::plan(Steps& steps, PartitionId partition, const StreamInfo& info
   }
   ReadBack& read_back = open_.at(partition);
   read_back.answer.first_sequence = info.first_sequence;
+  read_back.answer.drops_old = info.config.max_age > 0 || info.config.max_messages_per_subject > 0;
+  measure(info, read_back.answer);
   if (info.messages > 0) {
     read_back.answer.holes = info.last_sequence - info.first_sequence + 1 - info.messages;
   }

@@ -114,6 +114,7 @@ class ReadBacks {
 
   void on_stream(Steps& steps, const Asked& asked, std::string_view reply, Time now);
   void on_missing_stream(Steps& steps, PartitionId partition, const ApiError& error, Time now);
+  static void measure(const StreamInfo& info, Answer& answer);
   void plan(Steps& steps, PartitionId partition, const StreamInfo& info);
   void on_message(Steps& steps, const Asked& asked, std::string_view reply);
   void on_last_of_subject(Steps& steps, PartitionId partition);

@@ -49,6 +49,7 @@ StreamConfig read_config(json::Reader& object) {
           .max_messages = number_in(object, "max_msgs"),
           .max_bytes = number_in(object, "max_bytes"),
           .max_messages_per_subject = number_in(object, "max_msgs_per_subject"),
+          .max_age = number_in(object, "max_age"),
           .no_ack = flag_in(object, "no_ack"),
           .sealed = flag_in(object, "sealed"),
           .has_sources = has(object, "mirror") || has(object, "sources")};

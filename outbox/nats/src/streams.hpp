@@ -26,6 +26,7 @@ struct StreamConfig {
   std::int64_t max_messages = 0;
   std::int64_t max_bytes = 0;
   std::int64_t max_messages_per_subject = 0;
+  std::int64_t max_age = 0;
   bool no_ack = false;
   bool sealed = false;
   bool has_sources = false;

@@ -1,10 +1,12 @@
 #include "tables/advance.hpp"
 
+#include "outbox_sql/failures.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/operations.hpp"
 #include "outbox_sql/pending.hpp"
 #include "outbox_sql/relay.hpp"
 #include "outbox_sql/states.hpp"
+#include "tables/failure.hpp"
 #include "tables/generations.hpp"
 #include "tables/stored_operations.hpp"
 
@@ -66,6 +68,11 @@ class Application {
       send_again({message.sequence, partition_, *taken});
       return;
     }
+    std::string failure;
+    if (!is_behind) {
+      const std::string_view reason = to_string(message.reason);
+      failure = failure_of(reason, type_of(message.sequence), message.error);
+    }
     connection_.run(sql::insert_parked{.stream = taken->stream,
                                        .sequence = message.sequence.value(),
                                        .partition = partition_,
@@ -73,7 +80,8 @@ class Application {
                                        .attempts = message.attempts,
                                        .reason = to_string(message.reason),
                                        .error = message.error,
-                                       .was_lost = taken->was_lost});
+                                       .was_lost = taken->was_lost,
+                                       .failure = database::or_null(failure)});
     if (is_behind) send_followers(taken->stream);
   }
 
@@ -94,6 +102,11 @@ class Application {
   std::int64_t through() const noexcept { return through_; }
 
  private:
+  std::string type_of(GlobalSequence sequence) {
+    auto row = connection_.rows(sql::type_of_event{.sequence = sequence.value()});
+    return row.step() ? std::string{row.type()} : std::string{};
+  }
+
   /// What is known of a message only where it waits.
   struct Taken {
     std::int64_t stream = 0;

@@ -7,6 +7,7 @@
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/workers.hpp"
+#include "tables/failure.hpp"
 #include "tables/generations.hpp"
 #include "tables/outbox_view.hpp"
 #include "tables/worker_process.hpp"
@@ -140,6 +141,8 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
 }
 
 void RelayStore::sample(Connection& connection, Timestamp at) {
+  constexpr std::int64_t old_failures = 500;
+  fill_failures(connection, old_failures);
   const OutboxStatus status = read_status(connection, store_.database());
   const auto lag = status.lag.value_or(std::chrono::microseconds{0});
   const auto workers = std::count_if(status.workers.begin(), status.workers.end(),

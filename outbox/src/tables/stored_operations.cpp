@@ -175,6 +175,54 @@ std::int64_t StoredOperations::retry(std::span<const ParkedPrefix> prefixes, std
   return count + sent + send_more_followers(retried, sent, who);
 }
 
+RetriedRuns StoredOperations::retry(std::span<const ParkedHead> heads, std::string_view who) {
+  std::vector<RetriedRun> runs;
+  ByStream retried;
+  std::int64_t sent = 0;
+  write([&](Connection& connection) {
+    runs.clear();
+    retried.clear();
+    Placement placement{connection, store_.database(), partitioner_};
+    placement.require_partitioner();
+    for (const ParkedHead& head : heads) {
+      runs.push_back(retry_run(connection, placement, head, who));
+      if (runs.back().changed.empty()) retried[head.stream] = {head.sequence};
+    }
+    sent = send_followers(connection, retried, who);
+  });
+  const std::int64_t more = sent + send_more_followers(retried, sent, who);
+  return {std::move(runs), more};
+}
+
+RetriedRun StoredOperations::retry_run(Connection& connection, Placement& placement,
+                                       const ParkedHead& head, std::string_view who) {
+  {
+    auto now = connection.rows(sql::parked_head{.stream = head.stream});
+    if (!now.step()) return {.changed = "nothing of it is parked any more"};
+    const GlobalSequence first{now.sequence()};
+    if (first != head.sequence) {
+      return {.changed = "event " + std::to_string(first.value()) + " is its first parked one now"};
+    }
+    if (now.parked_at() != head.parked_at) {
+      return {.changed = "it was retried, and parked again: " + std::string{now.error()}};
+    }
+  }
+  ParkedPrefix run{head.stream, std::max(head.sequence, head.last)};
+  std::int64_t behind = 0;
+  {
+    auto rows = connection.rows(sql::parked_after{
+        .stream = head.stream, .after = run.through.value(), .most = step_messages});
+    while (rows.step() && rows.reason() == to_string(SetAsideReason::behind)) {
+      run.through = GlobalSequence{rows.sequence()};
+      ++behind;
+    }
+  }
+  if (has_many_later(connection, head.stream)) {
+    return {.messages = leave_to_relay(connection, run, who) + behind};
+  }
+  return {.messages = retry_one(connection, placement, run, who)};
+}
+
 std::int64_t StoredOperations::leave_to_relay(Connection& connection, const ParkedPrefix& prefix,
                                               std::string_view who) {
   const std::int64_t count =

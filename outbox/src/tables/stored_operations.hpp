@@ -25,6 +25,28 @@ struct ParkedPrefix {
   GlobalSequence through = {};
 };
 
+/// The first parked message of a stream, as it was when somebody decided to retry it.
+struct ParkedHead {
+  std::int64_t stream = 0;
+  GlobalSequence sequence = {};
+  Timestamp parked_at = {};
+  /// The last one that was to be retried then.
+  GlobalSequence last = {};
+};
+
+/// What became of a stream that was to be retried.
+struct RetriedRun {
+  std::int64_t messages = 0;
+  /// Why nothing was done.
+  std::string changed = {};
+};
+
+struct RetriedRuns {
+  std::vector<RetriedRun> runs = {};
+  /// Messages of runs that were too long for one transaction.
+  std::int64_t more = 0;
+};
+
 /// "3 messages, 5 to 9", for the record.
 std::string in_words(std::span<const std::int64_t> sequences);
 
@@ -56,6 +78,9 @@ class StoredOperations final : public relay::Operations {
   /// In one transaction, and further ones for followers that are too many for it. How many, with
   /// their followers.
   std::int64_t retry(std::span<const ParkedPrefix> prefixes, std::string_view who);
+  /// The whole run behind each head, if the head is still what it was. In one transaction, and
+  /// further ones for runs that are too long for it. One for each head.
+  RetriedRuns retry(std::span<const ParkedHead> heads, std::string_view who);
   /// Also a message that waits in a stopped partition.
   bool discard(GlobalSequence sequence, std::string_view who) override;
   /// In one transaction, and further ones for followers that are too many for it.
@@ -107,6 +132,8 @@ class StoredOperations final : public relay::Operations {
 
   std::int64_t retry_one(database::Connection& connection, Placement& placement,
                          const ParkedPrefix& prefix, std::string_view who);
+  RetriedRun retry_run(database::Connection& connection, Placement& placement,
+                       const ParkedHead& head, std::string_view who);
   /// Leaves the prefix to the relay, which sends it once it has parked what was to be sent again
   /// already, and comes later. How many were parked for a reason of their own.
   std::int64_t leave_to_relay(database::Connection& connection, const ParkedPrefix& prefix,

@@ -82,10 +82,31 @@ class BatchRequest {
   std::set<std::string> met_;
 };
 
+/// Misuse if the application's own types couldn't read the event.
+void require_readable(const App& app, const Draft& draft) {
+  const StreamId stream = StreamId::parse(draft.stream);
+  const App::EventReader* const read = app.event_reader_of(stream.category());
+  if (read == nullptr) return;
+  const EventKind kind{
+      .type = draft.type, .schema_version = draft.version, .publishes = draft.publish};
+  const std::string payload = payload_of(draft);
+  try {
+    (*read)(
+        Codec::json,
+        {.stream = stream, .kind = kind, .correlation = {}, .metadata = {}, .payload = payload});
+  } catch (const Error& e) {
+    throw Misuse{draft.type + " v" + std::to_string(draft.version) + " of " + draft.stream +
+                 " can't be read by this program: " + e.what() +
+                 "; correct it, or append it all the same with --unchecked"};
+  }
+}
+
 /// Events as lines of JSON, once they are committed.
 class Appender {
  public:
-  Appender(StoreSession& session, Output& out) : store_{session.store()}, out_{out} {
+  /// What it appends is checked by the types of `checks`, unless that is null.
+  Appender(StoreSession& session, const App* checks, Output& out)
+      : store_{session.store()}, checks_{checks}, out_{out} {
     if (store_.conventions().codec != Codec::json) {
       throw Exit{failed,
                  "this database keeps payloads as portable binary, which only its application can "
@@ -98,8 +119,15 @@ class Appender {
     });
   }
 
+  /// Misuse if the application's own types couldn't read one of them.
+  void check(std::span<const Draft> drafts) const {
+    if (checks_ == nullptr) return;
+    for (const Draft& draft : drafts) require_readable(*checks_, draft);
+  }
+
   /// All of them in one transaction, or else its error.
   void append(std::span<const Draft> drafts) {
+    check(drafts);
     const auto all = [&](const Draft& draft, EventLog& log) { append_to(log, draft); };
     commit(drafts, all);
     for (const Committed& event : committed_) print(event);
@@ -136,6 +164,7 @@ class Appender {
 
   /// Prints what became of it; false if there was a conflict.
   bool append(const DraftedAppend& drafted) {
+    check(drafted.events);
     const BatchRequest request{drafted};
     try {
       const AppendResult result =
@@ -218,6 +247,7 @@ class Appender {
   }
 
   Store& store_;
+  const App* const checks_;
   Output& out_;
   Subscription commits_;
   std::vector<Committed> committed_;
@@ -278,6 +308,7 @@ class LineAppender {
   bool take(const std::string& line) {
     if (!has_events(line)) {
       drafts_.push_back(parse_event_line(line, defaults_));
+      appender_.check({&drafts_.back(), 1});
       return static_cast<std::int64_t>(drafts_.size()) < options_.batch || commit(number_);
     }
     const DraftedAppend drafted = parse_append_line(line, defaults_);
@@ -353,7 +384,7 @@ int append(Invocation& call) {
                     "' is detached; the next process that registers it catches up first.");
     }
   }
-  Appender appender{session, call.out};
+  Appender appender{session, given.has("--unchecked") ? nullptr : &call.app, call.out};
   if (from_stdin) {
     return LineAppender{appender, draft, {batch, given.has("--stop-on-conflict")}}.run();
   }
@@ -401,6 +432,7 @@ Command append_command() {
                   {"--correlation", "ID", "correlation id"},
                   {"--causation", "ID", "causation id"},
                   {"--actor", "NAME", "the user or service that caused it"},
+                  {"--unchecked", "", "also what the application's own types can't read"},
                   {"--leave-behind", "", "skip inline projectors that only the application knows"}},
       .examples = {{"one event, to be published",
                     "events append --stream order-1001 --type order.placed --publish --data "

@@ -113,6 +113,26 @@ std::string way_to_a_stream(const std::optional<Answer>& answer) {
   return "check the broker's log, and this user's permissions there";
 }
 
+/// Nothing but an operator removes messages of a stream that keeps what is old.
+void warn_of_limits(Examination& examination, const std::string& label, const Answer& answer) {
+  constexpr double nearly_full = 0.9;
+  if (answer.first_sequence > 1 && !answer.drops_old) {
+    examination.warn("broker streams",
+                     label + ": its stream begins at message " +
+                         std::to_string(answer.first_sequence) +
+                         " and drops nothing by itself: somebody purged it, or deleted messages",
+                     "'outbox reconcile --against-broker --dry-run' says what is missing; without "
+                     "--dry-run it sends that again");
+  }
+  if (answer.fullness < nearly_full) return;
+  examination.warn("broker streams",
+                   label + ": its stream is " +
+                       std::to_string(static_cast<int>(100 * answer.fullness)) + " % full",
+                   answer.limit +
+                       ": raise it before it is reached, then no message is published "
+                       "until it is raised");
+}
+
 /// Whether each partition's stream is there, fit for it, and no shorter than it was.
 void look_at_streams(Examination& examination, AskedBroker& broker, const OutboxStatus& status) {
   int sound = 0;
@@ -123,6 +143,7 @@ void look_at_streams(Examination& examination, AskedBroker& broker, const Outbox
       const std::string why = answer ? answer->detail : "no answer";
       return examination.bad("broker streams", label + ": " + why, way_to_a_stream(answer));
     }
+    warn_of_limits(examination, label, *answer);
     if (answer->last_sequence >= partition.broker_sequence) {
       ++sound;
     } else if (!partition.stopped) {

@@ -1,8 +1,9 @@
-// outbox list, show, retry, discard, republish, purge, workers.
+// outbox list, show, republish, purge, workers.
 #include "description/outbox.hpp"
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
+#include "commands/affected.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/outbox_text.hpp"
 #include "commands/status.hpp"
@@ -15,13 +16,6 @@
 
 namespace stela::tool {
 namespace {
-
-constexpr Option sequence_stream_option{"--stream", "ID", "all of this stream's"};
-constexpr Option all_option{"--all", "", "all of them"};
-
-Mode outbox_mode(const Arguments& arguments) {
-  return arguments.has("--dry-run") ? Mode::dry_run : Mode::carry_out;
-}
 
 int workers(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
@@ -100,89 +94,6 @@ int show_message(Invocation& call) {
   return done;
 }
 
-ParkedSelection parked_of(const Arguments& arguments) {
-  ParkedSelection selection{.stream = arguments.text("--stream").value_or(""),
-                            .all = arguments.has("--all")};
-  for (const std::string& text : arguments.operands()) {
-    selection.sequences.emplace_back(to_integer(text, "a sequence", {1, largest}));
-  }
-  const int ways =
-      int{!selection.sequences.empty()} + int{!selection.stream.empty()} + int{selection.all};
-  if (ways != 1) throw Misuse{"which messages? Pass SEQUENCE…, --stream ID or --all"};
-  return selection;
-}
-
-/// A type or an error chooses among all.
-ParkedSelection retried_of(const Arguments& arguments) {
-  const std::string type = arguments.text("--type").value_or("");
-  const std::string error = arguments.text("--error").value_or("");
-  if (type.empty() && error.empty()) return parked_of(arguments);
-  if (!arguments.operands().empty() || arguments.has("--stream")) {
-    throw Misuse{
-        "--type and --error choose among all parked messages; leave SEQUENCE and --stream "
-        "out"};
-  }
-  return {.all = true, .type = type, .error = error};
-}
-
-/// What happens to messages: "6 messages of 3 streams " and one of them.
-struct Deed {
-  std::string_view planned;
-  std::string_view done;
-};
-constexpr Deed retrying{"would be retried", "will be retried"};
-constexpr Deed discarding{"would be discarded", "discarded"};
-constexpr Deed republishing{"would be published again", "will be published again"};
-
-/// Says what was done, or would be.
-int report_affected(Invocation& call, const Affected& affected, const Deed& deed) {
-  const bool dry = outbox_mode(call.arguments) == Mode::dry_run;
-  if (call.out.is_json()) {
-    print_json(call.out, description::affected, affected, {{"dry_run", dry}});
-    return affected.next ? interrupted : done;
-  }
-  std::string text =
-      counted(affected.messages, "message") + " of " + counted(affected.streams, "stream") + ' ';
-  call.out.line(text.append(dry ? deed.planned : deed.done).append("."));
-  if (affected.followers > 0) {
-    text = counted(affected.followers, "message") + " parked after it in its stream ";
-    call.out.line(text.append(dry ? retrying.planned : retrying.done).append("."));
-  }
-  if (!affected.next) return done;
-  call.out.line("Interrupted; the same with --from " + std::to_string(affected.next->value()) +
-                " continues.");
-  return interrupted;
-}
-
-/// What a selection would change, asked about, then changed.
-template <class Operate>
-int asked(Invocation& call, const Deed& deed, std::string_view question, Operate operate) {
-  const Affected planned = operate(Mode::dry_run);
-  if (planned.next) return interrupted;
-  if (outbox_mode(call.arguments) == Mode::dry_run) return report_affected(call, planned, deed);
-  std::string text = std::string{question} + ' ' + counted(planned.messages, "message") + '?';
-  if (planned.followers > 0) {
-    text += ' ' + counted(planned.followers, "message") +
-            " parked after it in its stream will be retried.";
-  }
-  if (!call.confirm(text)) return failed;
-  return report_affected(call, operate(Mode::carry_out), deed);
-}
-
-int retry_messages(Invocation& call) {
-  const ParkedSelection selection = retried_of(call.arguments);
-  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
-  return report_affected(call, session.operations().retry(selection, outbox_mode(call.arguments)),
-                         retrying);
-}
-
-int discard_messages(Invocation& call) {
-  const ParkedSelection selection = parked_of(call.arguments);
-  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
-  return asked(call, discarding, "Discard",
-               [&](Mode mode) { return session.operations().discard(selection, mode); });
-}
-
 int republish(Invocation& call) {
   const Arguments& given = call.arguments;
   RepublishSelection selection{.stream = given.text("--stream").value_or("")};
@@ -240,9 +151,6 @@ int purge_messages(Invocation& call) {
   return done;
 }
 
-const std::vector<Operand> selected_messages{
-    {"SEQUENCE", "the sequence of a parked message", false, true}};
-
 Command list_command() {
   return {.path = "outbox list",
           .summary = "List pending and parked messages, or those of one state",
@@ -261,26 +169,6 @@ Command list_command() {
           .run = list_messages};
 }
 
-Command retry_command() {
-  return {.path = "outbox retry",
-          .summary = "Retry parked messages, in order",
-          .about = "Messages parked behind them in their stream are retried, too.",
-          .operands = selected_messages,
-          .options = {db_option,
-                      sequence_stream_option,
-                      all_option,
-                      {"--type", "NAME",
-                       "of all, streams whose first parked message is an event of this type"},
-                      {"--error", "TEXT",
-                       "of all, streams whose first parked message has an error with this text"},
-                      dry_run_option},
-          .examples = {{"one", "outbox retry 17"},
-                       {"after raising the broker's max_payload",
-                        "outbox retry --error 'maximum payload'"},
-                       {"what would be sent", "outbox retry --all --dry-run"}},
-          .run = retry_messages};
-}
-
 }  // namespace
 
 std::vector<Command> outbox_commands() {
@@ -292,6 +180,7 @@ std::vector<Command> outbox_commands() {
       top_command(),
       check_command(),
       list_command(),
+      groups_command(),
       {.path = "outbox show",
        .summary = "Show one message, with its state and last error",
        .operands = {{"SEQUENCE", "its event's sequence"}},
@@ -299,13 +188,7 @@ std::vector<Command> outbox_commands() {
        .examples = {{"by its sequence", "outbox show 17"}},
        .run = show_message},
       retry_command(),
-      {.path = "outbox discard",
-       .summary = "Discard parked messages",
-       .about = "Messages parked after it in its stream are retried.",
-       .operands = selected_messages,
-       .options = {db_option, sequence_stream_option, all_option, dry_run_option, yes_option},
-       .examples = {{"one", "outbox discard 17 --yes"}},
-       .run = discard_messages},
+      discard_command(),
       {.path = "outbox republish",
        .summary = "Publish events again, as new messages",
        .options = {db_option,

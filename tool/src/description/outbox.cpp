@@ -203,6 +203,40 @@ constexpr Field<Affected> affected_fields[] = {
     field<&Affected::next>("next"),
 };
 
+constexpr Field<ParkedRun> parked_run_fields[] = {
+    field<&ParkedRun::stream>("stream", {.kind = Kind::untrusted}),
+    field<&ParkedRun::head>("sequence"),
+    field<&ParkedRun::parked_at>("parked_at"),
+    field<&ParkedRun::messages>("messages"),
+    field<&ParkedRun::last>("last"),
+    field<&ParkedRun::error>("error", {.kind = Kind::untrusted, .most = 60}),
+};
+
+constexpr Field<AppliedPlan> applied_plan_fields[] = {
+    field<&AppliedPlan::messages>("messages"),
+    field<&AppliedPlan::streams>("streams"),
+    field<&AppliedPlan::joined>("joined"),
+    field<[](const AppliedPlan& applied) {
+      return json_list(applied.changed, [](const ChangedRun& run) {
+        return to_json({{"stream", run.planned.stream},
+                        {"sequence", run.planned.head.value()},
+                        {"why", run.why}});
+      });
+    }>("changed"),
+};
+
+constexpr Field<FailureGroup> failure_group_fields[] = {
+    field<&FailureGroup::group>("group", {.absent = "older"}),
+    field<&FailureGroup::streams>("streams"),
+    field<[](const FailureGroup& group) { return group.sample.type; }>("type"),
+    field<[](const FailureGroup& group) { return word_of(group.sample.reason); }>("reason"),
+    field<&FailureGroup::first_at>("first_at", {.title = "first"}),
+    field<&FailureGroup::last_at>("last_at", {.title = "last"}),
+    field<[](const FailureGroup& group) { return group.sample.sequence; }>("sample"),
+    field<[](const FailureGroup& group) { return group.sample.last_error; }>(
+        "error", {.kind = Kind::untrusted, .most = 60}),
+};
+
 constexpr Field<Compared> compared_fields[] = {
     field<&Compared::checked>("checked"),
     field<&Compared::found>("found"),
@@ -274,6 +308,11 @@ constexpr Description<OutboxMessage> message{
          "redelivery reason last_error"}};
 
 constexpr Description<Affected> affected{affected_fields};
+constexpr Description<ParkedRun> parked_run{
+    parked_run_fields, {.table = "stream sequence parked_at messages last error"}};
+constexpr Description<AppliedPlan> applied_plan{applied_plan_fields};
+constexpr Description<FailureGroup> failure_group{
+    failure_group_fields, {.table = "group streams type reason first_at last_at sample error"}};
 constexpr Description<Compared> compared{compared_fields};
 constexpr Description<Purged> purged{purged_fields};
 constexpr Description<Reconciled> reconciled{reconciled_fields};

@@ -32,6 +32,9 @@ extern const Description<WorkerStatus> worker;
 extern const Description<OutboxMessage> message;
 
 extern const Description<Affected> affected;
+extern const Description<ParkedRun> parked_run;
+extern const Description<AppliedPlan> applied_plan;
+extern const Description<FailureGroup> failure_group;
 extern const Description<Compared> compared;
 extern const Description<Purged> purged;
 extern const Description<Reconciled> reconciled;

@@ -4,6 +4,7 @@
 #include "diagnosis/findings.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace stela::tool {
@@ -95,10 +96,23 @@ void judge_workers(const OutboxStatus& status, const Facts& facts, Findings& fin
 }
 
 /// "; next retry in 2.1 s"
-std::string next_retry_of(const PartitionStatus& partition, Timestamp now) {
+std::string when_retried(const PartitionStatus& partition, Timestamp now) {
   if (!partition.next_attempt_at) return {};
   const auto left = *partition.next_attempt_at - now;
   return "; next retry " + (left.count() > 0 ? "in " + in_words(left) : std::string{"now"});
+}
+
+/// Out of a back-off, by the broker's words.
+std::string way_on(std::string_view error, const Facts& facts) {
+  constexpr std::pair<std::string_view, std::string_view> ways[] = {
+      {"maximum bytes exceeded", "raise max_bytes of its JetStream stream"},
+      {"maximum messages exceeded", "raise max_msgs of its JetStream stream"},
+      {"no response from stream", "make its JetStream stream, or let ensure_stream do so"}};
+  for (const auto& [words, way] : ways) {
+    if (error.find(words) == std::string_view::npos) continue;
+    return std::string{way} + ", or give it another one (nats.stream); tried again by itself";
+  }
+  return "tried again by itself; '" + facts.call + "doctor' says what to do";
 }
 
 Finding describe_stop(const PartitionStatus& partition, const Facts& facts) {
@@ -182,8 +196,8 @@ std::optional<Finding> find_trouble(const PartitionStatus& partition, const Fact
                    .since = partition.backing_since,
                    .trouble = "backing off: " + error,
                    .sentence = "partition " + label + " is backing off: " + error +
-                               next_retry_of(partition, facts.at),
-                   .remedy = "tried again by itself; '" + facts.call + "doctor' says what to do"};
+                               when_retried(partition, facts.at),
+                   .remedy = way_on(partition.last_error, facts)};
   }
   const auto silence = partition.flight_age.value_or(std::chrono::microseconds{0});
   const Severity severity = tolerance.unanswered.judge(in_seconds(silence));

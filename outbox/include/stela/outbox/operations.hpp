@@ -37,6 +37,52 @@ struct ParkedSelection {
   /// the others. It must have this type, and its error must contain this text. Empty: any.
   std::string type = {};
   std::string error = {};
+  /// With `all`: selects streams by what the failure of that message has in common with others, see
+  /// `groups`. Discarding takes that message alone.
+  std::string group = {};
+};
+
+/// Parked messages of a stream: its first one, and those that wait behind it.
+struct ParkedRun {
+  std::string stream = {};
+  GlobalSequence head = {};
+  Timestamp parked_at = {};
+  std::string error = {};
+  GlobalSequence last = {};
+  std::int64_t messages = 0;
+  /// For the store's own use.
+  std::int64_t stream_number = 0;
+};
+
+struct RetryPlan {
+  std::vector<ParkedRun> runs = {};
+};
+
+/// A stream that isn't as it was planned: nothing was done.
+struct ChangedRun {
+  ParkedRun planned = {};
+  std::string why = {};
+};
+
+struct AppliedPlan {
+  /// Streams, and their messages, that are sent again; of these so many were parked after the plan.
+  std::int64_t streams = 0;
+  std::int64_t messages = 0;
+  std::int64_t joined = 0;
+  std::vector<ChangedRun> changed = {};
+};
+
+/// Parked messages whose failures have something in common: reason, type of event, and the error
+/// without what differs.
+struct FailureGroup {
+  /// Empty: failures of an older Stela. Workers look at 500 of them a minute.
+  std::string group = {};
+  /// How many streams are held up by one.
+  std::int64_t streams = 0;
+  Timestamp first_at = {};
+  Timestamp last_at = {};
+  /// One of them.
+  OutboxMessage sample = {};
 };
 
 /// Selects published events. At least one bound must be set.
@@ -119,6 +165,8 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   std::vector<OutboxMessage> list(const MessageQuery& query = {});
   /// Empty if the event isn't published, or is older than the outbox.
   std::optional<OutboxMessage> show(GlobalSequence sequence);
+  /// Parked messages by their failures, the largest groups first.
+  std::vector<FailureGroup> groups();
   /// Published batches, the newest first, of one partition or of all.
   std::vector<PublishedBatch> batches(std::optional<PartitionId> partition = {}, int limit = 100);
   /// Actions of operators, the newest first.
@@ -131,6 +179,11 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// parks there meanwhile. NotFound if a selected message isn't parked. UsageError if a parked
   /// message that isn't selected blocks a selected one.
   Affected retry(const ParkedSelection& selection, Mode mode = Mode::carry_out);
+  /// What a retry would send again now. At most a million streams.
+  RetryPlan plan_retry(const ParkedSelection& selection);
+  /// Sends again what was planned: of each stream whose first parked message is still the planned
+  /// one, all that waits behind it. Leaves other streams alone and names them.
+  AppliedPlan apply(const RetryPlan& plan);
   /// Discards messages: parked ones, and pending ones of a stopped partition. Messages of the same
   /// stream that were parked only because of a discarded one are sent again. UsageError if a
   /// selected message is neither parked nor pending in a stopped partition.

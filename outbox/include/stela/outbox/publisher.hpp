@@ -129,6 +129,11 @@ struct Answer {
   bool has_more = false;
   /// How many messages of the stream are missing between its first and its last.
   std::uint64_t holes = 0;
+  /// The stream drops what is old, so that it needn't begin at 1.
+  bool drops_old = false;
+  /// How full it is, from 0 to 1; 0 if it has no limit. And by which one.
+  double fullness = 0;
+  std::string limit = {};
   std::vector<FoundMessage> found = {};
 };
 

@@ -40,7 +40,11 @@ class App {
   /// Registers projectors and reactions. Inline ones take part in appends that the tool makes.
   std::function<void(Projections&)> projections = {};
 
-  /// Lets `streams state` show aggregates of this type.
+  /// Throws what decoding the event throws.
+  using EventReader = std::function<void(Codec, const StoredEvent&)>;
+
+  /// Lets `streams state` show aggregates of this type, and `events append` refuse events of theirs
+  /// that they couldn't read.
   template <class A>
   App& aggregate() {
     states_[std::string{A::category}] = [](EventLog& log, const StreamId& stream,
@@ -55,6 +59,9 @@ class App {
                          "' has no serialize(), so it can't be shown"};
       }
       return state;
+    };
+    readers_[std::string{A::category}] = [](Codec codec, const StoredEvent& event) {
+      EventDecoder<typename A::EventsType>{codec}.decode(event, [](const auto&) {});
     };
     return *this;
   }
@@ -81,9 +88,14 @@ class App {
     const auto at = states_.find(category);
     return at == states_.end() ? nullptr : &at->second;
   }
+  const EventReader* event_reader_of(std::string_view category) const noexcept {
+    const auto at = readers_.find(category);
+    return at == readers_.end() ? nullptr : &at->second;
+  }
 
  private:
   std::map<std::string, StateReader, std::less<>> states_;
+  std::map<std::string, EventReader, std::less<>> readers_;
   std::map<std::string, TagAdder, std::less<>> tag_adders_;
 };
 

@@ -1,0 +1,199 @@
+// Acting on a set of parked messages, on every engine: groups of failures, and plans to retry.
+#include "contract/relay_tables.hpp"
+#include "outbox_sql/failures.hpp"
+#include "outbox_sql/inspection.hpp"
+
+#include <stela/outbox/operations.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace stela::test {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Reason = relay::ParkedMessage::Reason;
+
+relay::Advance parking(std::int64_t sequence, Reason reason, const std::string& error,
+                       std::int64_t redelivery = 0) {
+  relay::Advance advance;
+  advance.parked.push_back({GlobalSequence{sequence}, redelivery, reason, 1, error});
+  return advance;
+}
+
+TEST_P(RelayJournalContract, GroupsFailuresThatAreAlike) {
+  append({1, 2, 3, 4});
+  acquire();
+  const auto park_for = [&](std::int64_t sequence, const std::string& error) {
+    store->advance(leases[all], parking(sequence, Reason::refused, error), false);
+  };
+  park_for(1, "message 1 of 'thing-1' is too large: 1.3 MiB\nmore");
+  subject->clock.advance(1min);
+  park_for(2, "message 2 of 'thing-2' is too large: 27.9 MiB");
+  park_for(3, "it isn't allowed");
+  park(4, 0, Reason::behind);
+
+  const auto groups = OutboxOperations{store_of(*subject)}.groups();
+
+  ASSERT_THAT(groups, SizeIs(2));
+  EXPECT_EQ(groups[0].streams, 2);
+  EXPECT_EQ(groups[0].last_at - groups[0].first_at, 1min);
+  EXPECT_EQ(groups[0].sample.type, "thing.happened");
+  EXPECT_THAT(groups[0].sample.last_error, HasSubstr("too large"));
+  EXPECT_EQ(groups[1].sample.last_error, "it isn't allowed");
+  EXPECT_NE(groups[0].group, groups[1].group);
+}
+
+TEST_P(RelayJournalContract, RetriesAGroup) {
+  append({1, 2, 3, 1});
+  acquire();
+  store->advance(leases[all], parking(1, Reason::refused, "too large: 1"), false);
+  store->advance(leases[all], parking(2, Reason::refused, "too large: 2"), false);
+  store->advance(leases[all], parking(3, Reason::refused, "forbidden"), false);
+  park(4, 0, Reason::behind);
+  OutboxOperations operations{store_of(*subject)};
+  const std::string group = operations.groups().front().group;
+
+  const AppliedPlan applied =
+      operations.apply(operations.plan_retry({.all = true, .group = group}));
+
+  EXPECT_EQ(applied.streams, 2);
+  EXPECT_EQ(applied.messages, 3);
+  EXPECT_THAT(operations.groups(), SizeIs(1));
+}
+
+TEST_P(RelayJournalContract, DiscardsTheHeadsOfAGroupAlone) {
+  append({1, 1});
+  acquire();
+  store->advance(leases[all], parking(1, Reason::refused, "too large: 1"), false);
+  park(2, 0, Reason::behind);
+  OutboxOperations operations{store_of(*subject)};
+
+  const Affected gone =
+      operations.discard({.all = true, .group = operations.groups().front().group});
+
+  EXPECT_EQ(gone.messages, 1);
+  EXPECT_EQ(gone.followers, 1);
+}
+
+TEST_P(RelayJournalContract, GroupsWhatAnOlderStelaParked) {
+  append({1});
+  acquire();
+  park(1);
+  store_of(*subject).database().write([](database::Connection& connection) {
+    connection.run(outbox::sql::set_failure{.sequence = 1, .failure = std::nullopt});
+  });
+  OutboxOperations operations{store_of(*subject)};
+  EXPECT_EQ(operations.groups().front().group, "");
+
+  store->heartbeat("w1", ttl, {});
+
+  EXPECT_NE(operations.groups().front().group, "");
+}
+
+TEST_P(RelayJournalContract, AppliesAPlanToTheWholeRun) {
+  append({1, 1, 1, 1});
+  acquire();
+  park(1);
+  park(2, 0, Reason::behind);
+  OutboxOperations operations{store_of(*subject)};
+  const RetryPlan plan = operations.plan_retry({.all = true});
+  ASSERT_THAT(plan.runs, SizeIs(1));
+  EXPECT_EQ(plan.runs[0].messages, 2);
+  EXPECT_EQ(plan.runs[0].stream, "thing-1");
+  park(3, 0, Reason::behind);
+
+  const AppliedPlan applied = operations.apply(plan);
+
+  EXPECT_EQ(applied.streams, 1);
+  EXPECT_EQ(applied.messages, 3);
+  EXPECT_EQ(applied.joined, 1);
+  EXPECT_THAT(applied.changed, IsEmpty());
+  EXPECT_EQ(next(), "1r1 2r2 3r3 4");
+}
+
+TEST_P(RelayJournalContract, LeavesAloneWhatIsNotAsItWasPlanned) {
+  append({1, 2, 3});
+  acquire();
+  park(1);
+  park(2);
+  park(3);
+  OutboxOperations operations{store_of(*subject)};
+  const RetryPlan plan = operations.plan_retry({.all = true});
+  EXPECT_EQ(retry(1, 1), 1);
+  EXPECT_TRUE(discard(2));
+  EXPECT_EQ(retry(3, 3), 1);
+  subject->clock.advance(1s);
+  EXPECT_TRUE(park(3, 2));
+
+  const AppliedPlan applied = operations.apply(plan);
+
+  EXPECT_EQ(applied.streams, 0);
+  std::vector<std::string> why;
+  for (const ChangedRun& run : applied.changed) why.push_back(run.why);
+  EXPECT_THAT(why,
+              ElementsAre("nothing of it is parked any more", "nothing of it is parked any more",
+                          "it was retried, and parked again: too large"));
+}
+
+/// Eight workers park what they are given, and what is retried, while plans are made and applied.
+TEST_P(RelayJournalContract, PlansWhileOthersPark) {
+  constexpr int workers = 8;
+  constexpr int rounds = 20;
+  begin(workers);
+  std::vector<int> streams;
+  for (int stream = 1; stream <= 40; ++stream) streams.push_back(stream);
+  for (const int stream : streams) subject->append(stream);
+  for (const int stream : streams) subject->append(stream);
+  std::atomic<bool> is_over{false};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < workers; ++i) {
+    threads.emplace_back([&, port = subject->port(), id = PartitionId::at(i, workers)] {
+      const auto standing = port->acquire(id, "w" + std::to_string(i), 24h);
+      const std::string owner = "w" + std::to_string(i);
+      const relay::Lease lease{id, owner, standing->epoch, standing->run};
+      while (!is_over) {
+        const auto batch = port->next(id, {}, relay::BatchLimit{1});
+        if (batch->messages.empty()) continue;
+        const auto& message = batch->messages.front();
+        port->advance(
+            lease,
+            parking(message.sequence.value(),
+                    message.is_behind_parked ? Reason::behind : Reason::refused,
+                    "refused " + std::to_string(message.sequence.value()), message.redelivery),
+            false);
+      }
+    });
+  }
+  OutboxOperations operations{store_of(*subject)};
+  std::size_t planned = 0;
+  for (int i = 0; i < rounds; ++i) {
+    const RetryPlan plan = operations.plan_retry({.all = true});
+    const AppliedPlan applied = operations.apply(plan);
+    EXPECT_EQ(plan.runs.size(), static_cast<std::size_t>(applied.streams) + applied.changed.size());
+    planned += plan.runs.size();
+  }
+  EXPECT_GT(planned, 0U);
+  is_over = true;
+  threads.clear();
+
+  std::int64_t orphans = 0;
+  store_of(*subject).database().read([&](database::Connection& connection) {
+    auto rows = connection.rows(outbox::sql::inspect_orphans{});
+    while (rows.step()) ++orphans;
+  });
+  EXPECT_EQ(orphans, 0);
+}
+
+}  // namespace
+}  // namespace stela::test

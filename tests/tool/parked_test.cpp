@@ -1,0 +1,66 @@
+// The tool acts on sets of parked messages: by group, by plan, and says what became of them.
+#include "tool/tool_outbox.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace stela::parked_test {
+namespace {
+
+using test::Ran;
+using test::RawSqlite;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ParkedAlike : public test::ToolOutbox {
+ protected:
+  void SetUp() override {
+    ToolOutbox::SetUp();
+    for (int sequence = 1; sequence <= 3; ++sequence) park(sequence);
+    RawSqlite{db_}.run("UPDATE outbox_parked SET failure = 'f0' WHERE sequence < 3");
+  }
+};
+
+TEST_F(ParkedAlike, AreOneGroup) {
+  const Ran ran = outbox({"groups", "--json"});
+
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("\"group\":\"f0\",\"streams\":2,\"type\":\"order.placed\""),
+                             HasSubstr("\"group\":\"\",\"streams\":1")));
+  EXPECT_THAT(outbox({"groups"}).out, AllOf(HasSubstr("older"), Not(HasSubstr("\x1b"))));
+}
+
+TEST_F(ParkedAlike, AreRetriedTogether) {
+  EXPECT_EQ(outbox({"retry", "--group", "f0"}).out, "2 messages of 2 streams will be retried.\n");
+
+  EXPECT_THAT(outbox({"groups", "--json"}).out, Not(HasSubstr("f0")));
+}
+
+TEST_F(ParkedAlike, AreDiscardedTogether) {
+  EXPECT_EQ(outbox({"discard", "--group", "f0", "--yes"}).out,
+            "2 messages of 2 streams discarded.\n");
+}
+
+TEST_F(ParkedAlike, AreListedByAPlan) {
+  const Ran plan = outbox({"retry", "--group", "f0", "--dry-run"});
+
+  EXPECT_THAT(plan.out, AllOf(HasSubstr("order-1"), HasSubstr("order-2"), Not(HasSubstr("order-3")),
+                              HasSubstr("2 messages of 2 streams would be retried.")));
+}
+
+TEST_F(ParkedAlike, AreWaitedFor) {
+  const Ran waits = outbox({"retry", "1", "--wait", "10ms"});
+
+  EXPECT_EQ(waits.code, 1);
+  EXPECT_THAT(waits.out, HasSubstr("Of the first ones 0 are published, 1 wait."));
+}
+
+TEST_F(ParkedAlike, AreChosenInOneWay) {
+  EXPECT_THAT(outbox({"retry", "1", "--group", "f0"}).err, HasSubstr("leave SEQUENCE and"));
+  EXPECT_THAT(outbox({"discard", "1", "--group", "f0"}).err, HasSubstr("leave SEQUENCE and"));
+}
+
+}  // namespace
+}  // namespace stela::parked_test

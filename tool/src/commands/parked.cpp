@@ -1,0 +1,229 @@
+// outbox retry, discard, groups: what operators do about parked messages.
+#include "cli/exit.hpp"
+#include "cli/signals.hpp"
+#include "cli/text.hpp"
+#include "commands/affected.hpp"
+#include "commands/event_selection.hpp"
+#include "description/outbox.hpp"
+#include "store_session.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+namespace stela::tool {
+namespace {
+
+constexpr Option sequence_stream_option{"--stream", "ID", "all of this stream's"};
+constexpr Option all_option{"--all", "", "all of them"};
+constexpr Option group_option{"--group", "GROUP",
+                              "of all, those that fail alike: see 'outbox groups'"};
+
+const std::vector<Operand> selected_messages{
+    {"SEQUENCE", "the sequence of a parked message", false, true}};
+
+ParkedSelection parked_of(const Arguments& arguments) {
+  ParkedSelection selection{.stream = arguments.text("--stream").value_or(""),
+                            .all = arguments.has("--all")};
+  for (const std::string& text : arguments.operands()) {
+    selection.sequences.emplace_back(to_integer(text, "a sequence", {1, largest}));
+  }
+  const int ways =
+      int{!selection.sequences.empty()} + int{!selection.stream.empty()} + int{selection.all};
+  if (ways != 1) throw Misuse{"which messages? Pass SEQUENCE…, --stream ID or --all"};
+  return selection;
+}
+
+/// A type or an error chooses among all.
+ParkedSelection retried_of(const Arguments& arguments) {
+  const std::string type = arguments.text("--type").value_or("");
+  const std::string error = arguments.text("--error").value_or("");
+  const std::string group = arguments.text("--group").value_or("");
+  if (type.empty() && error.empty() && group.empty()) return parked_of(arguments);
+  if (!arguments.operands().empty() || arguments.has("--stream")) {
+    throw Misuse{
+        "--type, --error and --group choose among all parked messages; leave SEQUENCE and "
+        "--stream out"};
+  }
+  return {.all = true, .type = type, .error = error, .group = group};
+}
+
+/// A group's heads.
+ParkedSelection discarded_of(const Arguments& arguments) {
+  const auto group = arguments.text("--group");
+  if (!group) return parked_of(arguments);
+  if (!arguments.operands().empty() || arguments.has("--stream")) {
+    throw Misuse{"--group chooses among all parked messages; leave SEQUENCE and --stream out"};
+  }
+  return {.all = true, .group = *group};
+}
+
+/// In the terminal's lists so many are shown.
+constexpr std::size_t most_runs_shown = 20;
+
+void print_plan(Invocation& call, const RetryPlan& plan) {
+  std::vector<ParkedRun> shown = plan.runs;
+  shown.resize(std::min(shown.size(), most_runs_shown));
+  print_list(call.out, description::parked_run, shown);
+  if (plan.runs.size() > shown.size()) {
+    call.out.line("and " + counted(std::ssize(plan.runs) - std::ssize(shown), "stream") + " more");
+  }
+}
+
+Affected affected_by(const RetryPlan& plan) {
+  Affected affected{.streams = std::ssize(plan.runs)};
+  for (const ParkedRun& run : plan.runs) affected.messages += run.messages;
+  return affected;
+}
+
+int report_applied(Invocation& call, const AppliedPlan& applied) {
+  if (call.out.is_json()) {
+    print_json(call.out, description::applied_plan, applied, {{"dry_run", false}});
+    return done;
+  }
+  call.out.line(counted(applied.messages, "message") + " of " + counted(applied.streams, "stream") +
+                " will be retried" +
+                (applied.joined > 0
+                     ? ", of which " + counted(applied.joined, "message") + " joined since."
+                     : "."));
+  std::size_t shown = 0;
+  for (const ChangedRun& run : applied.changed) {
+    if (++shown > most_runs_shown) break;
+    call.out.line("Left alone: " + in_one_line(run.planned.stream) + ": " + in_one_line(run.why));
+  }
+  if (applied.changed.size() > most_runs_shown) {
+    call.out.line("and " + in_digits(std::ssize(applied.changed) - std::int64_t{most_runs_shown}) +
+                  " more");
+  }
+  return done;
+}
+
+/// How many of the heads are in a state now.
+std::string outcome_of(OutboxOperations& operations, const RetryPlan& plan, bool& is_decided) {
+  std::int64_t published = 0;
+  std::int64_t discarded = 0;
+  std::int64_t parked = 0;
+  std::int64_t waiting = 0;
+  std::string error;
+  for (const ParkedRun& run : plan.runs) {
+    const auto message = operations.show(run.head);
+    if (!message) continue;
+    const bool is_parked = message->state == MessageState::parked;
+    published += message->state == MessageState::published ? 1 : 0;
+    discarded += message->state == MessageState::discarded ? 1 : 0;
+    parked += is_parked ? 1 : 0;
+    if (is_parked) error = message->last_error;
+    waiting += message->state == MessageState::pending || message->redelivery > 0 ? 1 : 0;
+  }
+  is_decided = waiting == 0;
+  std::string text = "Of the first ones " + in_digits(published) + " are published";
+  if (discarded > 0) text += ", " + in_digits(discarded) + " discarded";
+  if (parked > 0) text += ", " + in_digits(parked) + " parked again: " + in_one_line(error);
+  if (waiting > 0) text += ", " + in_digits(waiting) + " wait";
+  return text + '.';
+}
+
+/// Until it is known what became of each, or the time is up.
+int await_outcome(Invocation& call, OutboxOperations& operations, const RetryPlan& plan) {
+  const auto text = call.arguments.text("--wait");
+  if (!text) return done;
+  const auto most = parse_duration(*text);
+  if (!most) throw Misuse{not_a_duration("--wait", *text)};
+  const auto until = std::chrono::steady_clock::now() + *most;
+  const Signals signals;
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::chrono::milliseconds pause{50};
+  bool is_decided = false;
+  std::string outcome = outcome_of(operations, plan, is_decided);
+  while (!is_decided && !signals.stopped() && std::chrono::steady_clock::now() < until) {
+    std::unique_lock lock{mutex};
+    wake.wait_for(lock, signals.token(), pause, [] { return false; });
+    pause = std::min(pause * 2, std::chrono::milliseconds{2'000});
+    outcome = outcome_of(operations, plan, is_decided);
+  }
+  if (!call.out.is_json()) call.out.line(outcome);
+  return is_decided ? done : failed;
+}
+
+int retry_messages(Invocation& call) {
+  const ParkedSelection selection = retried_of(call.arguments);
+  const bool is_dry = call.arguments.has("--dry-run");
+  StoreSession session{call, {.only_reads = is_dry}};
+  const RetryPlan plan = session.operations().plan_retry(selection);
+  if (is_dry) {
+    if (!call.out.is_json() && !plan.runs.empty()) print_plan(call, plan);
+    return report_affected(call, affected_by(plan), retrying);
+  }
+  const int reported = report_applied(call, session.operations().apply(plan));
+  return reported == done ? await_outcome(call, session.operations(), plan) : reported;
+}
+
+int list_groups(Invocation& call) {
+  StoreSession session{call, {.only_reads = true}};
+  const auto groups = session.operations().groups();
+  if (groups.empty() && !call.out.is_json()) call.out.note("Nothing is parked.");
+  if (!groups.empty()) print_list(call.out, description::failure_group, groups);
+  return done;
+}
+
+int discard_messages(Invocation& call) {
+  const ParkedSelection selection = discarded_of(call.arguments);
+  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
+  return asked(call, discarding, "Discard",
+               [&](Mode mode) { return session.operations().discard(selection, mode); });
+}
+
+}  // namespace
+
+Command retry_command() {
+  return {.path = "outbox retry",
+          .summary = "Retry parked messages, in order",
+          .about =
+              "Messages parked behind them in their stream are retried, too, also those that came "
+              "meanwhile. A stream whose first parked message isn't any more what was found is "
+              "left alone, and named.",
+          .operands = selected_messages,
+          .options = {db_option,
+                      sequence_stream_option,
+                      all_option,
+                      {"--type", "NAME",
+                       "of all, streams whose first parked message is an event of this type"},
+                      {"--error", "TEXT",
+                       "of all, streams whose first parked message has an error with this text"},
+                      group_option,
+                      {"--wait", "DURATION", "say what became of them, or what still waits then"},
+                      dry_run_option},
+          .examples = {{"one", "outbox retry 17"},
+                       {"after raising the broker's max_payload",
+                        "outbox retry --error 'maximum payload'"},
+                       {"what would be sent", "outbox retry --all --dry-run"},
+                       {"all that fail alike", "outbox retry --group f3a09c21be47 --wait 10s"}},
+          .run = retry_messages};
+}
+
+Command groups_command() {
+  return {
+      .path = "outbox groups",
+      .summary = "Show parked messages by what their failures have in common",
+      .about =
+          "The reason, the event's type and the first line of the error, without numbers, ids "
+          "and what stands in quotation marks. A stream counts once, by its first parked message.",
+      .options = {db_option},
+      .examples = {{"what to retry together", "outbox groups"}},
+      .run = list_groups};
+}
+
+Command discard_command() {
+  return {.path = "outbox discard",
+          .summary = "Discard parked messages",
+          .about = "Messages parked after it in its stream are retried.",
+          .operands = selected_messages,
+          .options = {db_option, sequence_stream_option, all_option, group_option, dry_run_option,
+                      yes_option},
+          .examples = {{"one", "outbox discard 17 --yes"}},
+          .run = discard_messages};
+}
+
+}  // namespace stela::tool
