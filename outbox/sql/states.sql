@@ -18,6 +18,21 @@ LEFT JOIN streams AS s ON s.stream = e.stream
 LEFT JOIN event_kinds AS k ON k.kind = e.kind
 WHERE e.sequence = :sequence;
 
+-- name: event_facts
+-- What the events of these sequences, a JSON array, say.
+-- takes: sequences text
+-- gives: sequence int, name text, version int, event_id blob, type text, recorded_at time
+SELECT e.sequence, s.name, e.version, e.event_id, k.type, e.recorded_at
+FROM json_each(:sequences) JOIN events AS e ON e.sequence = value
+LEFT JOIN streams AS s ON s.stream = e.stream
+LEFT JOIN event_kinds AS k ON k.kind = e.kind;
+-- engine: postgres
+SELECT e.sequence, s.name, e.version, e.event_id, k.type, e.recorded_at
+FROM jsonb_array_elements_text(:sequences::jsonb) AS j(value)
+JOIN events AS e ON e.sequence = j.value::bigint
+LEFT JOIN streams AS s ON s.stream = e.stream
+LEFT JOIN event_kinds AS k ON k.kind = e.kind;
+
 -- name: find_waiting
 -- Looked for in every partition: its own may not be known, and a lost one is to be found too.
 -- CROSS JOIN holds the order: the other way round walks through all pending messages.
@@ -29,41 +44,54 @@ FROM outbox_partitions AS p
 CROSS JOIN outbox_messages AS m ON m.partition = p.partition AND m.sequence = :sequence;
 
 -- name: list_waiting
--- takes: partition int, after int, type text?, error text?, most int
+-- takes: partition int, low int, high int, most int
 -- gives: waiting
 SELECT sequence, stream, partition, attempts, next_attempt_at, last_error,
        0 AS redelivery
-FROM outbox_messages WHERE partition = :partition AND sequence > :after
-  AND (:error IS NULL OR instr(lower(last_error), lower(:error)) > 0)
-  AND (:type IS NULL
-       OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
-                  WHERE e.sequence = outbox_messages.sequence AND k.type = :type))
+FROM outbox_messages WHERE partition = :partition AND sequence BETWEEN :low AND :high
 ORDER BY sequence LIMIT :most;
 
+-- name: list_waiting_backward
+-- takes: partition int, low int, high int, most int
+-- gives: waiting
+SELECT sequence, stream, partition, attempts, next_attempt_at, last_error,
+       0 AS redelivery
+FROM outbox_messages WHERE partition = :partition AND sequence BETWEEN :low AND :high
+ORDER BY sequence DESC LIMIT :most;
+
 -- name: list_retrying
--- takes: partition int, after int, type text?, error text?, most int
+-- takes: partition int, low int, high int, most int
 -- gives: waiting
 SELECT sequence, stream, partition, attempts, next_attempt_at, last_error,
        0 AS redelivery
 FROM outbox_messages INDEXED BY outbox_messages_retrying
-WHERE partition = :partition AND sequence > :after AND attempts > 0
-  AND (:error IS NULL OR instr(lower(last_error), lower(:error)) > 0)
-  AND (:type IS NULL
-       OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
-                  WHERE e.sequence = outbox_messages.sequence AND k.type = :type))
+WHERE partition = :partition AND sequence BETWEEN :low AND :high AND attempts > 0
 ORDER BY sequence LIMIT :most;
 
+-- name: list_retrying_backward
+-- takes: partition int, low int, high int, most int
+-- gives: waiting
+SELECT sequence, stream, partition, attempts, next_attempt_at, last_error,
+       0 AS redelivery
+FROM outbox_messages INDEXED BY outbox_messages_retrying
+WHERE partition = :partition AND sequence BETWEEN :low AND :high AND attempts > 0
+ORDER BY sequence DESC LIMIT :most;
+
 -- name: list_redeliveries
--- takes: partition int, after int, type text?, error text?, most int
+-- takes: partition int, low int, high int, most int
 -- gives: waiting
 SELECT sequence, stream, partition, attempts, 0 AS next_attempt_at, last_error,
        redelivery
-FROM outbox_redeliveries WHERE partition = :partition AND sequence > :after
-  AND (:error IS NULL OR instr(lower(last_error), lower(:error)) > 0)
-  AND (:type IS NULL
-       OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
-                  WHERE e.sequence = outbox_redeliveries.sequence AND k.type = :type))
+FROM outbox_redeliveries WHERE partition = :partition AND sequence BETWEEN :low AND :high
 ORDER BY sequence LIMIT :most;
+
+-- name: list_redeliveries_backward
+-- takes: partition int, low int, high int, most int
+-- gives: waiting
+SELECT sequence, stream, partition, attempts, 0 AS next_attempt_at, last_error,
+       redelivery
+FROM outbox_redeliveries WHERE partition = :partition AND sequence BETWEEN :low AND :high
+ORDER BY sequence DESC LIMIT :most;
 
 -- name: find_redelivery
 -- What was never published comes first.
@@ -85,42 +113,63 @@ SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason
 FROM outbox_discarded WHERE sequence = :sequence;
 
 -- name: list_parked
--- takes: after int, partition int?, type text?, error text?, most int
+-- takes: low int, high int, most int
 -- gives: set_aside
 SELECT sequence, stream, partition, parked_at AS since, attempts, reason, error
-FROM outbox_parked
-WHERE sequence > :after AND (:partition IS NULL OR partition = :partition)
-  AND (:error IS NULL OR instr(lower(error), lower(:error)) > 0)
-  AND (:type IS NULL
-       OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
-                  WHERE e.sequence = outbox_parked.sequence AND k.type = :type))
+FROM outbox_parked WHERE sequence BETWEEN :low AND :high
 ORDER BY sequence LIMIT :most;
 
+-- name: list_parked_backward
+-- takes: low int, high int, most int
+-- gives: set_aside
+SELECT sequence, stream, partition, parked_at AS since, attempts, reason, error
+FROM outbox_parked WHERE sequence BETWEEN :low AND :high
+ORDER BY sequence DESC LIMIT :most;
+
 -- name: list_discarded
--- takes: after int, partition int?, type text?, error text?, most int
+-- takes: low int, high int, most int
 -- gives: set_aside
 SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error
-FROM outbox_discarded
-WHERE sequence > :after AND (:partition IS NULL OR partition = :partition)
-  AND (:error IS NULL OR instr(lower(error), lower(:error)) > 0)
-  AND (:type IS NULL
-       OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
-                  WHERE e.sequence = outbox_discarded.sequence AND k.type = :type))
+FROM outbox_discarded WHERE sequence BETWEEN :low AND :high
 ORDER BY sequence LIMIT :most;
+
+-- name: list_discarded_backward
+-- takes: low int, high int, most int
+-- gives: set_aside
+SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error
+FROM outbox_discarded WHERE sequence BETWEEN :low AND :high
+ORDER BY sequence DESC LIMIT :most;
+
+-- row: publishable
+-- gives: sequence int, type text
 
 -- name: publishable_events
 -- takes: first int, last int, most int
--- gives: sequence int
-SELECT e.sequence FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+-- gives: publishable
+SELECT e.sequence, k.type FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
 WHERE e.sequence BETWEEN :first AND :last AND k.publishes
 ORDER BY e.sequence LIMIT :most;
 
+-- name: publishable_events_backward
+-- takes: first int, last int, most int
+-- gives: publishable
+SELECT e.sequence, k.type FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+WHERE e.sequence BETWEEN :first AND :last AND k.publishes
+ORDER BY e.sequence DESC LIMIT :most;
+
 -- name: publishable_of_stream
--- takes: stream int, after int, most int
--- gives: sequence int
-SELECT e.sequence FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
-WHERE e.stream = :stream AND e.sequence > :after AND k.publishes
+-- takes: stream int, low int, high int, most int
+-- gives: publishable
+SELECT e.sequence, k.type FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+WHERE e.stream = :stream AND e.sequence BETWEEN :low AND :high AND k.publishes
 ORDER BY e.version LIMIT :most;
+
+-- name: publishable_of_stream_backward
+-- takes: stream int, low int, high int, most int
+-- gives: publishable
+SELECT e.sequence, k.type FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+WHERE e.stream = :stream AND e.sequence BETWEEN :low AND :high AND k.publishes
+ORDER BY e.version DESC LIMIT :most;
 
 -- name: last_published
 -- gives: sequence int

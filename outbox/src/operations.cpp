@@ -242,7 +242,10 @@ OutboxStatus OutboxOperations::status() {
   return impl_->view.status();
 }
 std::vector<OutboxMessage> OutboxOperations::list(const MessageQuery& query) {
-  return impl_->view.list(query);
+  return impl_->view.page(query).messages;
+}
+MessagePage OutboxOperations::page(const MessageQuery& query) {
+  return impl_->view.page(query);
 }
 std::optional<OutboxMessage> OutboxOperations::show(GlobalSequence sequence) {
   return impl_->view.show(sequence);

@@ -182,6 +182,53 @@ TEST(OutboxList, PagesThroughSeveralPartitions) {
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
 }
 
+TEST(OutboxList, PagesFromTheNewestToTheOldest) {
+  Shop shop{{.partition_count = 4}};
+  shop.too_large = {2};
+  shop.append_all({"order-1", "order-2", "order-3"});
+  shop.relay();
+  shop.append_all({"order-2", "order-1"});
+
+  MessageQuery query{.direction = Direction::backward, .limit = 2};
+  const MessagePage newest = shop.operations.page(query);
+  EXPECT_THAT(shop.list(query), ElementsAre("5 order-1 pending", "4 order-2 pending"));
+  EXPECT_EQ(newest.next, GlobalSequence{4});
+  query.after = GlobalSequence{4};
+  EXPECT_THAT(shop.list(query), ElementsAre("2 order-2 parked refused"));
+  EXPECT_FALSE(shop.operations.page(query).next);
+  EXPECT_THAT(shop.list({.state = MessageState::published, .direction = Direction::backward}),
+              ElementsAre("3 order-3 published", "1 order-1 published"));
+  EXPECT_THAT(shop.list({.stream = "order-2", .direction = Direction::backward}),
+              ElementsAre("4 order-2 pending", "2 order-2 parked refused"));
+}
+
+TEST(OutboxList, EndsWhereItHasLookedAtEnough) {
+  Shop shop{{.partition_count = 4}};
+  for (int i = 0; i < 20; ++i) shop.append("order-" + std::to_string(i));
+
+  MessageQuery query{.error = "no such error", .limit = 1, .most_looked = 5};
+  const MessagePage page = shop.operations.page(query);
+  EXPECT_THAT(page.messages, IsEmpty());
+  EXPECT_EQ(page.looked, 5);
+  EXPECT_EQ(page.next, GlobalSequence{5});
+  query.direction = Direction::backward;
+  EXPECT_EQ(shop.operations.page(query).next, GlobalSequence{16});
+  query.after = GlobalSequence{4};
+  EXPECT_FALSE(shop.operations.page(query).next) << "only three come after it";
+}
+
+TEST(OutboxList, IsOfTheTimesOfItsEvents) {
+  Shop shop;
+  shop.append("order-1");
+  shop.clock.advance(std::chrono::hours{1});
+  const Timestamp noon = shop.clock.now();
+  shop.append("order-2");
+
+  EXPECT_THAT(shop.list({.since = noon}), ElementsAre("2 order-2 pending"));
+  EXPECT_THAT(shop.list({.until = noon - std::chrono::seconds{1}}),
+              ElementsAre("1 order-1 pending"));
+}
+
 TEST(OutboxList, RefusesAPartitionThatDoesNotExist) {
   Shop shop;
   shop.append("order-1");

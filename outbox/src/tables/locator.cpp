@@ -4,6 +4,8 @@
 #include "outbox_sql/states.hpp"
 
 #include <cstring>
+#include <map>
+#include <string>
 #include <utility>
 
 namespace stela::outbox {
@@ -19,7 +21,8 @@ EventId id_of(std::string_view blob) noexcept {
 }
 
 /// What the message's event says.
-void fill(OutboxMessage& message, const sql::find_event::Row& event) {
+template <class Row>
+void fill(OutboxMessage& message, const Row& event) {
   message.stream = event.name();
   message.version = StreamVersion{event.version()};
   message.event_id = id_of(event.event_id());
@@ -208,9 +211,20 @@ OutboxMessage Locator::read_waiting(const sql::waiting_row& row) {
   return message;
 }
 
-void Locator::complete(OutboxMessage& message) {
-  auto event = connection_.rows(sql::find_event{.sequence = message.sequence.value()});
-  if (event.step()) fill(message, event);
+void Locator::complete(std::vector<OutboxMessage>& messages) {
+  if (messages.empty()) return;
+  std::string sequences;
+  for (const OutboxMessage& message : messages) {
+    sequences += (sequences.empty() ? '[' : ',') + std::to_string(message.sequence.value());
+  }
+  sequences += ']';
+  std::map<std::int64_t, OutboxMessage> known;
+  auto rows = connection_.rows(sql::event_facts{.sequences = sequences});
+  while (rows.step()) fill(known[rows.sequence()], rows);
+  for (OutboxMessage& message : messages) {
+    const auto facts = known.find(message.sequence.value());
+    if (facts != known.end()) copy_facts(facts->second, message);
+  }
 }
 
 Locator::Progress& Locator::progress_of(PartitionId partition) {

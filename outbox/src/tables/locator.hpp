@@ -44,8 +44,12 @@ class Locator {
 
   /// A message that is to be published or sent again.
   OutboxMessage read_waiting(const sql::waiting_row& row);
-  /// Adds what is known of the message's event.
-  void complete(OutboxMessage& message);
+  /// Adds what is known of the messages' events.
+  void complete(std::vector<OutboxMessage>& messages);
+  /// Up to where the partition's owner has messages in flight; 0 if it has none.
+  std::int64_t flight_through(PartitionId partition) {
+    return progress_of(partition).flight_through;
+  }
 
  private:
   struct Progress {

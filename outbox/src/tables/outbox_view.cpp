@@ -8,6 +8,7 @@
 #include "outbox_sql/states.hpp"
 #include "outbox_sql/status.hpp"
 #include "tables/generations.hpp"
+#include "tables/message_list.hpp"
 #include "tables/settings.hpp"
 #include "tables/worker_process.hpp"
 
@@ -101,31 +102,6 @@ void read_generations(Connection& connection, OutboxStatus& status) {
   }
 }
 
-/// The end of what can be published.
-std::int64_t last_published(Connection& connection) {
-  auto last = connection.rows(sql::last_published{});
-  last.step();
-  return last.sequence();
-}
-
-std::vector<GlobalSequence> events_after(Connection& connection, const std::string& stream,
-                                         std::int64_t after, std::int64_t end) {
-  constexpr std::int64_t page = 256;
-  std::vector<GlobalSequence> found;
-  if (stream.empty()) {
-    auto rows =
-        connection.rows(sql::publishable_events{.first = after + 1, .last = end, .most = page});
-    while (rows.step()) found.emplace_back(rows.sequence());
-    return found;
-  }
-  auto number = connection.rows(sql::stream_number{.name = stream});
-  if (!number.step()) throw NotFound{"there is no stream '" + stream + "'"};
-  auto rows = connection.rows(
-      sql::publishable_of_stream{.stream = number.stream(), .after = after, .most = page});
-  while (rows.step()) found.emplace_back(rows.sequence());
-  return found;
-}
-
 }  // namespace
 
 // --- status
@@ -199,107 +175,10 @@ OutboxStatus read_status(Connection& connection, database::Database& database) {
 
 // --- messages
 
-class OutboxView::Listing {
- public:
-  Listing(Connection& connection, database::Database& database, const Partitioner& partitioner,
-          const MessageQuery& query, Timestamp now)
-      : connection_{connection},
-        placement_{connection, database, partitioner},
-        locator_{connection, placement_, now},
-        query_{query} {}
-
-  std::vector<OutboxMessage> read() {
-    const auto state = query_.state;
-    const bool waits = !state || *state == MessageState::pending ||
-                       *state == MessageState::in_flight || *state == MessageState::retrying;
-    if (waits) {
-      for (const PartitionId partition : partitions()) read_waiting(partition);
-    }
-    if (!state || *state == MessageState::parked) read_list<sql::list_parked>(MessageState::parked);
-    if (state == MessageState::discarded) read_list<sql::list_discarded>(MessageState::discarded);
-    std::sort(found_.begin(), found_.end(),
-              [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
-    const auto most = static_cast<std::size_t>(std::max(query_.limit, 0));
-    if (found_.size() > most) found_.erase(found_.begin() + query_.limit, found_.end());
-    for (OutboxMessage& message : found_) locator_.complete(message);
-    return std::move(found_);
-  }
-
- private:
-  std::vector<PartitionId> partitions() {
-    if (query_.partition) return {*query_.partition};
-    std::vector<PartitionId> all;
-    auto rows = connection_.rows(sql::partitions{});
-    while (rows.step()) all.push_back({static_cast<int>(rows.partition())});
-    return all;
-  }
-
-  void read_waiting(PartitionId partition) {
-    if (query_.state == MessageState::retrying) {
-      read_pages<sql::list_retrying>(partition);
-    } else {
-      read_pages<sql::list_waiting>(partition);
-    }
-    read_pages<sql::list_redeliveries>(partition);
-  }
-
-  /// Page by page, until enough are of the state that is asked for.
-  template <class List>
-  void read_pages(PartitionId partition) {
-    std::int64_t after = query_.after.value();
-    int wanted = query_.limit;
-    for (bool more = true; more && wanted > 0;) {
-      auto rows = connection_.rows(List{.partition = partition.number,
-                                        .after = after,
-                                        .type = database::or_null(query_.type),
-                                        .error = database::or_null(query_.error),
-                                        .most = page});
-      int seen = 0;
-      while (rows.step()) {
-        ++seen;
-        after = rows.sequence();
-        OutboxMessage message = locator_.read_waiting(rows);
-        if (query_.state && message.state != *query_.state) continue;
-        if (wanted-- <= 0) return;
-        found_.push_back(std::move(message));
-      }
-      more = seen == page;
-    }
-  }
-
-  template <class List>
-  void read_list(MessageState state) {
-    std::optional<std::int64_t> partition;
-    if (query_.partition) partition = query_.partition->number;
-    auto rows = connection_.rows(List{.after = query_.after.value(),
-                                      .partition = partition,
-                                      .type = database::or_null(query_.type),
-                                      .error = database::or_null(query_.error),
-                                      .most = query_.limit});
-    while (rows.step()) found_.push_back(read_set_aside(rows, state));
-  }
-
-  static constexpr int page = 256;
-
-  Connection& connection_;
-  Placement placement_;
-  Locator locator_;
-  const MessageQuery& query_;
-  std::vector<OutboxMessage> found_;
-};
-
-std::vector<OutboxMessage> OutboxView::list(const MessageQuery& query) {
+MessagePage OutboxView::page(const MessageQuery& query) {
   if (query.limit < 1) throw UsageError{"limit must be 1 or more"};
   if (query.partition) require_partition(*query.partition);
-  if (!query.stream.empty() || query.state == MessageState::published) {
-    return list_events(query);
-  }
-  std::vector<OutboxMessage> messages;
-  store_.database().read([&](Connection& connection) {
-    Listing listing{connection, store_.database(), partitioner_, query, store_.database().now()};
-    messages = listing.read();
-  });
-  return messages;
+  return list_messages(store_, partitioner_, query);
 }
 
 void OutboxView::require_partition(PartitionId partition) {
@@ -314,39 +193,6 @@ void OutboxView::require_partition(PartitionId partition) {
     const auto at = std::find(unknown.begin(), unknown.end(), partition.number);
     if (at == unknown.end()) throw NotFound{"there is no partition " + partition.label()};
   });
-}
-
-std::vector<OutboxMessage> OutboxView::list_events(const MessageQuery& query) {
-  std::vector<OutboxMessage> found;
-  std::int64_t after = query.after.value();
-  std::int64_t end = std::numeric_limits<std::int64_t>::max();
-  const auto is_wanted = [&](const Located& located) {
-    if (located.is_missing) return false;
-    const MessageState state = located.message.state;
-    const bool state_fits =
-        query.state ? state == *query.state
-                    : state != MessageState::published && state != MessageState::discarded;
-    return state_fits && (!query.partition || located.message.partition == *query.partition) &&
-           (query.type.empty() || located.message.type == query.type) &&
-           located.message.last_error.find(query.error) != std::string::npos;
-  };
-  for (bool more = true; more && static_cast<int>(found.size()) < query.limit;) {
-    store_.database().read([&](Connection& connection) {
-      if (query.state == MessageState::published) end = last_published(connection);
-      std::vector<GlobalSequence> page = events_after(connection, query.stream, after, end);
-      more = !page.empty();
-      Placement placement{connection, store_.database(), partitioner_};
-      Locator locator{connection, placement, store_.database().now()};
-      for (const GlobalSequence sequence : page) {
-        after = sequence.value();
-        auto located = locator.find(sequence);
-        if (!located || !is_wanted(*located)) continue;
-        found.push_back(std::move(located->message));
-        if (static_cast<int>(found.size()) == query.limit) return;
-      }
-    });
-  }
-  return found;
 }
 
 std::optional<OutboxMessage> OutboxView::show(GlobalSequence sequence) {

@@ -24,19 +24,14 @@ class OutboxView {
       : store_{store}, partitioner_{partitioner} {}
 
   OutboxStatus status();
-  std::vector<OutboxMessage> list(const MessageQuery& query);
+  MessagePage page(const MessageQuery& query);
   std::optional<OutboxMessage> show(GlobalSequence sequence);
   std::vector<PublishedBatch> batches(std::optional<PartitionId> partition, int limit);
   std::vector<OperatorAction> actions(const ActionQuery& query);
 
  private:
-  /// One listing, inside one read.
-  class Listing;
-
   /// UsageError if it doesn't exist, and nothing waits in it.
   void require_partition(PartitionId partition);
-  /// Goes through events, not through what waits.
-  std::vector<OutboxMessage> list_events(const MessageQuery& query);
 
   Store& store_;
   const Partitioner& partitioner_;

@@ -3,6 +3,7 @@
 
 #include <stela/framework/clock.hpp>
 #include <stela/framework/numbers.hpp>
+#include <stela/framework/query.hpp>
 #include <stela/framework/uuid.hpp>
 #include <stela/outbox/export.hpp>
 #include <stela/outbox/partitioner.hpp>
@@ -53,9 +54,26 @@ struct MessageQuery {
   std::string type = {};
   /// Only messages whose last error contains this text. Empty: all.
   std::string error = {};
-  /// Only messages after this one.
+  /// Only messages of events that were recorded since, or until.
+  std::optional<Timestamp> since = {};
+  std::optional<Timestamp> until = {};
+  /// Both ends belong to it.
+  GlobalSequence from{1};
+  GlobalSequence to = GlobalSequence::max();
+  Direction direction = Direction::forward;
+  /// Only messages that come after this one in the direction; 0: all.
   GlobalSequence after = {};
   int limit = 100;
+  /// Filters have no index: about so many rows are looked at, and some for each that is found.
+  std::int64_t most_looked = no_limit;
+};
+
+struct MessagePage {
+  std::vector<OutboxMessage> messages = {};
+  /// How many rows it looked at.
+  std::int64_t looked = 0;
+  /// There may be more after this sequence. Unset: that is all.
+  std::optional<GlobalSequence> next = {};
 };
 
 /// So many pending messages are counted in each partition: counting goes along them.

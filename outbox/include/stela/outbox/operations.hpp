@@ -163,6 +163,8 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   OutboxStatus status();
   /// In order of their sequence. For the next page set `after`.
   std::vector<OutboxMessage> list(const MessageQuery& query = {});
+  /// The same, and how it goes on: within `most_looked` rows it may find few or none.
+  MessagePage page(const MessageQuery& query = {});
   /// Empty if the event isn't published, or is older than the outbox.
   std::optional<OutboxMessage> show(GlobalSequence sequence);
   /// Parked messages by their failures, the largest groups first.
