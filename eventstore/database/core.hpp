@@ -48,8 +48,10 @@ class STELA_EVENTSTORE_EXPORT Store::Core : public EventStore, public database::
   /// clients. It takes them when it is this thread's turn, and as this store made them.
   virtual void carry_out(DeferredAppends& appends) noexcept = 0;
 
-  /// Calls `f` with each tag that has a row, once, and its first event.
-  virtual void for_each_tag(FunctionRef<void(std::string_view, GlobalSequence)> f) = 0;
+  /// Calls `f` with each tag that has a row, once, and its first event, until it returns false. In
+  /// the order of their hashes, from the one after that of `after` on; empty: from the first.
+  virtual void for_each_tag(std::string_view after,
+                            FunctionRef<bool(std::string_view, GlobalSequence)> f) = 0;
   /// From now on events of these types carry what they declare.
   virtual void declare_tags(std::span<const TagNeed> needs) = 0;
   /// In one transaction. Tags that an event has are left out. How many events got any.

@@ -111,6 +111,20 @@ std::optional<GlobalSequence> StoreOperations::find_event(const EventId& id) {
   return found;
 }
 
+GlobalSequence StoreOperations::find_time(Timestamp time) {
+  std::int64_t low = 0;
+  std::int64_t high = store_.last_sequence().value() + 1;
+  store_.database().read([&](Connection& connection) {
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      auto row = connection.rows(sql::recorded_time{.from = middle, .to = high - 1});
+      const bool is_before = row.step() && row.recorded_at() < time;
+      (is_before ? low : high) = is_before ? row.sequence() : middle;
+    }
+  });
+  return GlobalSequence{high};
+}
+
 std::vector<GlobalSequence> StoreOperations::effects_of(const EventId& cause, GlobalSequence after,
                                                         std::int64_t limit) {
   const std::string_view bytes{reinterpret_cast<const char*>(cause.bytes().data()),

@@ -25,17 +25,13 @@ bool forget_tags(Store& store, std::string_view type, std::string_view category)
 
 std::vector<TagEntry> list_tags(Store& store, const TagListing& which) {
   std::vector<TagEntry> found;
-  const auto is_before = [](const TagEntry& a, const TagEntry& b) { return a.tag < b.tag; };
-  store_core(store).for_each_tag([&](std::string_view text, GlobalSequence first) {
-    if (text <= which.after) return;
+  if (which.limit <= 0) return found;
+  store_core(store).for_each_tag(which.after, [&](std::string_view text, GlobalSequence first) {
     TagEntry entry{Tag::parse(text), first};
-    if (!which.category.empty() && entry.tag.category() != which.category) return;
-    const auto at = std::lower_bound(found.begin(), found.end(), entry, is_before);
-    if (static_cast<std::int64_t>(found.size()) == which.limit) {
-      if (at == found.end()) return;
-      found.pop_back();
+    if (which.category.empty() || entry.tag.category() == which.category) {
+      found.push_back(std::move(entry));
     }
-    found.insert(std::lower_bound(found.begin(), found.end(), entry, is_before), entry);
+    return static_cast<std::int64_t>(found.size()) < which.limit;
   });
   return found;
 }

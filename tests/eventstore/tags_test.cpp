@@ -3,12 +3,16 @@
 #include "support/histories.hpp"
 #include "support/raw_sqlite.hpp"
 #include "support/soundness.hpp"
+#include "support/sqlite_steps.hpp"
 #include "support/temp_dir.hpp"
+
+#include <stela/eventstore/tags.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -231,6 +235,28 @@ TEST_F(StoredTags, OfAnotherProcessAreSeenAtOnce) {
   EXPECT_THROW(one.append({.condition = &condition}), ConditionConflict);
   EXPECT_THAT(of_student(one),
               ElementsAre("1 course-c1@1 subscribed {}", "2 course-c2@1 subscribed {}"));
+}
+
+TEST_F(StoredTags, AreListedInPages) {
+  Store store = sqlite::open(dir.file("many.db"), options());
+  std::set<std::string> all;
+  for (int i = 0; i < 100; ++i) {
+    const std::string tag = "student-" + std::to_string(i);
+    subscribe(store, "course-c1", {tag, "term-7"});
+    all.insert(tag);
+  }
+  std::set<std::string> seen;
+  TagListing which{.category = "student", .limit = 7};
+  for (auto page = list_tags(store, which); !page.empty(); page = list_tags(store, which)) {
+    for (const TagEntry& entry : page) EXPECT_TRUE(seen.insert(entry.tag.name()).second);
+    which.after = page.back().tag.name();
+  }
+  EXPECT_EQ(seen, all);
+  const auto steps = [&](std::int64_t limit) {
+    return test::steps_of(store, [&] { list_tags(store, {.limit = limit}); });
+  };
+  steps(1);
+  EXPECT_LT(steps(5) * 5, steps(100)) << "it looks at what it lists";
 }
 
 TEST_F(StoredTags, CostAnEventWithoutThemNoRow) {

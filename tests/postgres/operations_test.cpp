@@ -7,12 +7,14 @@
 #include "support/random_history.hpp"
 #include "support/soundness.hpp"
 
+#include <stela/eventstore/tags.hpp>
 #include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -116,6 +118,39 @@ TEST_F(PostgresOperations, FindEventsByTheirIdAndTheirCause) {
   EXPECT_THAT(operations.effects_of(id, GlobalSequence{0}, 10),
               ElementsAre(GlobalSequence{2}, GlobalSequence{3}));
   EXPECT_THAT(operations.effects_of(id, GlobalSequence{2}, 10), ElementsAre(GlobalSequence{3}));
+}
+
+TEST_F(PostgresOperations, FindTimesByHalving) {
+  const Timestamp begin = clock.now();
+  for (int i = 0; i < 5; ++i) {
+    append(store, "order-a", 2);
+    clock.advance(days{1});
+  }
+
+  EXPECT_EQ(operations.find_time(begin), GlobalSequence{1});
+  EXPECT_EQ(operations.find_time(begin + days{2}), GlobalSequence{5});
+  EXPECT_EQ(operations.find_time(begin + days{2} + std::chrono::microseconds{1}),
+            GlobalSequence{7});
+  EXPECT_EQ(operations.find_time(clock.now()), GlobalSequence{11});
+}
+
+TEST_F(PostgresOperations, ListTagsInPages) {
+  std::set<std::string> all;
+  for (int i = 0; i < 13; ++i) {
+    std::vector<Tag> tags;
+    for (int k = 0; k < 100; ++k) tags.push_back(Tag::of("part", std::to_string(100 * i + k)));
+    for (const Tag& tag : tags) all.insert(tag.name());
+    append(store, "order-a", {{.type = "placed", .payload = "{}", .tags = tags}});
+  }
+
+  std::set<std::string> seen;
+  TagListing which{.limit = 100};
+  for (auto page = list_tags(store, which); !page.empty(); page = list_tags(store, which)) {
+    for (const TagEntry& entry : page) EXPECT_TRUE(seen.insert(entry.tag.name()).second);
+    which.after = page.back().tag.name();
+  }
+  EXPECT_EQ(seen, all);
+  EXPECT_EQ(list_tags(store).size(), all.size());
 }
 
 TEST_F(PostgresOperations, PurgeAppendIdsByAge) {

@@ -117,7 +117,7 @@ TEST_F(ToolEvents, ListFiltersAndSaysWhenThereIsMore) {
   const Ran first =
       run({"events", "list", "--db", db_, "--json", "--limit", "1", "--newest-first"});
   EXPECT_EQ(member(first.out, "sequence"), "3");
-  EXPECT_THAT(first.err, HasSubstr("More results: use --limit"));
+  EXPECT_THAT(first.err, HasSubstr("more: --after 3\n"));
   EXPECT_THAT(run_well({"events", "list", "--db", db_}), HasSubstr("bill-1"));
 }
 

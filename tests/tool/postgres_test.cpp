@@ -115,6 +115,43 @@ TEST_F(ToolOnPostgres, AppendsListsAndVerifies) {
   EXPECT_THAT(damaged.out, HasSubstr("event 2: it doesn't match its checksum"));
 }
 
+TEST_F(ToolOnPostgres, ListsLookAtSoManyEventsOnly) {
+  well({"migrate"});
+  append(2);
+  well({"events", "append", "--stream", "bill-1", "--type", "bill.sent", "--data", "{}", "--tag",
+        "customer-7"});
+  sql("INSERT INTO stela.events (sequence, stream, version, recorded_at, published_before, "
+      "checksum, kind, event_id, payload) SELECT 3 + n, 3, 1 + n, 0, 0, 0, 2, gen_random_uuid(), "
+      "'{}' FROM generate_series(1, 20000) AS n");
+
+  const Ran none = stela({"events", "list", "--type", "order.placed", "--newest-first"});
+  EXPECT_THAT(none.err, HasSubstr("none among the newest 20,000 of 20,003 events; more: --after 4, "
+                                  "or --look-further"));
+  EXPECT_EQ(lines_of(well({"events", "list", "--type", "order.placed", "--newest-first", "--after",
+                           "4", "--json"})),
+            lines_of(well({"events", "list", "--type", "order.placed", "--newest-first",
+                           "--look-further", "--json"})));
+  EXPECT_THAT(stela({"events", "query", "--type", "order.paid", "--limit", "1"}).err,
+              HasSubstr("none among the first 20,000 of 20,003 events; more: --after 20000"));
+  EXPECT_EQ(stela({"tags", "show", "customer-7", "--type", "order.placed"}).code, 3);
+  EXPECT_THAT(lines_of(well({"tags", "show", "customer-7", "--type", "bill.sent", "--json"})),
+              SizeIs(1));
+}
+
+TEST_F(ToolOnPostgres, ListsBeginAtEitherEnd) {
+  well({"migrate"});
+  well({"outbox", "enable"});
+  append(6);
+  const std::string newest = well({"outbox", "list", "--newest-first", "--limit", "1", "--json"});
+  EXPECT_EQ(member(newest, "sequence"), "6");
+  EXPECT_THAT(lines_of(well({"outbox", "list", "--newest-first", "--after", "3", "--json"})),
+              SizeIs(2));
+  EXPECT_THAT(lines_of(well({"outbox", "list", "--type", "order.placed", "--json"})), SizeIs(6));
+  EXPECT_EQ(well({"outbox", "list", "--state", "in_flight", "--json"}), "");
+  EXPECT_THAT(lines_of(well({"outbox", "list", "--stream", "order-1", "--since", "1h", "--json"})),
+              SizeIs(2));
+}
+
 TEST_F(ToolOnPostgres, RelaysParksRetriesAndDiscards) {
   const NatsServer nats{"max_payload: 2000"};
   well({"migrate"});

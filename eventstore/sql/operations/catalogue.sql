@@ -40,6 +40,13 @@ SELECT sequence FROM events WHERE sequence BETWEEN :from AND :to AND event_id = 
 SELECT sequence FROM events
 WHERE sequence BETWEEN :from AND :to AND event_id = encode(:id, 'hex')::uuid;
 
+-- name: recorded_time
+-- Of the first event of a range.
+-- takes: from int, to int
+-- gives: sequence int, recorded_at time
+SELECT sequence, recorded_at FROM events WHERE sequence BETWEEN :from AND :to
+ORDER BY sequence LIMIT 1;
+
 -- name: effects_of
 -- takes: from int, to int, cause blob, limit int
 -- gives: sequence int

@@ -67,7 +67,8 @@ class Core final : public Store::Core, private Reading {
   /// How many sessions are read over at once.
   int readers() const noexcept { return options_.readers.value_or(default_readers()); }
   KindTable& kinds() noexcept { return kinds_; }
-  void for_each_tag(FunctionRef<void(std::string_view, GlobalSequence)> f) override;
+  void for_each_tag(std::string_view after,
+                    FunctionRef<bool(std::string_view, GlobalSequence)> f) override;
   void declare_tags(std::span<const TagNeed> needs) override;
   std::int64_t write_tags(std::span<const TagsOfEvent> events) override;
   void complete_tags(std::span<const TagNeed> needs) override;

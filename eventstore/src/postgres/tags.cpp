@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace stela::postgres {
@@ -184,6 +185,34 @@ std::optional<AppendResult> find_append(Reading& reading, std::string_view appen
   return found;
 }
 
+namespace {
+
+constexpr std::int64_t first_listed_tags = 128;
+constexpr std::int64_t most_listed_tags = 1024;
+
+/// The hashes of the next tags, each with its first event: a leap in the index for each.
+std::vector<std::pair<std::int64_t, std::int64_t>> next_tags(Connection& connection,
+                                                             std::int64_t from,
+                                                             std::int64_t limit) {
+  Parameters parameters;
+  parameters.add(from).add(limit);
+  const Result rows = connection.query(
+      "WITH RECURSIVE next (tag, sequence) AS ("
+      "(SELECT i.tag, i.sequence FROM stela.tag_index AS i WHERE i.tag >= $1 "
+      "ORDER BY i.tag, i.sequence LIMIT 1) UNION ALL "
+      "SELECT n.tag, n.sequence FROM next AS l CROSS JOIN LATERAL ("
+      "SELECT i.tag, i.sequence FROM stela.tag_index AS i WHERE i.tag > l.tag "
+      "ORDER BY i.tag, i.sequence LIMIT 1) AS n) SELECT tag, sequence FROM next LIMIT $2",
+      std::move(parameters), "listing tags");
+  std::vector<std::pair<std::int64_t, std::int64_t>> found;
+  for (int row = 0; row < rows.rows(); ++row) {
+    found.emplace_back(rows.integer(row, 0), rows.integer(row, 1));
+  }
+  return found;
+}
+
+}  // namespace
+
 // --- the store
 
 EventRange Core::read(const stela::Query& query, const QueryRange& range) {
@@ -244,34 +273,33 @@ TagCatalogue Core::tag_catalogue() {
   return catalogue;
 }
 
-void Core::for_each_tag(FunctionRef<void(std::string_view, GlobalSequence)> f) {
+void Core::for_each_tag(std::string_view after,
+                        FunctionRef<bool(std::string_view, GlobalSequence)> f) {
+  constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
   std::int64_t from = std::numeric_limits<std::int64_t>::min();
-  for (;;) {
-    std::int64_t sequence = 0;
-    std::int64_t hash = 0;
-    std::string tags;
+  if (!after.empty()) from = hash_of_tag(after);
+  bool goes_on = after.empty() || from++ != last;
+  for (std::int64_t limit = first_listed_tags; goes_on; limit = most_listed_tags) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> found;
+    std::map<std::int64_t, std::string> tags;
     read_durably(*this, [&](Connection& connection) {
-      sequence = 0;
-      Parameters parameters;
-      parameters.add(from);
-      const Result next = connection.query(
-          "SELECT tag, sequence FROM stela.tag_index WHERE tag >= $1 ORDER BY tag, sequence LIMIT "
-          "1",
-          std::move(parameters), "listing tags");
-      if (next.rows() == 0) return std::int64_t{0};
-      hash = next.integer(0, 0);
-      sequence = next.integer(0, 1);
-      Array one = Array::of_int8();
-      one.add(sequence);
-      tags = read_tags(connection, one)[sequence];
-      return sequence;
+      found = next_tags(connection, from, limit);
+      std::int64_t newest = 0;
+      Array sequences = Array::of_int8();
+      for (const auto& [hash, sequence] : found) {
+        sequences.add(sequence);
+        newest = std::max(newest, sequence);
+      }
+      tags = read_tags(connection, sequences);
+      return newest;
     });
-    if (sequence == 0) return;
-    split_tags(tags, [&](std::string_view tag) {
-      if (hash_of_tag(tag) == hash) f(tag, GlobalSequence{sequence});
-    });
-    if (hash == std::numeric_limits<std::int64_t>::max()) return;
-    from = hash + 1;
+    for (const auto& [hash, sequence] : found) {
+      split_tags(tags[sequence], [&](std::string_view tag) {
+        if (hash_of_tag(tag) == hash) goes_on = goes_on && f(tag, GlobalSequence{sequence});
+      });
+      from = hash;
+    }
+    goes_on = goes_on && static_cast<std::int64_t>(found.size()) == limit && from++ != last;
   }
 }
 

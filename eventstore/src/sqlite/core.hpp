@@ -62,7 +62,8 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
                       const VerifyOptions& options) override;
   std::unique_ptr<stela::EventImport> make_import() override;
   std::int64_t last_known_sequence() override;
-  void for_each_tag(FunctionRef<void(std::string_view, GlobalSequence)> f) override;
+  void for_each_tag(std::string_view after,
+                    FunctionRef<bool(std::string_view, GlobalSequence)> f) override;
   void declare_tags(std::span<const TagNeed> needs) override;
   std::int64_t write_tags(std::span<const TagsOfEvent> events) override;
   void complete_tags(std::span<const TagNeed> needs) override;

@@ -73,25 +73,27 @@ std::optional<AppendResult> Core::find_append(std::string_view append_id) {
   return found;
 }
 
-void Core::for_each_tag(FunctionRef<void(std::string_view, GlobalSequence)> f) {
+void Core::for_each_tag(std::string_view after,
+                        FunctionRef<bool(std::string_view, GlobalSequence)> f) {
   reading().read([&](Connection& connection) {
-    std::int64_t from = std::numeric_limits<std::int64_t>::min();
+    constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
+    std::int64_t hash =
+        after.empty() ? std::numeric_limits<std::int64_t>::min() : hash_of_tag(after);
+    bool goes_on = after.empty() || hash++ != last;
     std::string tags;
-    for (;;) {
-      std::int64_t hash = 0;
+    while (goes_on) {
       GlobalSequence first;
       {
-        auto row = connection.rows(sql::next_tag{.from = from});
+        auto row = connection.rows(sql::next_tag{.from = hash});
         if (!row.step()) return;
         hash = row.tag();
         first = GlobalSequence{row.sequence()};
       }
       read_tags(connection, first.value(), tags);
       split_tags(tags, [&](std::string_view tag) {
-        if (hash_of_tag(tag) == hash) f(tag, first);
+        if (hash_of_tag(tag) == hash) goes_on = goes_on && f(tag, first);
       });
-      if (hash == std::numeric_limits<std::int64_t>::max()) return;
-      from = hash + 1;
+      goes_on = goes_on && hash++ != last;
     }
   });
 }

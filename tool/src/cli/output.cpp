@@ -147,9 +147,9 @@ std::vector<std::size_t> Table::widths() const {
 }
 
 std::vector<std::string> Table::lines(std::size_t limit) const {
-  const std::vector<std::size_t> widths = this->widths();
+  const std::vector<std::size_t> widths = widths_.empty() ? this->widths() : widths_;
   std::vector<std::string> lines;
-  const auto add = [&](const auto& cell_of) {
+  const auto add = [&](const auto& cell_of, bool is_title) {
     std::string text;
     std::vector<std::string> beneath;
     std::size_t end = 0;
@@ -163,21 +163,26 @@ std::vector<std::string> Table::lines(std::size_t limit) const {
       const std::size_t begin = end + (i > 0 ? 2 : 0);
       end = begin + widths[i];
       const bool fits = width_of(cell) <= widths[i] && begin + width_of(cell) <= limit;
-      if (column.most > 0 && !fits && !lines.empty()) beneath.push_back("    " + cell);
+      if (column.most > 0 && !fits && !is_title) beneath.push_back("    " + cell);
     }
     text.erase(text.find_last_not_of(' ') + 1);
     lines.push_back(cut_to(text, limit));
     lines.insert(lines.end(), beneath.begin(), beneath.end());
   };
-  add([&](std::size_t i) { return std::string{columns_[i].title}; });
-  for (const auto& row : rows_) add([&](std::size_t i) { return row[i]; });
+  if (widths_.empty()) add([&](std::size_t i) { return std::string{columns_[i].title}; }, true);
+  for (const auto& row : rows_) add([&](std::size_t i) { return row[i]; }, false);
   return lines;
 }
 
-void Table::print(Output& out) const {
+void Table::print(Output& out) {
   const auto all = lines(out.is_terminal() ? terminal_width() : std::string::npos);
-  out.heading(all.front());
-  for (std::size_t i = 1; i < all.size(); ++i) out.line(all[i]);
+  auto line = all.begin();
+  if (widths_.empty()) {
+    out.heading(*line++);
+    widths_ = widths();
+  }
+  for (; line != all.end(); ++line) out.line(*line);
+  rows_.clear();
 }
 
 Sheet& Sheet::add(std::string_view name, std::string_view value) {

@@ -62,7 +62,9 @@ class Output {
   std::string buffer_;
 };
 
-/// Rows under aligned titles; what doesn't fit the terminal is cut off on the right.
+/// Rows under aligned titles; what doesn't fit the terminal is cut off on the right. Columns are as
+/// wide as what is printed first needs; a longer cell that is printed later pushes on what follows
+/// it.
 /// Threads: one at a time.
 class Table {
  public:
@@ -77,9 +79,11 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_{std::move(columns)} {}
 
   void add(std::vector<std::string> cells);
-  bool is_empty() const noexcept { return rows_.empty(); }
-  void print(Output& out) const;
-  /// The titles, and what follows them, for so many columns.
+  /// It has as many rows as should be in memory at once: print it.
+  bool is_full() const noexcept { return rows_.size() >= 200; }
+  /// Prints the titles once, and the rows that were added since.
+  void print(Output& out);
+  /// The same for so many columns, without printing it.
   std::vector<std::string> lines(std::size_t limit) const;
 
  private:
@@ -87,6 +91,8 @@ class Table {
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
+  /// Once the titles are printed.
+  std::vector<std::size_t> widths_;
 };
 
 /// Names and values under each other.

@@ -302,6 +302,17 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   return std::chrono::milliseconds{std::llround(*value)};
 }
 
+std::string in_shell(std::string_view text) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/@+,=%";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) {
+    return std::string{text};
+  }
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string{"'\\''"} : std::string{c};
+  return word + '\'';
+}
+
 std::string without_passwords(std::string_view text) {
   std::string shown{text};
   for (const std::string_view scheme : {"postgresql://", "postgres://"}) {

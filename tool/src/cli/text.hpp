@@ -19,6 +19,9 @@ std::string in_one_line(std::string_view text);
 /// As in_one_line, but keeps line breaks and tabs.
 std::string in_lines(std::string_view text);
 
+/// `text` as one word for a shell, in quotes if it needs them.
+std::string in_shell(std::string_view text);
+
 /// `text` with the passwords of URLs, and of parameters named password, as "***".
 std::string without_passwords(std::string_view text);
 

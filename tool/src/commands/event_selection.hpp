@@ -1,7 +1,8 @@
 // The options that choose events, for the commands that show them.
 #pragma once
 
-#include "cli/invocation.hpp"
+#include "commands/page.hpp"
+#include "store_session.hpp"
 
 #include <stela/framework/event_store.hpp>
 
@@ -23,22 +24,37 @@ inline constexpr Option stream_option{"--stream", "ID", "only this stream"};
 inline constexpr Option category_option{"--category", "NAME", "only streams of this category", "",
                                         true};
 inline constexpr Option type_option{"--type", "NAME", "only events of this type", "", true};
-inline constexpr Option limit_option{"--limit", "N", "at most this many (default 100)"};
+inline constexpr Option after_event_option{"--after", "SEQUENCE", "continue after this sequence"};
 
-/// What --from, --to, --since, --until, --category, --type and --stream select, one event at a
-/// time. Threads: one at a time.
+/// What --from, --to, --after, --since, --until, --category, --type, --stream and --newest-first
+/// select, one event at a time. Threads: one at a time.
 class EventSelection {
  public:
+  using Take = FunctionRef<void(const StoredEvent&)>;
+  using Place = std::int64_t (*)(const StoredEvent&);
+
   explicit EventSelection(const Arguments& arguments);
 
   AllQuery query;
   std::optional<StreamId> stream = {};
 
-  /// Calls `take` for each event until it returns false.
-  void read(EventStore& store, FunctionRef<bool(const StoredEvent&)> take) const;
+  /// Narrows the sequences down to those of the times. Recorded times rise with sequences, but for
+  /// clocks that were set or differ: it allows for 20,000 events out of their order.
+  void seek(Store& store);
+  /// Calls `take` for each event until the page is full, or may look at no more.
+  void read(StoreSession& session, Page& page, Take take) const;
+  /// The same of the events that match a query.
+  void read(StoreSession& session, const Query& asked, Page& page, Take take) const;
+  /// The same of a part of `stream`; `place` is what the page counts events by.
+  void read_stream(EventStore& store, StreamQuery part, Page& page, Place place, Take take) const;
 
  private:
+  bool is_in_time(const StoredEvent& event) const;
   bool wants(const StoredEvent& event) const;
 };
+
+/// Prints the events that match a query, with their tags, and how to get more.
+void print_matching(Invocation& call, StoreSession& session, EventSelection& selection,
+                    const Query& query, Page& page);
 
 }  // namespace stela::tool

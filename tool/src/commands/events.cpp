@@ -18,7 +18,7 @@
 namespace stela::tool {
 namespace {
 
-constexpr std::int64_t default_events = 100;
+constexpr std::int64_t tailed_events = 10;
 constexpr std::int64_t max_effects = 100;
 
 Codec codec_of(EventStore& store) {
@@ -36,23 +36,15 @@ void print_head(Invocation& call, GlobalSequence head) {
 
 int list_events(Invocation& call) {
   EventSelection selection{call.arguments};
-  const std::int64_t limit =
-      call.arguments.integer("--limit", {1, largest}).value_or(default_events);
-  if (call.arguments.has("--newest-first")) selection.query.direction = Direction::backward;
+  Page page{call.arguments};
   StoreSession session{call, {.only_reads = true}};
   if (selection.stream) require_stream(session.store(), *selection.stream);
+  selection.seek(session.store());
   const Codec codec = codec_of(session.store());
   Listing listing{call.out, description::event};
-  std::int64_t count = 0;
-  selection.read(session.store(), [&](const StoredEvent& event) {
-    if (count++ == limit) return false;
-    listing.add({event, codec});
-    return true;
-  });
+  selection.read(session, page, [&](const StoredEvent& event) { listing.add({event, codec}); });
   listing.print();
-  if (count > limit) {
-    call.out.note("More results: use --limit, --from or --to.");
-  }
+  page.tell(call.out, "events", session.store().last_sequence().value());
   return done;
 }
 
@@ -137,16 +129,14 @@ Query events_asked_for(const Arguments& arguments) {
 
 int query(Invocation& call) {
   const Query query = events_asked_for(call.arguments);
-  const GlobalSequence after{call.arguments.integer("--after", {0, largest}).value_or(0)};
+  EventSelection selection{call.arguments};
+  Page page{call.arguments, no_limit};
   StoreSession session{call, {.only_reads = true, .reads_durably = true}};
-  const Codec codec = codec_of(session.store());
   const GlobalSequence head = session.store().last_sequence();
-  Listing listing{call.out, description::event_with_tags};
-  for (const StoredEvent& event : session.store().read(query, {.after = after, .up_to = head})) {
-    listing.add({event, codec, {}, /*has_tags=*/true});
-  }
-  listing.print();
-  print_head(call, head);
+  selection.query.to = std::min(selection.query.to, head);
+  print_matching(call, session, selection, query, page);
+  // What isn't all can't be relied on up to the head.
+  if (page.is_complete()) print_head(call, head);
   return done;
 }
 
@@ -166,8 +156,8 @@ void print_tailed(Invocation& call, const StoredEvent& event, Codec codec) {
 /// Follows events, also while the database can't be reached for a while.
 class Tail {
  public:
-  Tail(Invocation& call, Store& store, EventSelection& selection, const Signals& signals)
-      : call_{call}, store_{store}, selection_{selection}, signals_{signals} {}
+  Tail(Invocation& call, StoreSession& session, EventSelection& selection, const Signals& signals)
+      : call_{call}, session_{session}, selection_{selection}, signals_{signals} {}
 
   void run(std::int64_t limit) {
     limit_ = limit;
@@ -187,6 +177,7 @@ class Tail {
 
  private:
   using Milliseconds = std::chrono::milliseconds;
+  static constexpr std::int64_t most_at_once = 1000;
   static constexpr Milliseconds look_again{50};
   static constexpr Milliseconds first_pause{500};
   static constexpr Milliseconds longest_pause{30'000};
@@ -204,14 +195,16 @@ class Tail {
     seen_ = last;
     if (last < next) return false;
     selection_.query.to = last;
-    selection_.read(store_, [&](const StoredEvent& event) {
-      print_tailed(call_, event, store_.conventions().codec);
+    // Not all at once, so that a signal ends it.
+    Page page{{.limit = std::min(limit_ - count_, most_at_once), .looks_further = true}};
+    selection_.read(session_, page, [&](const StoredEvent& event) {
+      print_tailed(call_, event, codec_of(store_));
       // What is printed isn't read again after a failure.
       next = event.sequence.next();
-      return ++count_ < limit_ && !signals_.stopped();
+      ++count_;
     });
     call_.out.flush();
-    if (count_ < limit_ && !signals_.stopped()) next = last.next();
+    if (page.is_complete()) next = last.next();
     return true;
   }
 
@@ -227,7 +220,8 @@ class Tail {
   }
 
   Invocation& call_;
-  Store& store_;
+  StoreSession& session_;
+  Store& store_ = session_.store();
   EventSelection& selection_;
   const Signals& signals_;
   std::mutex mutex_;
@@ -245,11 +239,20 @@ int tail(Invocation& call) {
   const Signals signals;
   StoreSession session{call, {.only_reads = true}};
   Store& store = session.store();
-  if (!call.arguments.has("--from")) {
-    selection.query.from =
-        GlobalSequence{std::max<std::int64_t>(1, store.last_sequence().value() - 9)};
+  selection.seek(store);
+  const auto begins = {"--from", "--after", "--since"};
+  const bool has_begin = std::any_of(begins.begin(), begins.end(), [&](std::string_view option) {
+    return call.arguments.has(option);
+  });
+  if (!has_begin) {
+    EventSelection last = selection;
+    Page page{{.limit = tailed_events, .direction = Direction::backward}};
+    selection.query.from = store.last_sequence().next();
+    last.query.direction = Direction::backward;
+    last.read(session, page,
+              [&](const StoredEvent& event) { selection.query.from = event.sequence; });
   }
-  Tail{call, store, selection, signals}.run(limit);
+  Tail{call, session, selection, signals}.run(limit);
   return done;
 }
 
@@ -284,16 +287,9 @@ std::vector<Command> event_commands() {
       append_command(),
       {.path = "events list",
        .summary = "List events by sequence",
-       .options = {db_option,
-                   from_option,
-                   to_option,
-                   since_option,
-                   until_option,
-                   stream_option,
-                   category_option,
-                   type_option,
-                   limit_option,
-                   {"--newest-first", "", "newest first"}},
+       .options = {db_option, from_option, to_option, since_option, until_option, stream_option,
+                   category_option, type_option, newest_first_option, limit_option,
+                   after_event_option, look_further_option},
        .examples = {{"what happened in the last hour", "events list --since 1h"},
                     {"one order's, as JSON", "events list --stream order-1001 --json"}},
        .run = list_events},
@@ -314,7 +310,12 @@ std::vector<Command> event_commands() {
                    {"--type", "NAME", "events of this type, or of another one given", "", true},
                    {"--tag", "TAG", "events with this tag, and every other one given", "", true},
                    {"--or", "", "begin another item", "", true},
-                   {"--after", "SEQUENCE", "only events after this position"}},
+                   since_option,
+                   until_option,
+                   newest_first_option,
+                   {"--limit", "N", "at most this many; then the head is left out"},
+                   {"--after", "SEQUENCE", "only events after this position"},
+                   look_further_option},
        .examples = {{"what a decision about a course has to know",
                      "events query --type course.subscribed --tag course-c1 --json"},
                     {"of two items", "events query --tag course-c1 --or --tag student-s1"}},
@@ -327,11 +328,13 @@ std::vector<Command> event_commands() {
       {.path = "events tail",
        .summary = "Follow events as they are committed",
        .about =
-           "Starts with the last ten events, or at --from. While the database can't be reached, "
-           "it says so on stderr and tries again, with pauses that grow to 30 s. Ctrl-C ends it, "
-           "with exit code 0.",
+           "Starts with the last ten events that it selects, or at --from, --after or --since. "
+           "While the database can't be reached, it says so on stderr and tries again, with pauses "
+           "that grow to 30 s. Ctrl-C ends it, with exit code 0.",
        .options = {db_option,
                    from_option,
+                   {"--after", "SEQUENCE", "after this sequence"},
+                   since_option,
                    stream_option,
                    category_option,
                    type_option,

@@ -23,10 +23,11 @@ int workers(Invocation& call) {
   return done;
 }
 
-MessageQuery messages_asked_for(const Arguments& arguments) {
+MessageQuery messages_asked_for(const Arguments& arguments, const Page& page) {
   MessageQuery query{.stream = arguments.text("--stream").value_or(""),
                      .type = arguments.text("--type").value_or(""),
-                     .error = arguments.text("--error").value_or("")};
+                     .error = arguments.text("--error").value_or(""),
+                     .direction = page.direction()};
   if (const auto state = arguments.text("--state")) {
     query.state = parse_message_state(*state);
     if (!query.state) {
@@ -40,18 +41,44 @@ MessageQuery messages_asked_for(const Arguments& arguments) {
     query.partition = to_partition(*partition);
   }
   query.after = GlobalSequence{arguments.integer("--after", {0, largest}).value_or(0)};
-  query.limit = static_cast<int>(arguments.integer("--limit", {1, 1'000'000}).value_or(100));
   return query;
 }
 
+/// Narrows it down to what --since and --until select.
+void seek(const Arguments& arguments, Store& store, MessageQuery& query) {
+  EventSelection times{arguments};
+  times.seek(store);
+  query.since = times.query.since;
+  query.until = times.query.until;
+  query.from = times.query.from;
+  query.to = times.query.to;
+}
+
 int list_messages(Invocation& call) {
-  const MessageQuery query = messages_asked_for(call.arguments);
+  Page page{call.arguments};
+  MessageQuery query = messages_asked_for(call.arguments, page);
   StoreSession session{call, {.only_reads = true}};
-  const auto messages = session.operations().list(query);
-  print_list(call.out, description::message, messages);
-  if (messages.size() == static_cast<std::size_t>(query.limit)) {
-    call.out.note("More results: use --after " + std::to_string(messages.back().sequence.value()));
+  seek(call.arguments, session.store(), query);
+  Listing listing{call.out, description::message};
+  std::int64_t looked = 0;
+  for (bool goes_on = true; goes_on;) {
+    query.limit = static_cast<int>(std::min(page.room(), rows_at_once));
+    query.most_looked = page.is_bounded() ? most_looked : no_limit;
+    const MessagePage found = session.operations().page(query);
+    for (const OutboxMessage& message : found.messages) {
+      page.take(message.sequence.value());
+      listing.add(message);
+    }
+    looked += found.looked;
+    const bool is_full = found.messages.size() == static_cast<std::size_t>(query.limit);
+    goes_on = found.next && is_full && page.room() > 0;
+    if (!found.next) break;
+    query.after = *found.next;
+    if (!is_full) page.stop(query.after.value(), looked);
+    if (page.room() == 0) page.end();
   }
+  listing.print();
+  page.tell(call.out, "messages", 0);
   return done;
 }
 
@@ -163,9 +190,14 @@ Command list_command() {
                       {"--type", "NAME", "only events of this type"},
                       {"--error", "TEXT",
                        "only messages whose last error contains this text, in any case"},
-                      {"--after", "SEQUENCE", "only messages after this sequence"},
-                      limit_option},
-          .examples = {{"parked messages and their errors", "outbox list --state parked"}},
+                      since_option,
+                      until_option,
+                      newest_first_option,
+                      limit_option,
+                      after_event_option,
+                      look_further_option},
+          .examples = {{"parked messages and their errors", "outbox list --state parked"},
+                       {"the last ones", "outbox list --newest-first --limit 10"}},
           .run = list_messages};
 }
 

@@ -13,45 +13,58 @@
 namespace stela::tool {
 namespace {
 
-constexpr std::int64_t default_streams = 100;
-
-StreamListing listing_of(const Arguments& arguments) {
-  return {.category = arguments.text("--category").value_or(""),
-          .after = arguments.text("--after").value_or(""),
-          .limit = arguments.integer("--limit", {1, largest}).value_or(default_streams)};
-}
-
-int list_streams(Invocation& call) {
-  const StreamListing which = listing_of(call.arguments);
+/// Prints streams or snapshots in the order of the streams' names.
+template <class Entry>
+int list_by_name(Invocation& call, const Description<Entry>& description,
+                 std::vector<Entry> (StoreOperations::*list)(const StreamListing&)) {
+  const Arguments& given = call.arguments;
+  StreamListing which{.category = given.text("--category").value_or(""),
+                      .after = given.text("--after").value_or("")};
+  const std::int64_t limit = given.integer("--limit", {1, no_limit}).value_or(100);
   StoreSession session{call, {.only_reads = true}};
-  const auto streams = StoreOperations{session.store()}.list_streams(which);
-  print_list(call.out, description::stream, streams);
-  if (static_cast<std::int64_t>(streams.size()) == which.limit) {
-    call.out.note("More results: use --after " + in_one_line(streams.back().stream.name()));
-  }
+  StoreOperations operations{session.store()};
+  const auto read = [&](const Entry* last, std::int64_t most) {
+    if (last != nullptr) which.after = last->stream.name();
+    which.limit = most;
+    return (operations.*list)(which);
+  };
+  print_pages(call.out, description, limit, read,
+              [](const Entry& entry) { return entry.stream.name(); });
   return done;
 }
 
+int list_streams(Invocation& call) {
+  return list_by_name(call, description::stream, &StoreOperations::list_streams);
+}
+
+std::int64_t version_of(const StoredEvent& event) {
+  return event.version.value();
+}
+
 int show_stream(Invocation& call) {
-  const StreamId stream = StreamId::parse(call.arguments.operands().front());
-  StreamQuery query;
-  constexpr Range versions{1, largest};
-  if (const auto from = call.arguments.integer("--from", versions)) {
-    query.from = StreamVersion{*from};
-  }
-  if (const auto to = call.arguments.integer("--to", versions)) query.to = StreamVersion{*to};
-  query.limit = call.arguments.integer("--limit", {1, largest}).value_or(no_limit);
-  query.with_tags = true;
+  // Its numbers are versions.
+  EventSelection selection{call.arguments};
+  const StreamQuery versions{.from = StreamVersion{selection.query.from.value()},
+                             .to = StreamVersion{selection.query.to.value()},
+                             .with_tags = true};
+  selection.query.from = GlobalSequence{1};
+  selection.query.to = GlobalSequence::max();
+  selection.stream = StreamId::parse(call.arguments.operands().front());
+  Page page{call.arguments, no_limit};
   StoreSession session{call, {.only_reads = true}};
+  selection.seek(session.store());
   const Codec codec = session.store().conventions().codec;
   Listing listing{call.out, description::event_of_stream};
   std::optional<Timestamp> before;
-  for (const StoredEvent& event : session.store().read_stream(stream, query)) {
+  selection.read_stream(session.store(), versions, page, version_of, [&](const StoredEvent& event) {
     listing.add({event, codec, before, /*has_tags=*/true});
-    before = event.recorded_at;
+    if (!page.is_backward()) before = event.recorded_at;
+  });
+  if (page.shown() == 0 && page.is_complete()) {
+    throw Exit{not_found, "the stream '" + selection.stream->name() + "' has no events there"};
   }
-  if (!before) throw Exit{not_found, "the stream '" + stream.name() + "' has no events there"};
   listing.print();
+  page.tell(call.out, "events of the stream", 0);
   return done;
 }
 
@@ -79,11 +92,7 @@ int state(Invocation& call) {
 }
 
 int list_snapshots(Invocation& call) {
-  const StreamListing which = listing_of(call.arguments);
-  StoreSession session{call, {.only_reads = true}};
-  print_list(call.out, description::snapshot,
-             StoreOperations{session.store()}.list_snapshots(which));
-  return done;
+  return list_by_name(call, description::snapshot, &StoreOperations::list_snapshots);
 }
 
 std::vector<StreamId> snapshots_to_drop(Invocation& call, Store& store) {
@@ -137,7 +146,13 @@ std::vector<Command> stream_commands() {
        .options = {db_option,
                    {"--from", "VERSION", "first version"},
                    {"--to", "VERSION", "last version"},
-                   {"--limit", "N", "at most this many"}},
+                   since_option,
+                   until_option,
+                   type_option,
+                   newest_first_option,
+                   {"--limit", "N", "at most this many"},
+                   {"--after", "VERSION", "continue after this version"},
+                   look_further_option},
        .examples = {{"what happened to an order", "streams show order-1001"}},
        .run = show_stream},
       {.path = "streams state",

@@ -9,41 +9,53 @@
 #include <stela/eventstore/tags.hpp>
 #include <stela/framework/query.hpp>
 
+#include <algorithm>
+#include <vector>
+
 namespace stela::tool {
 namespace {
 
-constexpr std::int64_t default_tags = 100;
-
 int list_tag_entries(Invocation& call) {
-  const TagListing which{
-      .category = call.arguments.text("--category").value_or(""),
+  const std::string category = call.arguments.text("--category").value_or("");
+  Page page{call.arguments};
+  TagListing which{
       .after = call.arguments.text("--after").value_or(""),
-      .limit = call.arguments.integer("--limit", {1, largest}).value_or(default_tags)};
+      .limit = category.empty() ? std::min(page.rows_read(), rows_at_once) : rows_at_once};
   StoreSession session{call, {.only_reads = true}};
-  const auto tags = list_tags(session.store(), which);
-  print_list(call.out, description::tag, tags);
-  if (static_cast<std::int64_t>(tags.size()) == which.limit) {
-    call.out.note("More results: use --after " + in_one_line(tags.back().tag.name()));
+  Listing listing{call.out, description::tag};
+  const auto take = [&](const TagEntry& entry) {
+    if (category.empty()) return page.take(entry.tag.name());
+    if (!page.look(entry.tag.name())) return false;
+    return entry.tag.category() != category || page.take(entry.tag.name());
+  };
+  for (bool goes_on = true; goes_on;) {
+    std::vector<TagEntry> tags = list_tags(session.store(), which);
+    goes_on = static_cast<std::int64_t>(tags.size()) == which.limit;
+    if (goes_on) which.after = tags.back().tag.name();
+    const auto end = std::find_if_not(tags.begin(), tags.end(), take);
+    goes_on = goes_on && end == tags.end();
+    tags.erase(end, tags.end());
+    std::erase_if(tags, [&](const TagEntry& entry) {
+      return !category.empty() && entry.tag.category() != category;
+    });
+    // What a page shows has the order of its texts; pages have that of the index.
+    std::sort(tags.begin(), tags.end(), [](const auto& a, const auto& b) { return a.tag < b.tag; });
+    for (const TagEntry& entry : tags) listing.add(entry);
   }
+  listing.print();
+  page.tell(call.out, "tags", 0);
   return done;
 }
 
 int show_tag(Invocation& call) {
   const Tag tag = Tag::parse(call.arguments.operands().front());
-  const std::int64_t limit = call.arguments.integer("--limit", {1, largest}).value_or(default_tags);
+  EventSelection selection{call.arguments};
+  Page page{call.arguments};
   StoreSession session{call, {.only_reads = true}};
-  const Codec codec = session.store().conventions().codec;
-  Listing listing{call.out, description::event_with_tags};
-  std::int64_t count = 0;
-  const Query query{.items = {{.tags = {tag}}}};
-  for (const StoredEvent& event : session.store().read(query, {.limit = limit})) {
-    listing.add({event, codec, {}, /*has_tags=*/true});
-    ++count;
-  }
-  if (count == 0) throw Exit{not_found, "no event has the tag '" + tag.name() + "'"};
-  listing.print();
-  if (count == limit) call.out.note("There may be more: use --limit.");
-  return done;
+  const Query query{.items = {{.types = selection.query.event_types, .tags = {tag}}}};
+  print_matching(call, session, selection, query, page);
+  if (page.shown() > 0 || !page.is_complete()) return done;
+  throw Exit{not_found, "no event there has the tag '" + tag.name() + "'"};
 }
 
 int types(Invocation& call) {
@@ -101,19 +113,22 @@ std::vector<Command> tag_commands() {
   return {
       {.path = "tags list",
        .summary = "List tags and their first events",
-       .about = "The tags that streams are by themselves aren't among them: see 'streams list'. "
-                "Every tag of the database is looked at once.",
+       .about = "The tags that streams are by themselves aren't among them: see 'streams list'. A "
+                "page is sorted; pages follow each other as an index has them.",
        .options = {db_option,
                    {"--category", "NAME", "only tags of this category"},
                    {"--after", "TAG", "continue after this tag"},
-                   limit_option},
+                   limit_option,
+                   look_further_option},
        .examples = {{"every student that an event names", "tags list --category student"}},
        .run = list_tag_entries},
       {.path = "tags show",
        .summary = "List the events that have a tag",
        .operands = {{"TAG", "category-key, as in a stream's name"}},
-       .options = {db_option, limit_option},
-       .examples = {{"what a student is part of", "tags show student-s1"}},
+       .options = {db_option, since_option, until_option, type_option, newest_first_option,
+                   limit_option, after_event_option, look_further_option},
+       .examples = {{"what a student is part of", "tags show student-s1"},
+                    {"the last of it", "tags show student-s1 --newest-first --limit 10"}},
        .run = show_tag},
       {.path = "tags types",
        .summary = "List which event types carry which tags",

@@ -210,8 +210,8 @@ std::vector<std::string> cells_of(const Description<T>& description, const T& it
   return cells;
 }
 
-/// Prints items: with --json, each as a line as it comes; otherwise as a table at the end.
-/// Threads: one at a time.
+/// Prints items as they come: with --json, each as a line; otherwise as a table, whose columns are
+/// as wide as its first rows need. Threads: one at a time.
 template <class T>
 class Listing {
  public:
@@ -221,9 +221,10 @@ class Listing {
   void add(const T& item) {
     if (out_.is_json()) return out_.json(to_json(description_, item));
     table_.add(cells_of(description_, item));
+    if (table_.is_full()) table_.print(out_);
   }
-  /// Prints the table, unless items were printed as JSON.
-  void print() const {
+  /// Prints the rest of the table, unless items were printed as JSON.
+  void print() {
     if (!out_.is_json()) table_.print(out_);
   }
 

@@ -28,6 +28,9 @@ class STELA_EVENTSTORE_EXPORT StoreOperations {
   std::vector<KindCount> count_events(const CountOptions& options = {});
   /// Searches all events, the newest first. Empty if no event has this id.
   std::optional<GlobalSequence> find_event(const EventId& id);
+  /// The first event that was recorded at this time or later; after the last one if none was. It is
+  /// looked for by halving: where clocks were set back or differ, others may be near it.
+  GlobalSequence find_time(Timestamp time);
   /// The events that name `cause` as their cause and come after `after`; at most `limit`.
   std::vector<GlobalSequence> effects_of(const EventId& cause, GlobalSequence after,
                                          std::int64_t limit);

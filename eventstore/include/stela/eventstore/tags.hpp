@@ -26,17 +26,17 @@ struct TagEntry {
   GlobalSequence first;
 };
 
-/// Selects tags, in the order of their texts. The tags that streams are by themselves aren't among
-/// them.
+/// Selects tags. The tags that streams are by themselves aren't among them.
 struct TagListing {
   /// Empty: all.
   std::string category = {};
-  /// Only tags after this one.
+  /// Only tags that come after this one.
   std::string after = {};
   std::int64_t limit = no_limit;
 };
 
-/// Looks at every tag once, whatever it selects.
+/// In the order of an index, which isn't that of their texts: so it looks at no more tags than it
+/// lists, unless a category is selected.
 STELA_EVENTSTORE_EXPORT std::vector<TagEntry> list_tags(Store& store, const TagListing& which = {});
 
 struct AddTagsOptions {
