@@ -35,9 +35,10 @@ bool is_reserved_name(std::string_view name) noexcept {
 }
 
 bool is_stela_table(std::string_view name) noexcept {
-  constexpr std::array<std::string_view, 10> names{
-      "append_ids", "event_kinds", "event_tags", "events",    "kind_blocks",
-      "snapshots",  "streams",     "tag_epoch",  "tag_index", "tag_types"};
+  constexpr std::array<std::string_view, 12> names{
+      "append_ids", "event_kinds", "event_links", "event_links_through",
+      "event_tags", "events",      "kind_blocks", "snapshots",
+      "streams",    "tag_epoch",   "tag_index",   "tag_types"};
   return is_reserved_name(name) || is_any_of(name, names);
 }
 

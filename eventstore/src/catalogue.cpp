@@ -98,19 +98,6 @@ std::vector<KindCount> StoreOperations::count_events(const CountOptions& options
   return kinds;
 }
 
-std::optional<GlobalSequence> StoreOperations::find_event(const EventId& id) {
-  const std::string_view bytes{reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size()};
-  std::optional<GlobalSequence> found;
-  for (std::int64_t to = store_.last_sequence().value(); to > 0 && !found; to -= step_size) {
-    store_.database().read([&](Connection& connection) {
-      auto row =
-          connection.rows(sql::find_event{.from = to - step_size + 1, .to = to, .id = bytes});
-      if (row.step()) found = GlobalSequence{row.sequence()};
-    });
-  }
-  return found;
-}
-
 GlobalSequence StoreOperations::find_time(Timestamp time) {
   std::int64_t low = 0;
   std::int64_t high = store_.last_sequence().value() + 1;
@@ -123,24 +110,6 @@ GlobalSequence StoreOperations::find_time(Timestamp time) {
     }
   });
   return GlobalSequence{high};
-}
-
-std::vector<GlobalSequence> StoreOperations::effects_of(const EventId& cause, GlobalSequence after,
-                                                        std::int64_t limit) {
-  const std::string_view bytes{reinterpret_cast<const char*>(cause.bytes().data()),
-                               cause.bytes().size()};
-  std::vector<GlobalSequence> effects;
-  const std::int64_t last = store_.last_sequence().value();
-  for (std::int64_t from = after.value() + 1; from <= last; from += step_size) {
-    const std::int64_t left = limit - static_cast<std::int64_t>(effects.size());
-    if (left <= 0) break;
-    store_.database().read([&](Connection& connection) {
-      auto rows = connection.rows(
-          sql::effects_of{.from = from, .to = from + step_size - 1, .cause = bytes, .limit = left});
-      while (rows.step()) effects.emplace_back(rows.sequence());
-    });
-  }
-  return effects;
 }
 
 std::vector<RequiredParticipant> StoreOperations::required_participants() {

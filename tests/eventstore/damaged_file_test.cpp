@@ -68,6 +68,7 @@ class DamagedFile : public ::testing::Test {
     auto store = test::open_store(
         path, {.durability = sqlite::Durability::relaxed, .clock = &clock, .random = &ids});
     test::RandomHistory{11, clock}.append_to(*store, 150);
+    StoreOperations{*store}.index_links();
     expected = contents(*store);
     store.reset();
     std::ostringstream bytes;

@@ -32,30 +32,12 @@ FROM events WHERE sequence BETWEEN :from AND :to GROUP BY kind;
 -- gives: kind int, category text, type text, version int, publishes bool
 SELECT kind, category, type, version, publishes FROM event_kinds ORDER BY kind;
 
--- name: find_event
--- takes: from int, to int, id blob
--- gives: sequence int
-SELECT sequence FROM events WHERE sequence BETWEEN :from AND :to AND event_id = :id;
--- engine: postgres
-SELECT sequence FROM events
-WHERE sequence BETWEEN :from AND :to AND event_id = encode(:id, 'hex')::uuid;
-
 -- name: recorded_time
 -- Of the first event of a range.
 -- takes: from int, to int
 -- gives: sequence int, recorded_at time
 SELECT sequence, recorded_at FROM events WHERE sequence BETWEEN :from AND :to
 ORDER BY sequence LIMIT 1;
-
--- name: effects_of
--- takes: from int, to int, cause blob, limit int
--- gives: sequence int
-SELECT sequence FROM events
-WHERE sequence BETWEEN :from AND :to AND causation_id = :cause ORDER BY sequence LIMIT :limit;
--- engine: postgres
-SELECT sequence FROM events
-WHERE sequence BETWEEN :from AND :to AND causation_id = encode(:cause, 'hex')::uuid
-ORDER BY sequence LIMIT :limit;
 
 -- name: participants
 -- gives: name text, detail text, registered_at time

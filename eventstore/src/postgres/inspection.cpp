@@ -1,5 +1,7 @@
 #include "postgres/inspection.hpp"
 
+#include "links.hpp"
+
 #include <stela/framework/error.hpp>
 
 #include <array>
@@ -101,6 +103,8 @@ VerifyResult Core::verify(FunctionRef<void(const Problem&)> report, const Verify
                  FunctionCheck{"append_groups", &check_append_groups},
                  FunctionCheck{"snapshots", &check_snapshots}};
   for (FunctionCheck& check : own) inspection.run(check);
+  links::Check links;
+  inspection.run(links);
   for (IntegrityCheck* const check : options.checks) inspection.run(*check);
   return inspection.result();
 }

@@ -1,6 +1,7 @@
 #include "sqlite/inspection.hpp"
 
 #include "database/sqlite/failure.hpp"
+#include "links.hpp"
 #include "sqlite_sql.hpp"
 
 #include <stela/framework/error.hpp>
@@ -135,6 +136,8 @@ VerifyResult Core::verify(FunctionRef<void(const Problem&)> report, const Verify
                  FunctionCheck{"append_ids", &check_append_ids},
                  FunctionCheck{"snapshots", &check_snapshots}};
   for (FunctionCheck& check : own) inspection.run(check);
+  links::Check links;
+  inspection.run(links);
   for (IntegrityCheck* const check : options.checks) inspection.run(*check);
   return inspection.result();
 }

@@ -102,7 +102,11 @@ void refuse_taken_names(Connection& connection, std::string_view module,
   throw SchemaMismatch{
       "the application's database has something by the names that the tables of '" +
       std::string{module} + "' need: " + names +
-      "; rename that, or give Stela a file of its own; nothing was changed"};
+      "; rename that, or give Stela a file of its own; nothing was changed" +
+      // Only Stela makes a ledger: here it is without its rows.
+      (names.find("'stela_migrations'") == std::string::npos
+           ? ""
+           : "; if it is Stela's own file, its ledger is damaged: restore a backup")};
 }
 
 Codec parse_codec(std::string_view text) {

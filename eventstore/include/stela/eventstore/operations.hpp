@@ -4,6 +4,7 @@
 #include <stela/eventstore/append_ids.hpp>
 #include <stela/eventstore/catalogue.hpp>
 #include <stela/eventstore/export.hpp>
+#include <stela/eventstore/links.hpp>
 #include <stela/eventstore/store.hpp>
 #include <stela/eventstore/verify.hpp>
 #include <stela/framework/function_ref.hpp>
@@ -26,14 +27,19 @@ class STELA_EVENTSTORE_EXPORT StoreOperations {
   std::vector<SnapshotEntry> list_snapshots(const StreamListing& which = {});
   /// Counts every event, in steps with short transactions. Empty if it was stopped.
   std::vector<KindCount> count_events(const CountOptions& options = {});
-  /// Searches all events, the newest first. Empty if no event has this id.
-  std::optional<GlobalSequence> find_event(const EventId& id);
+  /// Looks around the time of the id first, and reads at most about `most` events. Empty if none of
+  /// these has this id.
+  std::optional<GlobalSequence> find_event(const EventId& id, std::int64_t most = no_limit);
   /// The first event that was recorded at this time or later; after the last one if none was. It is
   /// looked for by halving: where clocks were set back or differ, others may be near it.
   GlobalSequence find_time(Timestamp time);
   /// The events that name `cause` as their cause and come after `after`; at most `limit`.
   std::vector<GlobalSequence> effects_of(const EventId& cause, GlobalSequence after,
                                          std::int64_t limit);
+  /// Events of a correlation, or effects of an event, by the index of links.
+  LinkedEvents linked_events(const LinkQuery& query);
+  /// All that the event of this id and sequence led to; at most `limit`, the nearest first.
+  Effects all_effects_of(const EventId& cause, GlobalSequence sequence, std::int64_t limit);
   /// The participants that every append requires.
   std::vector<RequiredParticipant> required_participants();
 
@@ -43,6 +49,13 @@ class STELA_EVENTSTORE_EXPORT StoreOperations {
   /// its whole duration, because it checks the file at one moment. StoreBusy if SQLite's lock isn't
   /// free; StoreFailed if the file was replaced since the store was opened.
   VerifyResult verify(FunctionRef<void(const Problem&)> report, const VerifyOptions& options = {});
+
+  // --- causes and effects
+
+  /// Adds the events since the last call to the index of links, in steps with short transactions.
+  /// Appends continue meanwhile, and don't maintain the index. Any number of processes may call it
+  /// at once. StoreBusy, StoreFull and StoreFailed, as their names say; what was indexed stays.
+  IndexedLinks index_links(const IndexLinksOptions& options = {});
 
   // --- append ids
 

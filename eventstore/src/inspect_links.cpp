@@ -1,0 +1,115 @@
+// The check of the index of links: it leads to every event that carries an id, and to no other.
+#include "event_numbers.hpp"
+#include "links.hpp"
+
+#include "operations_sql/catalogue.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace stela::links {
+namespace {
+
+using database::Connection;
+namespace sql = operations::sql;
+
+constexpr std::int64_t page_rows = 2'000;
+
+constexpr std::string_view advice =
+    "the events are the truth: build the index again by 'stela index build --again'";
+
+class Walk {
+ public:
+  explicit Walk(database::Inspection& inspection) : inspection_{inspection} {}
+
+  void run() {
+    if (!inspection_.read([&](Connection& connection) { begin(connection); })) return;
+    for (std::int64_t from = 1; from <= through_; from += page_rows) {
+      if (!inspection_.read([&](Connection& connection) { read_events(connection, from); })) return;
+      inspection_.progress(std::min(from + page_rows - 1, through_), through_);
+    }
+    bool has_extra = false;
+    inspection_.read([&](Connection& connection) {
+      auto count = connection.rows(sql::inspect_link_count{});
+      has_extra = count.step() && count.entries() > expected_;
+    });
+    bool more = has_extra;
+    while (more) {
+      more =
+          inspection_.read([&](Connection& connection) { more = read_links(connection); }) && more;
+    }
+  }
+
+ private:
+  void begin(Connection& connection) {
+    {
+      auto row = connection.rows(sql::last_sequence{});
+      if (row.step()) last_ = row.last();
+    }
+    auto row = connection.rows(sql::links_through{});
+    if (!row.step()) {
+      inspection_.report("table event_links_through", "its row is missing", std::string{advice});
+      return;
+    }
+    through_ = std::min(row.sequence(), last_);
+    if (row.sequence() <= last_) return;
+    inspection_.report("table event_links_through",
+                       "it says that " + event_number(row.sequence()) + " is indexed, and " +
+                           event_number(last_) + " is the last one",
+                       std::string{advice});
+  }
+
+  void read_events(Connection& connection, std::int64_t from) {
+    Pairs pairs;
+    {
+      const std::int64_t to = std::min(from + page_rows - 1, through_);
+      auto rows = connection.rows(sql::carriers{.from = from, .to = to});
+      while (rows.step()) pairs.add(rows);
+    }
+    const std::string wanted = pairs.to_json();
+    expected_ += std::ssize(pairs.sorted());
+    auto missing = connection.rows(sql::inspect_missing_links{.links = wanted});
+    while (missing.step()) {
+      --expected_;
+      inspection_.report(event_number(missing.sequence()),
+                         "the index of links doesn't lead to it by all ids that it carries",
+                         std::string{advice});
+    }
+  }
+
+  bool read_links(Connection& connection) {
+    auto rows = connection.rows(
+        sql::inspect_links{.link = at_.first, .sequence = at_.second, .limit = page_rows});
+    std::int64_t count = 0;
+    while (rows.step()) {
+      ++count;
+      at_ = {rows.link(), rows.sequence()};
+      Pairs pairs;
+      if (const auto id = rows.event_id()) {
+        pairs.add(rows.sequence(), rows.recorded_at(), *id, rows.correlation_id(),
+                  rows.causation_id());
+      }
+      const auto& wanted = pairs.sorted();
+      if (std::binary_search(wanted.begin(), wanted.end(), at_)) continue;
+      inspection_.report(event_number(rows.sequence()),
+                         "the index of links leads to it by an id that it doesn't carry",
+                         std::string{advice});
+    }
+    return count == page_rows;
+  }
+
+  database::Inspection& inspection_;
+  std::int64_t last_ = 0;
+  std::int64_t through_ = 0;
+  /// How many links are there that should be.
+  std::int64_t expected_ = 0;
+  Pair at_{std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::min()};
+};
+
+}  // namespace
+
+void Check::run(database::Inspection& inspection) {
+  Walk{inspection}.run();
+}
+
+}  // namespace stela::links
