@@ -304,6 +304,7 @@ TEST_F(Explaining, WhereAMessageIsPublished) {
   EXPECT_THAT(run({"events", "show", "2", "--db", db_}).out,
               HasSubstr("message 2 of order-2 is published"));
   EXPECT_THAT(outbox({"show", "2"}).out, HasSubstr("at the broker  #2\n"));
+  EXPECT_THAT(run({"events", "tree", "2", "--db", db_}).out, HasSubstr("published as #2\n"));
   const std::string event = run({"events", "show", "3", "--db", db_, "--json"}).out;
   const std::string key = "\"id\":\"";
   EXPECT_THAT(why(event.substr(event.find(key) + key.size(), 36)).out,

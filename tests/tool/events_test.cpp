@@ -17,6 +17,7 @@
 namespace stela::test::events_test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -129,6 +130,87 @@ TEST_F(ToolEvents, ShowTellsCauseAndEffects) {
   EXPECT_THAT(run_well({"events", "show", "2", "--db", db_}),
               HasSubstr("cause        event 1 (order.placed v1, version 1 of 'order-1')"));
   EXPECT_EQ(run({"events", "show", "99", "--db", db_}).code, 3);
+}
+
+TEST_F(ToolEvents, ShowListsEffectsInJson) {
+  const std::string cause = append("order-1", "{}");
+  append("bill-1", "{}", {"--causation", member(cause, "id")});
+  EXPECT_THAT(run_well({"events", "show", "1", "--db", db_, "--json"}),
+              HasSubstr(R"("effects":[{"sequence":2,"stream":"bill-1","stream_version":1,"id":")"));
+  EXPECT_THAT(run_well({"events", "show", "2", "--db", db_, "--json"}),
+              HasSubstr(R"("effects":[])"));
+}
+
+TEST_F(ToolEvents, TreeShowsCausesAndEffectsOverStreams) {
+  run_well({"outbox", "enable", "--db", db_});
+  const std::string order = append("order-1", "{}");
+  const std::string payment =
+      append("payment-1", "{}", {"--causation", member(order, "id"), "--publish"});
+  append("letter-1", "{}", {"--causation", member(payment, "id")});
+  append("parcel-1", "{}", {"--causation", member(order, "id")});
+
+  const Ran tree = run({"events", "tree", "2", "--db", db_});
+  EXPECT_THAT(
+      lines_of(tree.out),
+      ElementsAre(HasSubstr("STATE"), AllOf(HasSubstr("1  order.placed "), HasSubstr("local")),
+                  AllOf(HasSubstr("2    order.placed * "), HasSubstr("Z  pending")),
+                  AllOf(HasSubstr("3      order.placed "), HasSubstr("letter-1@1"))));
+  EXPECT_EQ(tree.err, "");
+
+  const std::string whole =
+      run_well({"events", "tree", member(order, "id"), "--db", db_, "--json"});
+  EXPECT_THAT(lines_of(whole), SizeIs(4));
+  EXPECT_EQ(member(lines_of(whole)[2], "depth"), "2");
+  EXPECT_EQ(member(lines_of(whole)[1], "state"), "pending");
+  EXPECT_EQ(member(lines_of(whole)[1], "partition"), "all");
+  EXPECT_EQ(run({"events", "tree", "9", "--db", db_}).code, 3);
+}
+
+TEST_F(ToolEvents, TreeSaysWhereItIsCut) {
+  const std::string elsewhere = "0190c5e2-7a1b-7c3d-8e4f-5a6b7c8d9e0f";
+  const std::string order = append("order-1", "{}", {"--causation", elsewhere});
+  append("bill-1", "{}", {"--causation", member(order, "id")});
+  append("bill-2", "{}", {"--causation", member(order, "id")});
+
+  const Ran ran = run({"events", "tree", "1", "--db", db_, "--limit", "1", "--json"});
+  EXPECT_THAT(lines_of(ran.out), SizeIs(2));
+  EXPECT_THAT(ran.err,
+              HasSubstr("The cause of the first one, " + elsewhere + ", isn't found here"));
+  EXPECT_THAT(ran.err, HasSubstr("More effects: use --limit"));
+}
+
+TEST_F(ToolEvents, ListsACorrelationOrEffectsPageByPage) {
+  const std::string order = append("order-1", "{}", {"--correlation", "request-7"});
+  append("note-1", "{}");
+  append("bill-1", "{}", {"--causation", member(order, "id"), "--correlation", "request-7"});
+  const auto list = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"events", "list", "--db", db_, "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(lines_of(list({"--correlation", "request-7"}).out), SizeIs(2));
+    EXPECT_EQ(member(list({"--causation", member(order, "id")}).out, "sequence"), "3");
+    const Ran first = list({"--correlation", "request-7", "--limit", "1"});
+    EXPECT_EQ(member(first.out, "sequence"), "1");
+    EXPECT_THAT(first.err, HasSubstr("More results: use --from 3"));
+    const Ran newest = list({"--correlation", "request-7", "--limit", "1", "--newest-first"});
+    EXPECT_EQ(member(newest.out, "sequence"), "3");
+    EXPECT_THAT(newest.err, HasSubstr("More results: use --to 1"));
+    EXPECT_EQ(member(run_well({"index", "build", "--db", db_, "--json"}), "through"), "3");
+  }
+  EXPECT_EQ(list({"--correlation", "request-7", "--type", "a.b"}).code, 2);
+  EXPECT_EQ(list({"--causation", "7"}).code, 2);
+}
+
+TEST_F(ToolEvents, AnIndexIsBuiltAgainAsVerifyAdvises) {
+  append("order-1", "{}", {"--correlation", "request-7"});
+  run_well({"index", "build", "--db", db_});
+  RawSqlite{db_}.run("DELETE FROM event_links");
+
+  EXPECT_THAT(run({"verify", "--db", db_}).out, HasSubstr("'stela index build --again'"));
+  EXPECT_THAT(run_well({"index", "build", "--again", "--db", db_}), HasSubstr("Indexed 1 event."));
+  run_well({"verify", "--db", db_});
 }
 
 TEST_F(ToolEvents, TailFollowsOtherProcesses) {

@@ -126,6 +126,7 @@ std::vector<Command> all_commands() {
   add(outbox_commands());
   add(partition_commands());
   add(event_commands());
+  add(link_commands());
   add(stream_commands());
   add(snapshot_commands());
   add(tag_commands());

@@ -67,6 +67,7 @@ std::vector<Command> process_commands();
 std::vector<Command> timer_commands();
 std::vector<Command> inbox_commands();
 std::vector<Command> event_commands();
+std::vector<Command> link_commands();
 std::vector<Command> stream_commands();
 std::vector<Command> snapshot_commands();
 std::vector<Command> tag_commands();

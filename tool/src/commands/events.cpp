@@ -2,6 +2,7 @@
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
+#include "commands/event_links.hpp"
 #include "commands/event_selection.hpp"
 #include "description/eventstore.hpp"
 #include "diagnosis/chain.hpp"
@@ -34,8 +35,41 @@ void print_head(Invocation& call, GlobalSequence head) {
   print_result(call.out, {{"head", head}}, "head: " + std::to_string(head.value()));
 }
 
+/// Those of a correlation, or the effects of an event.
+int list_linked(Invocation& call, LinkQuery query, const AllQuery& selected, std::int64_t limit) {
+  const bool newest_first = call.arguments.has("--newest-first");
+  query.from = selected.from;
+  query.to = selected.to;
+  query.direction = newest_first ? Direction::backward : Direction::forward;
+  query.limit = limit < largest ? limit + 1 : limit;
+  StoreSession session{call, {.only_reads = true}};
+  auto found = StoreOperations{session.store()}.linked_events(query);
+  const bool has_more = std::ssize(found.sequences) > limit;
+  const GlobalSequence next = has_more ? found.sequences.back() : GlobalSequence{};
+  if (has_more) found.sequences.pop_back();
+  const Codec codec = codec_of(session.store());
+  Listing listing{call.out, description::event};
+  // Those of one call come in ascending order.
+  for (const GlobalSequence sequence : found.sequences) {
+    for (const StoredEvent& event : session.store().read_at({{sequence}})) {
+      listing.add({event, codec});
+    }
+  }
+  listing.print();
+  if (has_more) {
+    call.out.note(std::string{"More results: use "} + (newest_first ? "--to " : "--from ") +
+                  std::to_string(next.value()));
+  }
+  note_skipped(call, found.skipped);
+  return done;
+}
+
 int list_events(Invocation& call) {
   EventSelection selection{call.arguments};
+  if (const auto links = links_asked_for(call.arguments)) {
+    const std::int64_t limit = call.arguments.integer("--limit", {1, largest}).value_or(100);
+    return list_linked(call, *links, selection.query, limit);
+  }
   Page page{call.arguments};
   StoreSession session{call, {.only_reads = true}};
   if (selection.stream) require_stream(session.store(), *selection.stream);
@@ -46,11 +80,6 @@ int list_events(Invocation& call) {
   listing.print();
   page.tell(call.out, "events", session.store().last_sequence().value());
   return done;
-}
-
-std::optional<GlobalSequence> find_event(Store& store, std::string_view what) {
-  if (const auto id = Uuid::parse(what)) return StoreOperations{store}.find_event(*id);
-  return GlobalSequence{to_integer(what, "an event's sequence", {1, largest})};
 }
 
 /// "event 3 (order.placed v1, version 1 of order-7)", for each of these that is there.
@@ -69,7 +98,8 @@ std::string publication_of(StoreSession& session, const StoredEvent& event) {
                  : "not published: it is older than the outbox";
 }
 
-void show_sheet(Invocation& call, StoreSession& session, const StoredEvent& event) {
+void show_sheet(Invocation& call, StoreSession& session, const StoredEvent& event,
+                std::span<const GlobalSequence> effects) {
   Store& store = session.store();
   Sheet sheet;
   sheet.add("sequence", std::to_string(event.sequence.value()))
@@ -81,11 +111,10 @@ void show_sheet(Invocation& call, StoreSession& session, const StoredEvent& even
       .add("correlation", event.correlation_id());
   split_tags(event.tags, [&](std::string_view tag) { sheet.add("tag", std::string{tag}); });
   if (!event.causation_id.is_nil()) {
-    const auto cause = StoreOperations{store}.find_event(event.causation_id);
+    const auto cause = StoreOperations{store}.find_event(event.causation_id, most_unindexed);
     const auto lines = cause ? describe(store, {{*cause}}) : std::vector<std::string>{};
     sheet.add("cause", lines.empty() ? event.causation_id.to_string() : lines.front());
   }
-  const auto effects = StoreOperations{store}.effects_of(event.id, event.sequence, max_effects);
   for (const std::string& effect : describe(store, effects)) sheet.add("effect", effect);
   if (!event.metadata.empty()) sheet.add("metadata", indented_json(in_one_line(event.metadata)));
   const Codec codec = codec_of(store);
@@ -94,22 +123,40 @@ void show_sheet(Invocation& call, StoreSession& session, const StoredEvent& even
   sheet.print(call.out);
 }
 
+Json effects_in_json(Store& store, std::span<const GlobalSequence> effects) {
+  Json list{"["};
+  for (const StoredEvent& event : store.read_at(effects)) {
+    if (list.text.size() > 1) list.text += ',';
+    list.text += to_json({{"sequence", event.sequence},
+                          {"stream", event.stream.name()},
+                          {"stream_version", event.version},
+                          {"id", event.id},
+                          {"type", event.type()}});
+  }
+  list.text += ']';
+  return list;
+}
+
 int show_event(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
-  const std::string& what = call.arguments.operands().front();
-  const auto sequence = find_event(session.store(), what);
-  if (sequence) {
-    for (const StoredEvent& event : session.store().read_at({{*sequence}})) {
-      if (call.out.is_json()) {
-        print_json(call.out, description::event,
-                   {event, codec_of(session.store()), {}, /*has_tags=*/true});
-      } else {
-        show_sheet(call, session, event);
-      }
-      return done;
+  Store& store = session.store();
+  for (const StoredEvent& event : store.read_at({{event_asked_for(call, session)}})) {
+    auto found = StoreOperations{store}.linked_events(
+        {.cause = event.id, .from = event.sequence.next(), .limit = max_effects + 1});
+    const bool has_more = std::ssize(found.sequences) > max_effects;
+    if (has_more) found.sequences.pop_back();
+    if (call.out.is_json()) {
+      print_json(call.out, description::event, {event, codec_of(store), {}, /*has_tags=*/true},
+                 {{"effects", effects_in_json(store, found.sequences)}});
+    } else {
+      show_sheet(call, session, event, found.sequences);
     }
+    if (has_more) {
+      call.out.note("More effects: use events list --causation " + event.id.to_string());
+    }
+    note_skipped(call, found.skipped);
   }
-  throw Exit{not_found, "there is no event " + in_one_line(what)};
+  return done;
 }
 
 /// The words of a query, item by item: --or begins another one.
@@ -288,10 +335,11 @@ std::vector<Command> event_commands() {
       {.path = "events list",
        .summary = "List events by sequence",
        .options = {db_option, from_option, to_option, since_option, until_option, stream_option,
-                   category_option, type_option, newest_first_option, limit_option,
+                   category_option, type_option, correlation_option, causation_option, newest_first_option, limit_option,
                    after_event_option, look_further_option},
        .examples = {{"what happened in the last hour", "events list --since 1h"},
-                    {"one order's, as JSON", "events list --stream order-1001 --json"}},
+                    {"one order's, as JSON", "events list --stream order-1001 --json"},
+                    {"all that one request led to", "events list --correlation request-4711"}},
        .run = list_events},
       {.path = "events show",
        .summary = "Show one event with payload, metadata, cause and effects",

@@ -1,0 +1,277 @@
+// events tree, events list of a correlation or a cause, index build.
+#include "commands/event_links.hpp"
+#include "cli/exit.hpp"
+#include "cli/signals.hpp"
+#include "cli/text.hpp"
+#include "commands/event_selection.hpp"
+#include "description/outbox.hpp"
+#include "store_session.hpp"
+
+#include <stela/eventstore/operations.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace stela::tool {
+namespace {
+
+constexpr std::int64_t default_rows = 200;
+/// A chain of causes is rarely as long; a damaged store may have one that never ends.
+constexpr std::size_t max_causes = 100;
+
+/// An event of a tree, and where it stands.
+struct TreeNode {
+  std::int64_t depth = 0;
+  GlobalSequence sequence = {};
+  std::string stream = {};
+  StreamVersion version = {};
+  EventId id = {};
+  std::string type = {};
+  Timestamp recorded_at = {};
+  EventId cause = {};
+  bool is_asked = false;
+  /// "local", "not in the outbox", or the state of its message.
+  std::string state = {};
+  std::optional<OutboxMessage> message = {};
+};
+
+std::string shown_event(const TreeNode& node) {
+  return std::string(static_cast<std::size_t>(2 * node.depth), ' ') + node.type +
+         (node.is_asked ? " *" : "");
+}
+
+std::string shown_state(const TreeNode& node) {
+  if (!node.message) return node.state;
+  const OutboxMessage& message = *node.message;
+  std::string text = node.state;
+  if (const std::string place = broker_place_of(message); !place.empty()) text += " as " + place;
+  // A single partition is called "all".
+  if (!message.reason && message.partition != PartitionId{}) {
+    text += " in " + message.partition.label();
+  }
+  if (message.reason == SetAsideReason::behind) text += " behind an earlier message";
+  if (!message.last_error.empty()) text += ": " + in_one_line(message.last_error);
+  return text;
+}
+
+constexpr Field<TreeNode> tree_fields[] = {
+    field<&TreeNode::sequence>("sequence"),
+    field<&TreeNode::depth>("depth"),
+    field<&TreeNode::stream>("stream"),
+    field<&TreeNode::version>("stream_version"),
+    field<&TreeNode::id>("id"),
+    field<&TreeNode::type>("type"),
+    field<&TreeNode::recorded_at>("recorded_at"),
+    field<[](const TreeNode& node) {
+      return node.cause.is_nil() ? std::nullopt : std::optional{node.cause};
+    }>("causation_id", {.is_nullable = true}),
+    field<&TreeNode::is_asked>("is_asked"),
+    field<&TreeNode::state>("state"),
+    field<[](const TreeNode& node) {
+      return node.message ? std::optional{node.message->partition} : std::nullopt;
+    }>("partition", {.is_nullable = true}),
+    field<[](const TreeNode& node) {
+      const bool is_known = node.message && node.message->broker_from != 0;
+      return is_known ? std::optional{static_cast<std::int64_t>(node.message->broker_to)}
+                      : std::nullopt;
+    }>("broker_sequence", {.is_nullable = true}),
+    field<[](const TreeNode& node) {
+      const bool has_error = node.message && !node.message->last_error.empty();
+      return has_error ? std::optional{node.message->last_error} : std::nullopt;
+    }>("error", {.kind = Kind::untrusted, .is_nullable = true}),
+    field<shown_event>("event", {.is_text_only = true}),
+    field<[](const TreeNode& node) {
+      return node.stream + '@' + std::to_string(node.version.value());
+    }>("place", {.title = "stream", .is_text_only = true}),
+    field<shown_state>("stands", {.title = "state", .most = 60, .is_text_only = true}),
+};
+constexpr Description<TreeNode> tree_node{tree_fields,
+                                          {.table = "sequence event place recorded_at stands"}};
+
+/// The causes of an event, the event, and what it led to.
+class Tree {
+ public:
+  explicit Tree(StoreSession& session) : session_{session} {}
+
+  void build(const StoredEvent& asked, std::int64_t limit) {
+    std::vector<TreeNode> path{node_of(asked)};
+    path.front().is_asked = true;
+    climb(path);
+    std::reverse(path.begin(), path.end());
+    for (TreeNode& node : path) {
+      node.depth = std::ssize(nodes_);
+      nodes_.push_back(std::move(node));
+    }
+    effects_ = StoreOperations{session_.store()}.all_effects_of(asked.id, asked.sequence, limit);
+    read_effects();
+    descend(nodes_.back().id, nodes_.back().depth + 1);
+  }
+
+  const std::vector<TreeNode>& nodes() const noexcept { return nodes_; }
+  const Effects& effects() const noexcept { return effects_; }
+  /// Of the first event: an id that no event here has. Nil if there is none.
+  const EventId& missing_cause() const noexcept { return missing_cause_; }
+
+ private:
+  TreeNode node_of(const StoredEvent& event) {
+    TreeNode node{.sequence = event.sequence,
+                  .stream = event.stream.name(),
+                  .version = event.version,
+                  .id = event.id,
+                  .type = event.type(),
+                  .recorded_at = event.recorded_at,
+                  .cause = event.causation_id,
+                  .state = event.publishes() ? "not in the outbox" : "local"};
+    if (event.publishes() && session_.has_outbox()) {
+      node.message = session_.operations().show(event.sequence);
+      if (node.message) node.state = to_string(node.message->state);
+    }
+    return node;
+  }
+
+  void climb(std::vector<TreeNode>& path) {
+    Store& store = session_.store();
+    while (!path.back().cause.is_nil() && path.size() < max_causes) {
+      missing_cause_ = path.back().cause;
+      const auto found = StoreOperations{store}.find_event(missing_cause_, most_unindexed);
+      // What comes later can't be a cause.
+      if (!found || *found >= path.back().sequence) return;
+      for (const StoredEvent& event : store.read_at({{*found}})) path.push_back(node_of(event));
+      missing_cause_ = {};
+    }
+  }
+
+  void read_effects() {
+    std::vector<GlobalSequence> sequences;
+    for (const Effect& effect : effects_.effects) sequences.push_back(effect.sequence);
+    for (const StoredEvent& event : session_.store().read_at(sequences)) {
+      of_cause_[event.causation_id].push_back(node_of(event));
+    }
+  }
+
+  void descend(const EventId& cause, std::int64_t depth) {
+    // Without recursion: how deep it goes is up to the data.
+    std::vector<TreeNode> open;
+    const auto open_effects = [&](const EventId& of, std::int64_t at) {
+      auto& effects = of_cause_[of];
+      for (auto effect = effects.rbegin(); effect != effects.rend(); ++effect) {
+        effect->depth = at;
+        open.push_back(std::move(*effect));
+      }
+      effects.clear();
+    };
+    open_effects(cause, depth);
+    while (!open.empty()) {
+      TreeNode node = std::move(open.back());
+      open.pop_back();
+      nodes_.push_back(node);
+      open_effects(node.id, node.depth + 1);
+    }
+  }
+
+  StoreSession& session_;
+  std::vector<TreeNode> nodes_;
+  Effects effects_;
+  EventId missing_cause_;
+  std::map<EventId, std::vector<TreeNode>> of_cause_;
+};
+
+int show_tree(Invocation& call) {
+  const std::int64_t limit = call.arguments.integer("--limit", {1, largest}).value_or(default_rows);
+  StoreSession session{call, {.only_reads = true}};
+  Tree tree{session};
+  for (const StoredEvent& event : session.store().read_at({{event_asked_for(call, session)}})) {
+    tree.build(event, limit);
+  }
+  print_list(call.out, tree_node, tree.nodes());
+  if (const EventId& cause = tree.missing_cause(); !cause.is_nil()) {
+    call.out.note("The cause of the first one, " + cause.to_string() + ", isn't found here.");
+  }
+  if (tree.effects().has_more) call.out.note("More effects: use --limit.");
+  note_skipped(call, tree.effects().skipped);
+  return done;
+}
+
+int build_index(Invocation& call) {
+  const Signals signals;
+  StoreSession session{call};
+  ProgressBar bar{call.out, "events"};
+  const auto indexed = StoreOperations{session.store()}.index_links(
+      {.again = call.arguments.has("--again"),
+       .progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
+       .stop = signals.token()});
+  bar.clear();
+  print_result(
+      call.out,
+      {{"events", indexed.events}, {"through", indexed.through}, {"finished", indexed.finished}},
+      "Indexed " + counted(indexed.events, "event") +
+          (indexed.finished ? "." : " before the interruption; run it again to continue."));
+  return indexed.finished ? done : interrupted;
+}
+
+}  // namespace
+
+GlobalSequence event_asked_for(Invocation& call, StoreSession& session) {
+  const std::string& what = call.arguments.operands().front();
+  const auto id = Uuid::parse(what);
+  const auto sequence =
+      id ? StoreOperations{session.store()}.find_event(*id)
+         : std::optional{GlobalSequence{to_integer(what, "an event's sequence", {1, largest})}};
+  if (sequence) {
+    for (const StoredEvent& event : session.store().read_at({{*sequence}})) return event.sequence;
+  }
+  throw Exit{not_found, "there is no event " + in_one_line(what)};
+}
+
+void note_skipped(Invocation& call, std::int64_t events) {
+  if (events == 0) return;
+  call.out.note("Not looked at: " + counted(events, "event") + " without an index; run '" +
+                call.app.name + " index build'.");
+}
+
+std::optional<LinkQuery> links_asked_for(const Arguments& given) {
+  const auto correlation = given.text("--correlation");
+  const auto cause = given.text("--causation");
+  if (!correlation && !cause) return std::nullopt;
+  for (const char* other : {"--since", "--until", "--stream", "--category", "--type"}) {
+    if (!given.all(other).empty() || (correlation && cause)) {
+      throw Misuse{
+          "--correlation ID or --causation ID go with --from, --to, --limit and --newest-first"};
+    }
+  }
+  LinkQuery query{.correlation = correlation.value_or("")};
+  if (cause) {
+    const auto id = Uuid::parse(*cause);
+    if (!id) throw Misuse{"--causation is an event's id, not '" + in_one_line(*cause) + "'"};
+    query.cause = *id;
+  }
+  return query;
+}
+
+std::vector<Command> link_commands() {
+  return {
+      {.path = "events tree",
+       .summary = "Show what caused an event, and what it led to",
+       .about =
+           "Its causes up to the first, and its effects over all streams, each with the state of "
+           "its message: published with the broker's sequence, pending, parked, or local if it "
+           "isn't one that is published. * marks the event that was asked for. --json prints an "
+           "object for each, with its depth.",
+       .operands = {{"EVENT", "its sequence, or its id"}},
+       .options = {db_option, {"--limit", "N", "at most this many effects (default 200)"}},
+       .examples = {{"what an order led to", "events tree 17"}},
+       .run = show_tree},
+      {.path = "index build",
+       .summary = "Index events by correlation and cause",
+       .about =
+           "Look-ups by correlation, cause or id read the newest million events that aren't "
+           "indexed; with more of them, run this now and then. It indexes what came since the last "
+           "time, in short transactions, while appends continue. If it is interrupted, run it "
+           "again.",
+       .options = {db_option, {"--again", "", "remove the index first, as 'verify' may advise"}},
+       .examples = {{"every night", "index build --db shop.db"}},
+       .run = build_index},
+  };
+}
+
+}  // namespace stela::tool
