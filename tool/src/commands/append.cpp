@@ -90,10 +90,19 @@ void require_readable(const App& app, const Draft& draft) {
   const EventKind kind{
       .type = draft.type, .schema_version = draft.version, .publishes = draft.publish};
   const std::string payload = payload_of(draft);
+  const StoredEvent drafted{.sequence = {},
+                            .stream = stream,
+                            .version = {},
+                            .kind = kind,
+                            .id = draft.id,
+                            .recorded_at = {},
+                            .correlation = {},
+                            .causation_id = {},
+                            .metadata = {},
+                            .published_before = {},
+                            .payload = payload};
   try {
-    (*read)(
-        Codec::json,
-        {.stream = stream, .kind = kind, .correlation = {}, .metadata = {}, .payload = payload});
+    (*read)(Codec::json, drafted);
   } catch (const Error& e) {
     throw Misuse{draft.type + " v" + std::to_string(draft.version) + " of " + draft.stream +
                  " can't be read by this program: " + e.what() +

@@ -57,7 +57,7 @@ int list_linked(Invocation& call, LinkQuery query, const AllQuery& selected, std
   }
   listing.print();
   if (has_more) {
-    call.out.note(std::string{"More results: use "} + (newest_first ? "--to " : "--from ") +
+    call.out.note(std::string{"more: "} + (newest_first ? "--to " : "--from ") +
                   std::to_string(next.value()));
   }
   note_skipped(call, found.skipped);
