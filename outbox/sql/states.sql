@@ -44,54 +44,38 @@ FROM outbox_partitions AS p
 CROSS JOIN outbox_messages AS m ON m.partition = p.partition AND m.sequence = :sequence;
 
 -- name: list_waiting
--- takes: partition int, low int, high int, most int
+-- Of these sequences, in no order; of all partitions that are known, or of one.
+-- takes: first int, last int, partition int?, most int
 -- gives: waiting
-SELECT sequence, stream, partition, attempts, next_attempt_at, last_error,
+SELECT m.sequence, m.stream, m.partition, m.attempts, m.next_attempt_at, m.last_error,
        0 AS redelivery
-FROM outbox_messages WHERE partition = :partition AND sequence BETWEEN :low AND :high
-ORDER BY sequence LIMIT :most;
-
--- name: list_waiting_backward
--- takes: partition int, low int, high int, most int
--- gives: waiting
-SELECT sequence, stream, partition, attempts, next_attempt_at, last_error,
-       0 AS redelivery
-FROM outbox_messages WHERE partition = :partition AND sequence BETWEEN :low AND :high
-ORDER BY sequence DESC LIMIT :most;
+FROM (SELECT partition FROM outbox_partitions WHERE :partition IS NULL
+      UNION ALL SELECT :partition WHERE :partition IS NOT NULL) AS few
+CROSS JOIN outbox_messages AS m
+  ON m.partition = few.partition AND m.sequence BETWEEN :first AND :last
+LIMIT :most;
 
 -- name: list_retrying
--- takes: partition int, low int, high int, most int
+-- takes: first int, last int, partition int?, most int
 -- gives: waiting
-SELECT sequence, stream, partition, attempts, next_attempt_at, last_error,
+SELECT m.sequence, m.stream, m.partition, m.attempts, m.next_attempt_at, m.last_error,
        0 AS redelivery
-FROM outbox_messages INDEXED BY outbox_messages_retrying
-WHERE partition = :partition AND sequence BETWEEN :low AND :high AND attempts > 0
-ORDER BY sequence LIMIT :most;
-
--- name: list_retrying_backward
--- takes: partition int, low int, high int, most int
--- gives: waiting
-SELECT sequence, stream, partition, attempts, next_attempt_at, last_error,
-       0 AS redelivery
-FROM outbox_messages INDEXED BY outbox_messages_retrying
-WHERE partition = :partition AND sequence BETWEEN :low AND :high AND attempts > 0
-ORDER BY sequence DESC LIMIT :most;
+FROM (SELECT partition FROM outbox_partitions WHERE :partition IS NULL
+      UNION ALL SELECT :partition WHERE :partition IS NOT NULL) AS few
+CROSS JOIN outbox_messages AS m INDEXED BY outbox_messages_retrying
+  ON m.partition = few.partition AND m.sequence BETWEEN :first AND :last AND m.attempts > 0
+LIMIT :most;
 
 -- name: list_redeliveries
--- takes: partition int, low int, high int, most int
+-- takes: first int, last int, partition int?, most int
 -- gives: waiting
-SELECT sequence, stream, partition, attempts, 0 AS next_attempt_at, last_error,
-       redelivery
-FROM outbox_redeliveries WHERE partition = :partition AND sequence BETWEEN :low AND :high
-ORDER BY sequence LIMIT :most;
-
--- name: list_redeliveries_backward
--- takes: partition int, low int, high int, most int
--- gives: waiting
-SELECT sequence, stream, partition, attempts, 0 AS next_attempt_at, last_error,
-       redelivery
-FROM outbox_redeliveries WHERE partition = :partition AND sequence BETWEEN :low AND :high
-ORDER BY sequence DESC LIMIT :most;
+SELECT r.sequence, r.stream, r.partition, r.attempts, 0 AS next_attempt_at, r.last_error,
+       r.redelivery
+FROM (SELECT partition FROM outbox_partitions WHERE :partition IS NULL
+      UNION ALL SELECT :partition WHERE :partition IS NOT NULL) AS few
+CROSS JOIN outbox_redeliveries AS r
+  ON r.partition = few.partition AND r.sequence BETWEEN :first AND :last
+LIMIT :most;
 
 -- name: find_redelivery
 -- What was never published comes first.
@@ -113,63 +97,23 @@ SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason
 FROM outbox_discarded WHERE sequence = :sequence;
 
 -- name: list_parked
--- takes: low int, high int, most int
+-- takes: first int, last int, most int
 -- gives: set_aside
 SELECT sequence, stream, partition, parked_at AS since, attempts, reason, error
-FROM outbox_parked WHERE sequence BETWEEN :low AND :high
-ORDER BY sequence LIMIT :most;
-
--- name: list_parked_backward
--- takes: low int, high int, most int
--- gives: set_aside
-SELECT sequence, stream, partition, parked_at AS since, attempts, reason, error
-FROM outbox_parked WHERE sequence BETWEEN :low AND :high
-ORDER BY sequence DESC LIMIT :most;
+FROM outbox_parked WHERE sequence BETWEEN :first AND :last LIMIT :most;
 
 -- name: list_discarded
--- takes: low int, high int, most int
+-- takes: first int, last int, most int
 -- gives: set_aside
 SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error
-FROM outbox_discarded WHERE sequence BETWEEN :low AND :high
-ORDER BY sequence LIMIT :most;
-
--- name: list_discarded_backward
--- takes: low int, high int, most int
--- gives: set_aside
-SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error
-FROM outbox_discarded WHERE sequence BETWEEN :low AND :high
-ORDER BY sequence DESC LIMIT :most;
-
--- row: publishable
--- gives: sequence int, type text
+FROM outbox_discarded WHERE sequence BETWEEN :first AND :last LIMIT :most;
 
 -- name: publishable_events
 -- takes: first int, last int, most int
--- gives: publishable
+-- gives: sequence int, type text
 SELECT e.sequence, k.type FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
 WHERE e.sequence BETWEEN :first AND :last AND k.publishes
 ORDER BY e.sequence LIMIT :most;
-
--- name: publishable_events_backward
--- takes: first int, last int, most int
--- gives: publishable
-SELECT e.sequence, k.type FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
-WHERE e.sequence BETWEEN :first AND :last AND k.publishes
-ORDER BY e.sequence DESC LIMIT :most;
-
--- name: publishable_of_stream
--- takes: stream int, low int, high int, most int
--- gives: publishable
-SELECT e.sequence, k.type FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
-WHERE e.stream = :stream AND e.sequence BETWEEN :low AND :high AND k.publishes
-ORDER BY e.version LIMIT :most;
-
--- name: publishable_of_stream_backward
--- takes: stream int, low int, high int, most int
--- gives: publishable
-SELECT e.sequence, k.type FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
-WHERE e.stream = :stream AND e.sequence BETWEEN :low AND :high AND k.publishes
-ORDER BY e.version DESC LIMIT :most;
 
 -- name: last_published
 -- gives: sequence int

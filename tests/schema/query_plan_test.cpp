@@ -41,7 +41,6 @@ const std::map<std::string, std::string> exceptions{
     {"outbox/has_publishable", "asked once, when an outbox is made"},
     {"outbox/last_event", "the last row answers it"},
     {"outbox/list_redeliveries", "an operator's list, within a range"},
-    {"outbox/list_redeliveries_backward", "the same"},
     {"outbox/set_apart", "of what was parked or is sent again, once for each page of a comparison"},
     {"projections/adopt_unknown", "of timers that were set aside"},
     {"projections/count_types", "groups the events of a replay on demand"},

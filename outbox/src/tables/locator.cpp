@@ -211,7 +211,7 @@ OutboxMessage Locator::read_waiting(const sql::waiting_row& row) {
   return message;
 }
 
-void Locator::complete(std::vector<OutboxMessage>& messages) {
+void Locator::complete(std::span<OutboxMessage> messages) {
   if (messages.empty()) return;
   std::string sequences;
   for (const OutboxMessage& message : messages) {

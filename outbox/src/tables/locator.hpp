@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 namespace stela::outbox {
@@ -45,7 +46,7 @@ class Locator {
   /// A message that is to be published or sent again.
   OutboxMessage read_waiting(const sql::waiting_row& row);
   /// Adds what is known of the messages' events.
-  void complete(std::vector<OutboxMessage>& messages);
+  void complete(std::span<OutboxMessage> messages);
   /// Up to where the partition's owner has messages in flight; 0 if it has none.
   std::int64_t flight_through(PartitionId partition) {
     return progress_of(partition).flight_through;

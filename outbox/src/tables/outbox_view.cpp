@@ -8,7 +8,6 @@
 #include "outbox_sql/states.hpp"
 #include "outbox_sql/status.hpp"
 #include "tables/generations.hpp"
-#include "tables/message_list.hpp"
 #include "tables/settings.hpp"
 #include "tables/worker_process.hpp"
 
@@ -174,12 +173,6 @@ OutboxStatus read_status(Connection& connection, database::Database& database) {
 }
 
 // --- messages
-
-MessagePage OutboxView::page(const MessageQuery& query) {
-  if (query.limit < 1) throw UsageError{"limit must be 1 or more"};
-  if (query.partition) require_partition(*query.partition);
-  return list_messages(store_, partitioner_, query);
-}
 
 void OutboxView::require_partition(PartitionId partition) {
   store_.database().read([&](Connection& connection) {

@@ -17,28 +17,17 @@ GlobalSequence moved(GlobalSequence sequence, std::int64_t by) {
 
 /// The first version of a stream whose event has at least this sequence: a stream's sequences grow
 /// with its versions.
-std::int64_t find_version(EventStore& store, const StreamId& stream, std::int64_t last,
-                          GlobalSequence sequence) {
+StreamVersion find_version(EventStore& store, const StreamId& stream, std::int64_t last,
+                           GlobalSequence sequence) {
   std::int64_t low = 0;
   std::int64_t high = last + 1;
   while (high - low > 1) {
     const StreamVersion middle{low + (high - low) / 2};
-    bool is_before = false;
-    for (const StoredEvent& event : store.read_stream(stream, {.from = middle, .to = middle})) {
-      is_before = event.sequence < sequence;
-    }
-    (is_before ? low : high) = middle.value();
+    EventRange one = store.read_stream(stream, {.from = middle, .to = middle});
+    const auto page = one.next_page();
+    (!page.empty() && page.front().sequence < sequence ? low : high) = middle.value();
   }
-  return high;
-}
-
-/// Leaves as many sequences as a page may look at; false if there are no more.
-bool cut(const Page& page, GlobalSequence& from, GlobalSequence& to) {
-  if (!page.is_bounded() || to.value() - from.value() < most_looked) return false;
-  (page.is_backward() ? from : to) = page.is_backward()
-                                         ? GlobalSequence{to.value() - most_looked + 1}
-                                         : GlobalSequence{from.value() + most_looked - 1};
-  return true;
+  return StreamVersion{high};
 }
 
 std::int64_t sequence_of(const StoredEvent& event) {
@@ -80,40 +69,57 @@ void EventSelection::seek(Store& store) {
   }
 }
 
-bool EventSelection::is_in_time(const StoredEvent& event) const {
-  return (!query.since || event.recorded_at >= *query.since) &&
-         (!query.until || event.recorded_at <= *query.until);
+bool EventSelection::has_times() const noexcept {
+  return query.since || query.until;
 }
 
-bool EventSelection::wants(const StoredEvent& event) const {
-  const auto& types = query.event_types;
-  return is_in_time(event) &&
-         (types.empty() || std::find(types.begin(), types.end(), event.type()) != types.end());
+bool EventSelection::cut(const Page& page, GlobalSequence& from, GlobalSequence& to) const {
+  // Some of them may be out of time.
+  const std::int64_t width = has_times() ? 2 * most_looked : most_looked;
+  if (!page.is_bounded() || to.value() - from.value() < width) return false;
+  if (page.is_backward()) {
+    from = GlobalSequence{to.value() - width + 1};
+  } else {
+    to = GlobalSequence{from.value() + width - 1};
+  }
+  return true;
+}
+
+void EventSelection::show(EventRange events, const Choose& choose, Page& page, Place place,
+                          Take take) const {
+  for (const StoredEvent& event : events) {
+    const bool is_early = query.since && event.recorded_at < *query.since;
+    if (is_early || (query.until && event.recorded_at > *query.until)) continue;
+    if (choose && !page.look(place(event))) return;
+    if (choose && !choose(event)) continue;
+    if (!page.take(place(event))) return;
+    take(event);
+  }
 }
 
 void EventSelection::read_stream(EventStore& store, StreamQuery part, Page& page, Place place,
                                  Take take) const {
   if (query.from > GlobalSequence{1} || query.to < GlobalSequence::max()) {
-    std::int64_t last = 0;
-    for (const StoredEvent& event :
-         store.read_stream(*stream, {.direction = Direction::backward, .limit = 1})) {
-      last = event.version.value();
-    }
-    const auto version = [&](GlobalSequence at) { return find_version(store, *stream, last, at); };
-    part.from = std::max(part.from, StreamVersion{version(query.from)});
-    if (query.to < GlobalSequence::max()) {
-      part.to = std::min(part.to, StreamVersion{version(query.to.next()) - 1});
+    EventRange newest = store.read_stream(*stream, {.direction = Direction::backward, .limit = 1});
+    const auto events = newest.next_page();
+    const std::int64_t last = events.empty() ? 0 : events.front().version.value();
+    part.from = std::max(part.from, find_version(store, *stream, last, query.from));
+    part.up_to = query.to;
+    if (page.is_backward()) {
+      const StreamVersion behind = find_version(store, *stream, last, query.to.next());
+      part.to = std::min(part.to, StreamVersion{behind.value() - 1});
     }
   }
-  const bool is_filtered = query.since || query.until || !query.event_types.empty();
+  const auto& types = query.event_types;
+  Choose choose;
+  if (!types.empty()) {
+    choose = [&](const StoredEvent& event) {
+      return std::find(types.begin(), types.end(), event.type()) != types.end();
+    };
+  }
   part.direction = page.direction();
-  part.limit = is_filtered ? no_limit : page.rows_read();
-  for (const StoredEvent& event : store.read_stream(*stream, part)) {
-    if (is_filtered && !page.look(place(event))) return;
-    if (!wants(event)) continue;
-    if (!page.take(place(event))) return;
-    take(event);
-  }
+  part.limit = choose || has_times() ? no_limit : page.rows_read();
+  show(store.read_stream(*stream, part), choose, page, place, take);
 }
 
 void EventSelection::read(StoreSession& session, Page& page, Take take) const {
@@ -126,10 +132,7 @@ void EventSelection::read(StoreSession& session, Page& page, Take take) const {
   const bool walks =
       session.place().is_on_server() && (!query.event_types.empty() || !query.categories.empty());
   const bool is_cut = walks && cut(page, part.from, part.to);
-  for (const StoredEvent& event : store.read_all(part)) {
-    if (!page.take(event.sequence.value())) return;
-    take(event);
-  }
+  show(store.read_all(part), {}, page, sequence_of, take);
   if (is_cut) page.stop((page.is_backward() ? part.from : part.to).value(), most_looked);
 }
 
@@ -137,12 +140,19 @@ void EventSelection::read(StoreSession& session, const Query& asked, Page& page,
   Store& store = session.store();
   Query tagged = asked;
   bool walks = false;
-  bool is_chosen_here = query.since || query.until;
+  Choose choose;
   // On a server the index knows the tags, and no types.
   for (QueryItem& item : tagged.items) {
     if (item.types.empty() || !session.place().is_on_server() || !page.is_bounded()) continue;
-    (item.tags.empty() ? walks : is_chosen_here) = true;
-    if (!item.tags.empty()) item.types.clear();
+    if (item.tags.empty()) {
+      walks = true;
+      continue;
+    }
+    item.types.clear();
+    choose = [&](const StoredEvent& event) {
+      return std::any_of(asked.items.begin(), asked.items.end(),
+                         [&](const QueryItem& one) { return matches(one, event); });
+    };
   }
   GlobalSequence from = query.from;
   GlobalSequence to = std::min(query.to, store.last_sequence());
@@ -150,18 +160,8 @@ void EventSelection::read(StoreSession& session, const Query& asked, Page& page,
   const QueryRange range{.after = GlobalSequence{from.value() - 1},
                          .up_to = to,
                          .direction = page.direction(),
-                         .limit = is_chosen_here ? no_limit : page.rows_read()};
-  const auto is_wanted = [&](const StoredEvent& event) {
-    return is_in_time(event) &&
-           std::any_of(asked.items.begin(), asked.items.end(),
-                       [&](const QueryItem& item) { return matches(item, event); });
-  };
-  for (const StoredEvent& event : store.read(tagged, range)) {
-    if (is_chosen_here && !page.look(event.sequence.value())) return;
-    if (is_chosen_here && !is_wanted(event)) continue;
-    if (!page.take(event.sequence.value())) return;
-    take(event);
-  }
+                         .limit = choose || has_times() ? no_limit : page.rows_read()};
+  show(store.read(tagged, range), choose, page, sequence_of, take);
   if (is_cut) page.stop((page.is_backward() ? from : to).value(), most_looked);
 }
 

@@ -6,6 +6,7 @@
 
 #include <stela/framework/event_store.hpp>
 
+#include <functional>
 #include <limits>
 #include <optional>
 
@@ -49,8 +50,13 @@ class EventSelection {
   void read_stream(EventStore& store, StreamQuery part, Page& page, Place place, Take take) const;
 
  private:
-  bool is_in_time(const StoredEvent& event) const;
-  bool wants(const StoredEvent& event) const;
+  using Choose = std::function<bool(const StoredEvent&)>;
+
+  bool has_times() const noexcept;
+  /// Leaves as many sequences as the page may look at; false if there are no more.
+  bool cut(const Page& page, GlobalSequence& from, GlobalSequence& to) const;
+  /// Takes those that are in time and chosen; without `choose`, all are.
+  void show(EventRange events, const Choose& choose, Page& page, Place place, Take take) const;
 };
 
 /// Prints the events that match a query, with their tags, and how to get more.

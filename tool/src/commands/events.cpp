@@ -243,7 +243,7 @@ class Tail {
     if (last < next) return false;
     selection_.query.to = last;
     // Not all at once, so that a signal ends it.
-    Page page{{.limit = std::min(limit_ - count_, most_at_once), .looks_further = true}};
+    Page page{std::min(limit_ - count_, most_at_once), Direction::forward, /*looks_further=*/true};
     selection_.read(session_, page, [&](const StoredEvent& event) {
       print_tailed(call_, event, codec_of(store_));
       // What is printed isn't read again after a failure.
@@ -293,7 +293,7 @@ int tail(Invocation& call) {
   });
   if (!has_begin) {
     EventSelection last = selection;
-    Page page{{.limit = tailed_events, .direction = Direction::backward}};
+    Page page{tailed_events, Direction::backward};
     selection.query.from = store.last_sequence().next();
     last.query.direction = Direction::backward;
     last.read(session, page,

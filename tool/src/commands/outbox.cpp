@@ -41,6 +41,9 @@ MessageQuery messages_asked_for(const Arguments& arguments, const Page& page) {
     query.partition = to_partition(*partition);
   }
   query.after = GlobalSequence{arguments.integer("--after", {0, largest}).value_or(0)};
+  // Some of them may be out of time.
+  const bool has_times = arguments.has("--since") || arguments.has("--until");
+  if (page.is_bounded()) query.most_looked = has_times ? 2 * most_looked : most_looked;
   return query;
 }
 
@@ -62,20 +65,16 @@ int list_messages(Invocation& call) {
   Listing listing{call.out, description::message};
   std::int64_t looked = 0;
   for (bool goes_on = true; goes_on;) {
-    query.limit = static_cast<int>(std::min(page.room(), rows_at_once));
-    query.most_looked = page.is_bounded() ? most_looked : no_limit;
+    query.limit = static_cast<int>(std::min(page.rows_read(), rows_at_once));
     const MessagePage found = session.operations().page(query);
     for (const OutboxMessage& message : found.messages) {
-      page.take(message.sequence.value());
-      listing.add(message);
+      if (page.take(message.sequence.value())) listing.add(message);
     }
     looked += found.looked;
     const bool is_full = found.messages.size() == static_cast<std::size_t>(query.limit);
-    goes_on = found.next && is_full && page.room() > 0;
-    if (!found.next) break;
-    query.after = *found.next;
-    if (!is_full) page.stop(query.after.value(), looked);
-    if (page.room() == 0) page.end();
+    if (found.next && !is_full) page.stop(found.next->value(), looked);
+    goes_on = found.next && page.is_complete();
+    if (goes_on) query.after = *found.next;
   }
   listing.print();
   page.tell(call.out, "messages", 0);

@@ -17,19 +17,24 @@ namespace {
 template <class Entry>
 int list_by_name(Invocation& call, const Description<Entry>& description,
                  std::vector<Entry> (StoreOperations::*list)(const StreamListing&)) {
-  const Arguments& given = call.arguments;
-  StreamListing which{.category = given.text("--category").value_or(""),
-                      .after = given.text("--after").value_or("")};
-  const std::int64_t limit = given.integer("--limit", {1, no_limit}).value_or(100);
+  StreamListing which{.category = call.arguments.text("--category").value_or(""),
+                      .after = call.arguments.text("--after").value_or("")};
+  Page page{call.arguments};
   StoreSession session{call, {.only_reads = true}};
   StoreOperations operations{session.store()};
-  const auto read = [&](const Entry* last, std::int64_t most) {
-    if (last != nullptr) which.after = last->stream.name();
-    which.limit = most;
-    return (operations.*list)(which);
-  };
-  print_pages(call.out, description, limit, read,
-              [](const Entry& entry) { return entry.stream.name(); });
+  Listing<Entry> listing{call.out, description};
+  for (bool goes_on = true; goes_on;) {
+    which.limit = std::min(page.rows_read(), rows_at_once);
+    const std::vector<Entry> entries = (operations.*list)(which);
+    goes_on = static_cast<std::int64_t>(entries.size()) == which.limit;
+    for (const Entry& entry : entries) {
+      which.after = entry.stream.name();
+      goes_on = page.take(which.after) && goes_on;
+      if (page.is_complete()) listing.add(entry);
+    }
+  }
+  listing.print();
+  page.tell(call.out, "streams", 0);
   return done;
 }
 
