@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <clocale>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -24,6 +25,15 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+/// Blanks of cells are one.
+std::string squeezed(const std::string& screen) {
+  std::string text;
+  for (const char c : screen) {
+    if (c != ' ' || !text.ends_with(' ')) text += c;
+  }
+  return text;
+}
 
 /// A terminal with a program in it; gone when this goes.
 class Terminal {
@@ -51,8 +61,9 @@ class Terminal {
     return eventually([&] { return text().find(unwanted) == std::string::npos; },
                       std::chrono::seconds{20});
   }
+  /// Blanks of cells count as one.
   bool shows(const std::string& wanted) {
-    return eventually([&] { return text().find(wanted) != std::string::npos; },
+    return eventually([&] { return squeezed(text()).find(wanted) != std::string::npos; },
                       std::chrono::seconds{20});
   }
 
@@ -111,6 +122,13 @@ class ToolDashboard : public OutboxOfOrders {
            "--nats " +
            url;
   }
+  void park_a_large_message(const std::string& url) const {
+    run_well({"events", "append", "--db", db_, "--stream", "order-1", "--type", "order.noted",
+              "--publish", "--data", "{\"note\":\"" + std::string(2'000, 'x') + "\"}"});
+    run_well({"outbox", "work", "--db", db_, "--until-empty", "--silent", "--stream", "SHOP",
+              "--ensure-stream", "--nats", url});
+    ASSERT_EQ(member(status(), "parked"), "1");
+  }
   /// Every number of the outbox on the screen is that of `outbox status --json`.
   bool agrees_now(Terminal& terminal) {
     const std::string screen = terminal.text();
@@ -118,7 +136,7 @@ class ToolDashboard : public OutboxOfOrders {
     for (const char* name : {"pending", "in flight", "retrying", "parked"}) {
       std::string key{name};
       std::replace(key.begin(), key.end(), ' ', '_');
-      const std::string line = line_with(screen, "in flight");
+      const std::string line = squeezed(line_with(screen, std::string{name} + " "));
       if (number_behind(line, name) != member(seen, key)) return false;
     }
     for (const char* label : {"p00", "p01", "p02", "p03"}) {
@@ -143,11 +161,12 @@ TEST_F(ToolDashboard, ShowsTheNumbersOfTheStatusInEveryWidth) {
   const NatsServer nats;
   append(12);
   Terminal terminal{dir_, 140, 40, work(nats.url())};
-  ASSERT_TRUE(terminal.shows("this run 12 published")) << terminal.text();
+  ASSERT_TRUE(terminal.shows("this run 12")) << terminal.text();
   EXPECT_EQ(member(status(), "published"), "12");
   EXPECT_EQ(member(status(), "pending"), "0");
   EXPECT_TRUE(terminal.shows("pending 0")) << terminal.text();
-  EXPECT_THAT(terminal.text(), HasSubstr("wanted 4  owned 4 of 4"));
+  EXPECT_TRUE(terminal.shows("owned 4 of 4")) << terminal.text();
+  EXPECT_TRUE(terminal.shows("desired 4 taken over 4 released 0 lease ")) << terminal.text();
   EXPECT_THAT(line_with(terminal.text(), "PARTITION"), HasSubstr("OWNER"));
 
   for (const int width : {200, 120, 80, 60}) {
@@ -193,7 +212,7 @@ TEST_F(ToolDashboard, LeavesASummary) {
   const NatsServer nats;
   append(3);
   Terminal terminal{dir_, 100, 30, work(nats.url()) + "; cat"};
-  ASSERT_TRUE(terminal.shows("this run 3 published")) << terminal.text();
+  ASSERT_TRUE(terminal.shows("this run 3")) << terminal.text();
   terminal.type("q");
   EXPECT_TRUE(terminal.shows("Published 3, retried 0, parked 0 in ")) << terminal.text();
   EXPECT_THAT(terminal.text(), Not(HasSubstr("q quit")));
@@ -231,7 +250,7 @@ TEST_F(ToolDashboard, AnswersToItsKeysAndHandsOver) {
   terminal.type("?");
   EXPECT_TRUE(terminal.stops_showing("Keys"));
   terminal.type("p");
-  EXPECT_TRUE(terminal.shows("[held]"));
+  EXPECT_TRUE(terminal.shows("[paused]"));
   terminal.type("p");
   terminal.type("/");
   terminal.type("p02");
@@ -274,14 +293,14 @@ TEST_F(ToolDashboard, AgreesWithTheStatus) {
   }
   Terminal terminal{dir_, 140, 40, work(nats.url())};
   ASSERT_TRUE(terminal.shows("parked 2")) << terminal.text();
-  EXPECT_TRUE(terminal.shows("this run 5 published")) << terminal.text();
+  EXPECT_TRUE(terminal.shows("this run 5")) << terminal.text();
   EXPECT_TRUE(agrees(terminal)) << terminal.text() << status();
   EXPECT_TRUE(terminal.shows("order-nnnn")) << terminal.text();
   nats.pause();
   append(7);
   EXPECT_TRUE(agrees(terminal)) << terminal.text() << status();
   nats.resume();
-  EXPECT_TRUE(terminal.shows("this run 12 published")) << terminal.text();
+  EXPECT_TRUE(terminal.shows("this run 12")) << terminal.text();
   EXPECT_TRUE(agrees(terminal)) << terminal.text() << status();
 }
 
@@ -289,13 +308,15 @@ TEST_F(ToolDashboard, DegradesToFewLinesAndComesBack) {
   const NatsServer nats;
   append(3);
   Terminal terminal{dir_, 60, 8, work(nats.url())};
-  ASSERT_TRUE(terminal.shows("this run 3 published")) << terminal.text();
-  const std::string few = terminal.text();
+  ASSERT_TRUE(terminal.shows("this run 3")) << terminal.text();
+  const std::string few = squeezed(terminal.text());
   for (const char* wanted : {"stela outbox work", "broker connected", "pending 0", "oldest -",
                              "parked 0", "owned 4 of 4", "workers 1", "q quit"}) {
     EXPECT_THAT(few, HasSubstr(wanted));
   }
   EXPECT_LE(lines_of(few).size(), 8U);
+  terminal.resize(40, 10);
+  EXPECT_TRUE(terminal.shows("owned 4 of 4")) << terminal.text();
   terminal.resize(20, 3);
   EXPECT_TRUE(terminal.stops_showing("parked")) << terminal.text();
   EXPECT_TRUE(terminal.shows("stela")) << terminal.text();
@@ -312,16 +333,76 @@ TEST_F(ToolDashboard, DrawsChangesOnly) {
   const std::string sent = dir_.file("sent");
   terminal.copy_to(sent);
   append(4);
-  ASSERT_TRUE(terminal.shows("this run 4 published")) << terminal.text();
+  ASSERT_TRUE(terminal.shows("this run 4")) << terminal.text();
   ASSERT_TRUE(eventually([&] { return std::filesystem::file_size(sent) > 0; }));
   // Clearing the screen before it is drawn anew is what flickers.
   EXPECT_EQ(clearings_in(sent), 0);
   terminal.resize(100, 30);
   ASSERT_TRUE(eventually([&] { return clearings_in(sent) > 0; }));
-  ASSERT_TRUE(terminal.shows("this run 4 published")) << terminal.text();
+  ASSERT_TRUE(terminal.shows("this run 4")) << terminal.text();
   append(1);
-  ASSERT_TRUE(terminal.shows("this run 5 published")) << terminal.text();
+  ASSERT_TRUE(terminal.shows("this run 5")) << terminal.text();
   EXPECT_EQ(clearings_in(sent), 1);
+}
+
+/// What the screen says in each of the widths that it is laid out for.
+bool shows_in_every_width(Terminal& terminal, const std::string& wanted) {
+  for (const int width : {60, 80, 120, 200}) {
+    terminal.resize(width, 40);
+    if (!terminal.shows(wanted)) return false;
+  }
+  return true;
+}
+
+TEST_F(ToolDashboard, ShowsErrorsThatStandToAWorkerThatStarts) {
+  const NatsServer nats{"max_payload: 1KB"};
+  park_a_large_message(nats.url());
+  Terminal terminal{dir_, 80, 40, work(nats.url())};
+  EXPECT_TRUE(shows_in_every_width(terminal, "Payload Exceeded")) << terminal.text();
+}
+
+TEST_F(ToolDashboard, ShowsErrorsThatStandToAnObserver) {
+  const NatsServer nats{"max_payload: 1KB"};
+  park_a_large_message(nats.url());
+  Terminal terminal{dir_, 80, 40, program() + " outbox top --db " + db_};
+  EXPECT_TRUE(shows_in_every_width(terminal, "Payload Exceeded")) << terminal.text();
+}
+
+TEST_F(ToolDashboard, ShowsAnObserverWorkersAndWhatPartitionsWaitFor) {
+  NatsServer nats;
+  Terminal top{dir_, 80, 40, program() + " outbox top --db " + db_};
+  append(12);
+  EXPECT_TRUE(shows_in_every_width(top, " no worker")) << top.text();
+  {
+    Running worker{{"outbox", "work", "--db", db_, "--id", "w1", "--stream", "SHOP",
+                    "--ensure-stream", "--nats", nats.url(), "--set", "outbox.lease_renew=100ms"}};
+    EXPECT_TRUE(top.shows("published 12")) << top.text();
+    EXPECT_TRUE(shows_in_every_width(top, " 4 connected")) << top.text();
+    nats.kill();
+    append(3);
+    EXPECT_TRUE(shows_in_every_width(top, " waits: broker")) << top.text();
+    EXPECT_TRUE(shows_in_every_width(top, " 4 cut off")) << top.text();
+    EXPECT_TRUE(shows_in_every_width(top, "server available for connection")) << top.text();
+    EXPECT_TRUE(top.shows("now w1 broker down: ")) << top.text();
+    worker.signal(SIGKILL);
+    worker.wait();
+  }
+  EXPECT_TRUE(top.shows(" no worker")) << top.text();
+  EXPECT_TRUE(top.shows("~ w1 ")) << top.text();
+}
+
+TEST_F(ToolDashboard, SaysOfWhenTheNumbersAreWhileTheDatabaseIsAway) {
+  const NatsServer nats;
+  append(2);
+  Terminal worker{dir_, 80, 40, work(nats.url())};
+  ASSERT_TRUE(worker.shows("this run 2")) << worker.text();
+  std::filesystem::rename(db_, dir_.file("away.db"));
+  EXPECT_TRUE(shows_in_every_width(worker, " as of ")) << worker.text();
+  EXPECT_TRUE(worker.shows("state database down")) << worker.text();
+  EXPECT_TRUE(worker.shows("! database: ")) << worker.text();
+  std::filesystem::rename(dir_.file("away.db"), db_);
+  EXPECT_TRUE(worker.stops_showing(" as of ")) << worker.text();
+  EXPECT_TRUE(worker.shows("database answers")) << worker.text();
 }
 
 TEST_F(ToolDashboard, NoEscapeOfDataReachesTheTerminal) {

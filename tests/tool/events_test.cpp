@@ -193,10 +193,10 @@ TEST_F(ToolEvents, ListsACorrelationOrEffectsPageByPage) {
     EXPECT_EQ(member(list({"--causation", member(order, "id")}).out, "sequence"), "3");
     const Ran first = list({"--correlation", "request-7", "--limit", "1"});
     EXPECT_EQ(member(first.out, "sequence"), "1");
-    EXPECT_THAT(first.err, HasSubstr("More results: use --from 3"));
+    EXPECT_THAT(first.err, HasSubstr("more: --from 3"));
     const Ran newest = list({"--correlation", "request-7", "--limit", "1", "--newest-first"});
     EXPECT_EQ(member(newest.out, "sequence"), "3");
-    EXPECT_THAT(newest.err, HasSubstr("More results: use --to 1"));
+    EXPECT_THAT(newest.err, HasSubstr("more: --to 1"));
     EXPECT_EQ(member(run_well({"index", "build", "--db", db_, "--json"}), "through"), "3");
   }
   EXPECT_EQ(list({"--correlation", "request-7", "--type", "a.b"}).code, 2);

@@ -1,4 +1,5 @@
 #include "cli/text.hpp"
+#include "commands/outbox_text.hpp"
 #include "worker/dashboard_layout.hpp"
 #include "worker/looks.hpp"
 #include "worker/trend.hpp"
@@ -20,6 +21,16 @@ using ::testing::Not;
 constexpr const char* hostile = "evil\x1b[2J\x07\nname";
 constexpr Timestamp now{std::chrono::microseconds{1'700'000'000'000'000}};
 
+WorkerStatus worker_of(std::string name, int partitions) {
+  return {.name = std::move(name),
+          .host = "vm",
+          .heartbeat_until = now + 17s,
+          .heartbeat_ttl = 20s,
+          .is_alive = true,
+          .partitions = partitions,
+          .broker = BrokerStatus{BrokerState::connected}};
+}
+
 /// The last of its partitions is stopped.
 View view_of(int partitions) {
   View view{.command = "stela outbox work",
@@ -28,7 +39,8 @@ View view_of(int partitions) {
             .own = OwnWork{.worker = "w1",
                            .broker_url = "nats://127.0.0.1:4222",
                            .state = "relaying",
-                           .window = 30s}};
+                           .window = 30s,
+                           .lease_ttl = 15s}};
   Figures& done = view.own->done;
   done.ticks = 12;
   done.totals = {.claimed = 1'234, .published = 1'200, .retried = 30, .parked = 4};
@@ -37,9 +49,8 @@ View view_of(int partitions) {
   done.wanted = 8;
   done.owned = 7;
   done.broker = BrokerStatus{BrokerState::connected};
-  done.per_slot[59] = 100;
-  done.troubles = {{.sequence = 17, .partition = "p03", .message = hostile}};
-  view.own->trouble_streams = {"order-\x1b[31m"};
+  view.errors = {
+      {.sequence = 17, .subject = "p03", .stream = "order-\x1b[31m", .message = hostile}};
   view.status.at = now;
   view.status.pending = 5'000;
   view.status.in_flight = 40;
@@ -52,6 +63,7 @@ View view_of(int partitions) {
     view.status.partitions.push_back(partition);
   }
   view.status.stopped = 1;
+  view.status.workers = {worker_of("w1", 7), worker_of("w2", partitions - 7)};
   return view;
 }
 
@@ -68,6 +80,15 @@ std::string plain(const Line& line) {
 std::string drawn(const View& view, Size size, const Looks& looks = {}) {
   std::string text;
   for (const Line& line : lay_out(view, looks, size).lines) text += plain(line) + "\n";
+  return text;
+}
+
+/// Blanks of cells count as one.
+std::string squeezed(const std::string& screen) {
+  std::string text;
+  for (const char c : screen) {
+    if (c != ' ' || !text.ends_with(' ')) text += c;
+  }
   return text;
 }
 
@@ -141,17 +162,23 @@ TEST_F(DashboardLayout, ShowsNothingLessTheWiderItIs) {
 }
 
 TEST_F(DashboardLayout, FitsIntoEightyByTwentyFour) {
-  const std::string screen = drawn(busy_view(), {80, 24});
-  for (const char* wanted : {"relaying", "broker connected", "database answers", "mean 3.1 ms",
-                             "last 30.0 s:", "workers 2", "claimed 1,234", "published 1,200",
-                             "retried 30", "parked 4", "pending 5,000", "oldest 2.1 s",
-                             "wanted 8  owned 7", "q quit", "! p15", "17  order-\\x1b[31m"}) {
+  const std::string screen = squeezed(drawn(busy_view(), {80, 24}));
+  for (const char* wanted :
+       {"state relaying", "broker connected", "database answers", " in 30s 1 min", "workers 2",
+        "claimed 1,234", "published 1,200", "failed 34", "pending 5,000", "oldest 2.1 s",
+        "desired 8", "owned 7 of 16", "Workers: 2 live", "q quit", "! p15", "17 order-\\x1b[31m"}) {
     EXPECT_THAT(screen, HasSubstr(wanted));
+  }
+  // From 30 lines on there is room for all.
+  const std::string more = squeezed(drawn(busy_view(), {80, 30}));
+  for (const char* wanted :
+       {"mean tick 3.1 ms", "latency -", "next retry -", "* w1 vm 3/20 s 7 connected"}) {
+    EXPECT_THAT(more, HasSubstr(wanted));
   }
 }
 
 TEST_F(DashboardLayout, KeepsTheEssentialsAtSixtyByEight) {
-  const std::string screen = drawn(busy_view(), {60, 8});
+  const std::string screen = squeezed(drawn(busy_view(), {60, 8}));
   for (const char* wanted :
        {"relaying", "connected", "pending 5,000", "oldest 2.1 s", "parked 0", "owned 7 of 16"}) {
     EXPECT_THAT(screen, HasSubstr(wanted));
@@ -244,10 +271,10 @@ TEST_F(DashboardLayout, LeavesDrainedPartitionsOut) {
   view.status.partitions.insert(view.status.partitions.begin(),
                                 PartitionStatus{.id = PartitionId{0}, .is_current = false});
   EXPECT_THAT(drawn(view, {140, 50}), Not(HasSubstr("- all")));
-  EXPECT_THAT(drawn(view, {60, 8}), HasSubstr("owned 7 of 16"));
+  EXPECT_THAT(squeezed(drawn(view, {60, 8})), HasSubstr("owned 7 of 16"));
   view.status.partitions[0].pending = 3;
-  EXPECT_THAT(drawn(view, {140, 50}), HasSubstr("- all              3"));
-  EXPECT_THAT(drawn(view, {60, 8}), HasSubstr("owned 7 of 17"));
+  EXPECT_THAT(drawn(view, {140, 50}), HasSubstr("~ all              3"));
+  EXPECT_THAT(squeezed(drawn(view, {60, 8})), HasSubstr("owned 7 of 17"));
 }
 
 /// The partitions in the order of their rows.
@@ -256,7 +283,7 @@ std::string order_of(const View& view, SortKey key) {
   std::string order;
   bool are_rows = false;
   for (std::string line; std::getline(stream, line);) {
-    if (line.starts_with("Recent")) break;
+    if (line.starts_with("Workers")) break;
     if (are_rows) order += line.substr(2, 3) + " ";
     are_rows = are_rows || line.starts_with("  PARTITION");
   }
@@ -307,17 +334,17 @@ TEST_F(DashboardLayout, FindsPartitionsWithParkedMessages) {
 
 TEST_F(DashboardLayout, NamesThePartitionOfAnError) {
   View view = busy_view();
-  view.own->done.troubles = {{.partition = "p15", .message = "broker_lost: it ends too early"}};
-  view.own->trouble_streams = {};
+  view.errors = {{.subject = "p15", .message = "broker_lost: it ends too early"}};
   EXPECT_THAT(drawn(view, {140, 50}), HasSubstr("p15  broker_lost: it ends"));
 }
 
 TEST_F(DashboardLayout, SaysWhenTheBacklogIsDrained) {
   View view = busy_view();
-  view.pace = {.published = 50, .growth = -20, .time_to_drain = 250s};
+  view.pace = {.growth = -20, .time_to_drain = 250s};
   EXPECT_THAT(drawn(view, {80, 24}), HasSubstr("drains in 4 min 10 s"));
-  view.pace = {.published = 50, .growth = 12};
-  EXPECT_THAT(drawn(view, {80, 24}), HasSubstr("backlog grows by 12/s"));
+  EXPECT_THAT(squeezed(drawn(view, {40, 10})), HasSubstr("drains in 4 min 10 s"));
+  view.pace = {.growth = 12};
+  EXPECT_THAT(squeezed(drawn(view, {80, 24})), HasSubstr("backlog grows 12/s"));
 }
 
 TEST_F(DashboardLayout, ShowsAllWorkersToAnObserver) {
@@ -326,13 +353,194 @@ TEST_F(DashboardLayout, ShowsAllWorkersToAnObserver) {
   view.own.reset();
   view.status.workers = {{.name = "w2", .pid = 7, .process = WorkerProcess::runs},
                          {.name = "w1", .is_alive = true}};
-  const std::string screen = drawn(view, {100, 40});
+  const std::string screen = squeezed(drawn(view, {100, 40}));
   EXPECT_THAT(screen, HasSubstr("stela outbox top"));
-  EXPECT_THAT(screen, HasSubstr("live workers 1"));
+  EXPECT_THAT(screen, HasSubstr("workers 1"));
+  EXPECT_THAT(screen, HasSubstr("! w2 - 0 silent"));
   EXPECT_THAT(screen, HasSubstr("worker 'w2' is silent, and its process 7 is running"));
-  EXPECT_THAT(screen, Not(HasSubstr("Recent errors")));
+  EXPECT_THAT(screen, HasSubstr("17 order-\\x1b[31m"));
   view.status.workers.clear();
   EXPECT_THAT(drawn(view, {100, 40}), HasSubstr("there is no live worker"));
+}
+
+TEST_F(DashboardLayout, PutsBoxesBesideEachOtherByWidth) {
+  const auto place_in = [](const std::string& screen, const char* box) {
+    return line_of(screen, std::string{box} + " ─");
+  };
+  const std::string one = drawn(busy_view(), {60, 60});
+  EXPECT_LT(place_in(one, "Summary"), place_in(one, "Throughput, per second"));
+  for (const int width : {80, 120}) {
+    const std::string two = drawn(busy_view(), {width, 60});
+    EXPECT_EQ(place_in(two, "Summary"), place_in(two, "Throughput, per second"));
+    EXPECT_LT(line_of(two, "Partitions"), place_in(two, "Workers"));
+  }
+  const std::string three = drawn(busy_view(), {200, 60});
+  EXPECT_EQ(place_in(three, "Summary"), place_in(three, "Workers"));
+  for (const int width : {60, 80, 120, 200}) {
+    const std::string screen = squeezed(drawn(busy_view(), {width, 60}));
+    for (const char* wanted : {"* w1 vm 3/20 s 7 connected", "w2 vm 3/20 s 9 connected",
+                               "taken over 0", "lease 5/15 s", "p03 17 order-"}) {
+      EXPECT_THAT(screen, HasSubstr(wanted)) << width;
+    }
+    EXPECT_LT(line_of(screen, "p15 "), line_of(screen, "Recent errors"));
+  }
+}
+
+TEST_F(DashboardLayout, MovesNoCellWhenNumbersGrow) {
+  View view = busy_view();
+  for (const Size size : {Size{60, 40}, Size{80, 24}, Size{120, 40}, Size{200, 40}, Size{40, 10}}) {
+    view.status.pending = 1;
+    const std::string before = drawn(view, size);
+    view.status.pending = 1'234'567;
+    view.own->done.totals.claimed = 98'765;
+    const std::string after = drawn(view, size);
+    for (const char* name : {"oldest", "parked", "published", "failed"}) {
+      EXPECT_EQ(before.find(name), after.find(name)) << name << '\n' << before << after;
+    }
+  }
+}
+
+TEST_F(DashboardLayout, HasTheOwnerAtEightyColumns) {
+  EXPECT_THAT(squeezed(drawn(busy_view(), {80, 24})),
+              HasSubstr("! p15 315 0 - w2 stopped: broker_lost"));
+  EXPECT_THAT(drawn(busy_view(), {79, 24}), Not(HasSubstr("OWNER")));
+}
+
+TEST_F(DashboardLayout, NamesThePresentRateAndTheScaleOfTheCurve) {
+  View view = busy_view();
+  view.throughput.speeds[Throughput::all] = {21'097, 3.14, 0.01};
+  view.throughput.now = 720;
+  view.throughput.curve.fill(0);
+  view.throughput.curve[0] = {};
+  view.throughput.curve[28] = 1'440;
+  view.throughput.curve[29] = 720;
+  const std::string screen = squeezed(drawn(view, {80, 24}));
+  EXPECT_THAT(screen, HasSubstr("by all 21,097 3.1 <0.1"));
+  EXPECT_THAT(screen, HasSubstr("published now 720 most 1,440"));
+  EXPECT_THAT(screen, HasSubstr("60 min ·▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁█▅"));
+}
+
+/// The state of the first partition.
+std::string state_in(const OutboxStatus& status) {
+  return obstacle_of(status.partitions.front(), status);
+}
+
+OutboxStatus waiting_status() {
+  return {.partitions = {{.id = PartitionId::at(0, 2),
+                          .owner = "w1",
+                          .pending = 1,
+                          .oldest = GlobalSequence{9}},
+                         {.id = PartitionId::at(1, 2), .owner = "w1"}},
+          .workers = {worker_of("w1", 2)}};
+}
+
+TEST_F(DashboardLayout, SaysWhatAPartitionWaitsFor) {
+  OutboxStatus status = waiting_status();
+  EXPECT_EQ(state_in(status), "");
+  status.workers[0].broker = BrokerStatus{BrokerState::down, "refused"};
+  EXPECT_EQ(state_in(status), "waits: broker");
+  status.partitions[0].owner.clear();
+  EXPECT_EQ(state_in(status), "waits: broker") << "nobody who is alive reaches it";
+  status.workers[0].broker = BrokerStatus{BrokerState::connected};
+  EXPECT_EQ(state_in(status), "no worker") << "nobody has it yet";
+  status.partitions[0].owner = "w1";
+  status.workers[0].is_alive = false;
+  EXPECT_EQ(state_in(status), "no worker");
+  status.partitions[0].pending = 0;
+  EXPECT_EQ(state_in(status), "");
+}
+
+TEST_F(DashboardLayout, NamesTheOlderGenerationThatAPartitionWaitsFor) {
+  OutboxStatus status = waiting_status();
+  status.generations = {{.number = 1, .first_sequence = GlobalSequence{1}},
+                        {.number = 2, .first_sequence = GlobalSequence{5}}};
+  status.partitions[1].pending = 2;
+  status.partitions[1].oldest = GlobalSequence{3};
+  EXPECT_EQ(state_in(status), "waits for p01");
+  for (int i = 2; i < 4; ++i) {
+    status.partitions.push_back(status.partitions[1]);
+    status.partitions.back().id = PartitionId::at(i, 4);
+  }
+  EXPECT_EQ(state_in(status), "waits: older generation");
+  status.generations[0].is_drained = true;
+  EXPECT_EQ(state_in(status), "");
+}
+
+TEST_F(DashboardLayout, TakesOneMisconfiguredPartitionForNoWorkerWithoutABroker) {
+  View view = busy_view();
+  view.status.partitions[3].attempts = 1;
+  view.status.partitions[3].last_error = "no stream SHOP_p03";
+  view.own->done.broker = BrokerStatus{BrokerState::misconfigured, "no stream SHOP_p03"};
+  view.own->done.ticks_ever = 1;
+  view.status.workers[0].broker = view.own->done.broker;
+  EXPECT_EQ(state_of(view.own->done, view.status, false), "relaying");
+  EXPECT_EQ(obstacle_of(view.status.partitions[2], view.status), "");
+  const std::string screen = squeezed(drawn(view, {120, 50}));
+  EXPECT_THAT(screen, HasSubstr("~ partition p03 is backing off: no stream SHOP_p03"));
+  EXPECT_THAT(screen, HasSubstr("* w1 vm 3/20 s 7 connected"));
+  EXPECT_THAT(screen, Not(HasSubstr("can't publish everything")));
+}
+
+TEST_F(DashboardLayout, SaysOnceThatNoWorkerReachesTheBroker) {
+  View view = busy_view();
+  for (WorkerStatus& worker : view.status.workers) {
+    worker.broker = BrokerStatus{BrokerState::down, "refused"};
+    worker.is_cut_off = true;
+  }
+  const std::string screen = drawn(view, {200, 50});
+  EXPECT_THAT(screen, HasSubstr("no worker reaches its broker: down: refused"));
+  EXPECT_THAT(screen, Not(HasSubstr("is cut off from its broker")));
+  EXPECT_THAT(screen, HasSubstr("! w1"));
+  EXPECT_THAT(screen, HasSubstr("cut off: down: refused"));
+  EXPECT_THAT(drawn(view, {80, 30}), HasSubstr("~ 15 partitions, waits: broker (a shows them)"));
+}
+
+TEST_F(DashboardLayout, DimsTheNumbersOfADatabaseThatDoesNotAnswer) {
+  View view = busy_view();
+  view.store_problem = "can't connect";
+  view.is_stale = true;
+  for (const Size size : {Size{60, 40}, Size{80, 24}, Size{120, 40}, Size{200, 50}, Size{40, 10}}) {
+    EXPECT_THAT(drawn(view, size), HasSubstr("as of 22:13:20Z"));
+    for (const Line& line : lay_out(view, {}, size).lines) {
+      if (plain(line).find("pending") == std::string::npos) continue;
+      EXPECT_EQ(line.front().style, Style::dim) << plain(line);
+    }
+  }
+  EXPECT_EQ(state_of(view.own->done, view.status, false, true), "database down");
+}
+
+TEST_F(DashboardLayout, PutsNoSentenceInYellow) {
+  View view = busy_view();
+  view.status.partitions[3].attempts = 1;
+  view.status.partitions[3].last_error = "the stream SHOP_p03 is full, and takes no new messages";
+  view.status.parked = 5;
+  view.status.partitions[1].parked = 5;
+  view.errors.push_back(
+      {.at = now, .subject = "p03", .message = "the stream is full, and stays so"});
+  for (const int width : {60, 80, 120, 200}) {
+    for (const Line& line : lay_out(view, {.shows_all = true}, {width, 60}).lines) {
+      for (const Span& span : line) {
+        EXPECT_LE(span.style == Style::warning ? width_of(span.text) : 0, 21U) << span.text;
+      }
+    }
+  }
+}
+
+TEST_F(DashboardLayout, KeepsTheEndOfAnErrorWhereItsCauseIs) {
+  View view = busy_view();
+  view.errors = {
+      {.at = now,
+       .sequence = 4711,
+       .subject = "p03",
+       .stream = "order-" + std::string(180, 'n'),
+       .message = "publishing to " + std::string(200, 's') + ": Maximum Payload Exceeded",
+       .others = 21}};
+  for (const Size size : {Size{60, 60}, Size{80, 60}, Size{120, 60}, Size{200, 60}}) {
+    const std::string screen = drawn(view, size);
+    EXPECT_THAT(screen, HasSubstr("Maximum Payload Exceeded")) << screen;
+    EXPECT_THAT(screen, HasSubstr("22:13:20Z  p03  4711  order-nnn"));
+    EXPECT_THAT(screen, HasSubstr("(and 21 more)"));
+  }
 }
 
 TEST(DashboardKeys, ScrollSortShowAndLeave) {
@@ -378,12 +586,12 @@ TEST(OutboxTrend, SaysHowLongDrainingTakes) {
   trend.add(seen_at(now, 100, 1'000));
   EXPECT_FALSE(trend.pace().time_to_drain);
   trend.add(seen_at(now + 10s, 400, 800));
-  EXPECT_EQ(trend.pace().published, 30);
+  EXPECT_EQ(trend.throughput().speeds[Throughput::all][0], 30);
   EXPECT_EQ(trend.pace().growth, -20);
   EXPECT_EQ(trend.pace().time_to_drain, 40s);
   // Only the last minute counts.
   trend.add(seen_at(now + 70s, 400, 1'400));
-  EXPECT_EQ(trend.pace().published, 0);
+  EXPECT_EQ(trend.throughput().speeds[Throughput::all][0], 0);
   EXPECT_EQ(trend.pace().growth, 10);
   EXPECT_FALSE(trend.pace().time_to_drain);
 }
@@ -396,7 +604,7 @@ TEST(OutboxTrend, SaysNothingOfABacklogThatWasNotCounted) {
   status.at += 10s;
   status.published = 400;
   trend.add(status);
-  EXPECT_EQ(trend.pace().published, 30);
+  EXPECT_EQ(trend.throughput().speeds[Throughput::all][0], 30);
   EXPECT_EQ(trend.pace().growth, 0);
   trend.add(seen_at(now + 20s, 1'000, 1'000));
   EXPECT_FALSE(trend.pace().time_to_drain) << "it was seen once";
@@ -422,9 +630,51 @@ TEST(OutboxTrend, BeginsAgainIfTheDatabaseWentBack) {
   Trend trend;
   trend.add(seen_at(now, 100, 1'000));
   trend.add(seen_at(now + 10s, 50, 1'000));
-  EXPECT_EQ(trend.pace().published, 0);
+  EXPECT_FALSE(trend.throughput().speeds[Throughput::all][0]);
   trend.add(seen_at(now + 20s, 150, 1'000));
-  EXPECT_EQ(trend.pace().published, 10);
+  EXPECT_EQ(trend.throughput().speeds[Throughput::all][0], 10);
+}
+
+TEST(OutboxTrend, KnowsSpeedsOfOneFiveAndSixtyMinutes) {
+  Trend trend;
+  trend.add(seen_at(now, 1'000, 0), {.claimed = 10, .published = 9, .retried = 1});
+  trend.add(seen_at(now + 1min, 1'600, 0),
+            {.claimed = 610, .published = 309, .retried = 1, .parked = 60});
+  Throughput seen = trend.throughput();
+  EXPECT_EQ(seen.speeds[Throughput::all], (Speed{10, {}, {}})) << "no more is known than a minute";
+  EXPECT_EQ(seen.speeds[Throughput::claimed], (Speed{10, {}, {}}));
+  EXPECT_EQ(seen.speeds[Throughput::published], (Speed{5, {}, {}}));
+  EXPECT_EQ(seen.speeds[Throughput::failed], (Speed{1, {}, {}}));
+  trend.add(seen_at(now + 2min, 1'600, 0));
+  trend.add(seen_at(now + 10min, 1'600, 0));
+  EXPECT_EQ(trend.throughput().speeds[Throughput::all], (Speed{0, 0, 1}));
+}
+
+TEST(OutboxTrend, KnowsTheLastHourFromTheLogOfBatches) {
+  Trend trend;
+  OutboxStatus status = seen_at(now, 1'000, 0);
+  const std::vector<PublishedBatch> batches{{.count = 120, .published_at = now - 30s},
+                                            {.count = 240, .published_at = now - 10min},
+                                            {.count = 300, .published_at = now - 2h}};
+  trend.add_past(status, batches, true);
+  trend.add(status);
+  const Throughput seen = trend.throughput();
+  EXPECT_EQ(seen.speeds[Throughput::all], (Speed{2, 0.4, 0.1}));
+  EXPECT_EQ(seen.now, 0);
+  double sum = 0;
+  for (const auto& piece : seen.curve) sum += piece.value_or(0) > 0 ? 1 : 0;
+  EXPECT_EQ(sum, 2) << "it is drawn where it was published";
+  EXPECT_EQ(seen.curve[10], 0) << "and nothing where nothing was";
+}
+
+TEST(OutboxTrend, DrawsNothingWhereNothingIsKnown) {
+  Trend trend;
+  trend.add_past(seen_at(now, 100, 0), {{.count = 60, .published_at = now - 5min}}, false);
+  trend.add(seen_at(now, 100, 0));
+  const Throughput seen = trend.throughput();
+  EXPECT_FALSE(seen.curve[20]);
+  EXPECT_EQ(seen.curve[28], 0);
+  EXPECT_FALSE(seen.speeds[Throughput::all][2]);
 }
 
 TEST_F(DashboardLayout, NamesTheState) {

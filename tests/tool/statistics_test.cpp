@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 namespace stela::tool::statistics_test {
 namespace {
 
@@ -22,17 +20,11 @@ TEST(WorkerStatistics, AddUpOverTheWindow) {
   EXPECT_EQ(seen.ticks, 2);
   EXPECT_EQ(seen.totals.published, 10);
   EXPECT_EQ(seen.mean_duration, 2ms);
-  EXPECT_EQ(seen.per_slot[58], 5);
-  EXPECT_EQ(seen.per_slot[59], 5);
 
   seen = statistics.look(begun + 15s);
   EXPECT_EQ(seen.ticks, 1);
   EXPECT_EQ(seen.totals.published, 5);
   EXPECT_EQ(seen.ever.published, 10);
-  EXPECT_EQ(seen.per_slot[56], 5);
-  // The line of the last five minutes forgets them.
-  seen = statistics.look(begun + 10min);
-  EXPECT_EQ(std::count(seen.per_slot.begin(), seen.per_slot.end(), 0), 60);
 }
 
 TEST(WorkerStatistics, WithoutAWindowShowTheLastTick) {
@@ -51,13 +43,17 @@ TEST(WorkerStatistics, KeepTroublesAndPercentiles) {
   const std::array fields{LogEntry::Field{"partition", "p01"}, LogEntry::Field{"sequence", "17"}};
   statistics.write({.level = LogLevel::info, .name = "a", .message = "not kept"});
   statistics.write({.level = LogLevel::warning, .name = "a", .message = "kept", .fields = fields});
-  for (int i = 1; i <= 100; ++i) statistics.add_end_to_end(std::chrono::milliseconds{i});
+  for (int i = 1; i <= 100; ++i) {
+    statistics.add_end_to_end(std::chrono::milliseconds{i}, Steady{1h});
+  }
   const Figures seen = statistics.look(Steady{1h});
   ASSERT_EQ(seen.troubles.size(), 1U);
   EXPECT_EQ(seen.troubles[0].sequence, 17);
   EXPECT_EQ(seen.latency_p50, 50ms);
   EXPECT_EQ(seen.latency_p99, 99ms);
   EXPECT_EQ(seen.end_to_end.count(), 100);
+  // What was slow doesn't stay on the screen.
+  EXPECT_FALSE(statistics.look(Steady{1h + 2min}).latency_p99);
 }
 
 }  // namespace

@@ -273,6 +273,41 @@ TEST_F(ToolWork, WaitsQuietlyForAnotherWorkersPartitions) {
   holder.signal(SIGCONT);
 }
 
+TEST_F(ToolWork, LogsNothingWhileItIsIdle) {
+  Running worker{work({"--id", "w1", "--set", "outbox.lease_renew=100ms"})};
+  const auto said = [&](const char* what) {
+    return eventually([&] { return worker.out().find(what) != std::string::npos; });
+  };
+  ASSERT_TRUE(said(" idle: ")) << worker.out();
+  const std::size_t before = lines_of(worker.out()).size();
+  RawSqlite raw{db_};
+  std::int64_t heartbeat = 0;
+  for (int beats = 0; beats < 5; ++beats) {
+    ASSERT_TRUE(eventually(
+        [&] { return raw.integer("SELECT heartbeat_until FROM outbox_workers") != heartbeat; }));
+    heartbeat = raw.integer("SELECT heartbeat_until FROM outbox_workers");
+  }
+  EXPECT_EQ(lines_of(worker.out()).size(), before) << worker.out();
+  append(1);
+  EXPECT_TRUE(said("published 1,")) << worker.out();
+}
+
+TEST_F(ToolWork, SaysThatItsDatabaseIsAwayWhereItSaysTheRest) {
+  for (const std::string form : {"text", "json"}) {
+    std::vector<std::string> words = work({"--id", "w1"});
+    if (form == "json") words.emplace_back("--json");
+    Running worker{words};
+    const auto said = [&](const char* what) {
+      return eventually([&] { return worker.out().find(what) != std::string::npos; });
+    };
+    ASSERT_TRUE(said("connected")) << worker.out();
+    std::filesystem::rename(db_, dir_.file("away.db"));
+    EXPECT_TRUE(said("database down")) << worker.out();
+    EXPECT_THAT(worker.out(), HasSubstr("unable to open database file"));
+    std::filesystem::rename(dir_.file("away.db"), db_);
+  }
+}
+
 TEST_F(ToolWork, EndsOnceEnoughIsPublished) {
   append(10);
   EXPECT_EQ(run(work({"--max", "10"})).code, 0);

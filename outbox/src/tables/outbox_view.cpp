@@ -149,17 +149,19 @@ OutboxStatus read_status(Connection& connection, database::Database& database) {
                                         follow::length_of(workers.heartbeat_ttl())};
     const WorkerProcess process = find_process(database, identity);
     const bool is_dead = identity.presence && process == WorkerProcess::ended;
-    status.workers.push_back({.name = std::string{workers.worker()},
-                              .host = std::string{identity.host},
-                              .pid = identity.pid,
-                              .started_at = workers.started_at(),
-                              .heartbeat_until = heartbeat.until,
-                              .is_alive = !is_dead && !follow::is_over(heartbeat, status.at),
-                              .process = process,
-                              .partitions = static_cast<int>(workers.partitions()),
-                              .broker = reported_broker(workers.broker()),
-                              .broker_since = workers.broker_since(),
-                              .is_cut_off = workers.is_cut_off()});
+    status.workers.push_back(
+        {.name = std::string{workers.worker()},
+         .host = std::string{identity.host},
+         .pid = identity.pid,
+         .started_at = workers.started_at(),
+         .heartbeat_until = heartbeat.until,
+         .heartbeat_ttl = heartbeat.length.value_or(std::chrono::microseconds{0}),
+         .is_alive = !is_dead && !follow::is_over(heartbeat, status.at),
+         .process = process,
+         .partitions = static_cast<int>(workers.partitions()),
+         .broker = reported_broker(workers.broker()),
+         .broker_since = workers.broker_since(),
+         .is_cut_off = workers.is_cut_off()});
   }
   read_generations(connection, status);
   auto totals = connection.rows(sql::totals{});

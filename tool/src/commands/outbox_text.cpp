@@ -29,6 +29,35 @@ bool can_go_on(const PartitionStatus& partition, GlobalSequence end) {
          (partition.pending > 0 && (!partition.oldest || *partition.oldest < end));
 }
 
+bool reaches_broker(const WorkerStatus& worker, const OutboxStatus& status) {
+  if (worker.is_cut_off && !(worker.broker && worker.broker->is_connected())) return false;
+  if (!worker.broker || worker.broker->state == BrokerState::connecting) return true;
+  return worker.broker->is_connected() || is_misconfigured_in_part(worker, status);
+}
+
+/// Its own worker if that is alive; else any living one that reaches the broker, or any.
+const WorkerStatus* worker_of(const PartitionStatus& partition, const OutboxStatus& status) {
+  const WorkerStatus* found = nullptr;
+  for (const WorkerStatus& worker : status.workers) {
+    if (!worker.is_alive) continue;
+    if (worker.name == partition.owner) return &worker;
+    if (found == nullptr || !reaches_broker(*found, status)) found = &worker;
+  }
+  return found;
+}
+
+/// The partitions of older generations that still have pending messages.
+std::string older_in_words(const OutboxStatus& status, GlobalSequence end) {
+  std::string labels;
+  int count = 0;
+  for (const PartitionStatus& older : status.partitions) {
+    if (older.pending == 0 || !older.oldest || *older.oldest >= end) continue;
+    if (++count > 2) return "waits: older generation";
+    labels.append(count > 1 ? ", " : "").append(older.id.label());
+  }
+  return count > 0 ? "waits for " + labels : "waits: older generation";
+}
+
 }  // namespace
 
 std::string way_out_of(const PartitionStatus& stopped, const std::string& call) {
@@ -104,6 +133,27 @@ LivingWorkers living_workers(const OutboxStatus& status) {
     }
   }
   return living;
+}
+
+bool is_misconfigured_in_part(const WorkerStatus& worker, const OutboxStatus& status) {
+  if (!worker.broker || worker.broker->state != BrokerState::misconfigured) return false;
+  int backing_off = 0;
+  for (const PartitionStatus& partition : status.partitions) {
+    backing_off += partition.owner == worker.name && partition.attempts > 0 ? 1 : 0;
+  }
+  return backing_off > 0 && backing_off < worker.partitions;
+}
+
+std::string obstacle_of(const PartitionStatus& partition, const OutboxStatus& status) {
+  if (partition.stopped) return {};
+  const bool waits = waiting_in(partition) > 0;
+  const WorkerStatus* const worker = worker_of(partition, status);
+  if (worker != nullptr && !reaches_broker(*worker, status)) return "waits: broker";
+  const bool is_attended =
+      worker != nullptr && (!status.leasing || worker->name == partition.owner);
+  if (!is_attended) return waits ? "no worker" : "";
+  const GlobalSequence end = open_end(status);
+  return waits && !can_go_on(partition, end) ? older_in_words(status, end) : "";
 }
 
 const PartitionStatus* held_up_by(const OutboxStatus& status) {

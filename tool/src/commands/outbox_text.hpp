@@ -37,6 +37,13 @@ std::string life_of(const WorkerStatus& worker);
 /// What an operator does about a partition that is stopped; `call` is what commands begin with.
 std::string way_out_of(const PartitionStatus& stopped, const std::string& call);
 
+/// Only some partitions of this worker back off: the broker isn't set up for those, and has the
+/// others.
+bool is_misconfigured_in_part(const WorkerStatus& worker, const OutboxStatus& status);
+/// What a partition waits for with which nothing is wrong: "waits: broker", "no worker",
+/// "waits for p02", "waits: older generation". Empty if it waits for nothing.
+std::string obstacle_of(const PartitionStatus& partition, const OutboxStatus& status);
+
 struct LivingWorkers {
   std::int64_t all = 0;
   /// Those that don't reach their broker.

@@ -22,18 +22,20 @@ class WatchedOutbox final : public Watched {
     try {
       status_ = session_.operations().status();
       processes_ = TimerOperations{session_.store()}.processes();
-      trend_.add(status_);
+      sight_.look(session_.operations(), status_);
       problem_.clear();
     } catch (const Error& e) {
       problem_ = e.what();
     }
-    return {.command = call_.app.name + " outbox top",
-            .program = call_.app.name,
-            .database = session_.name(),
-            .status = status_,
-            .pace = trend_.pace(),
-            .processes = processes_,
-            .store_problem = problem_};
+    View view{.command = call_.app.name + " outbox top",
+              .program = call_.app.name,
+              .database = session_.name(),
+              .status = status_,
+              .processes = processes_,
+              .store_problem = problem_,
+              .is_stale = !problem_.empty()};
+    sight_.show(view);
+    return view;
   }
   void leave() override { signals_.request_stop(); }
   bool is_ending() const override { return signals_.stopped(); }
@@ -43,7 +45,7 @@ class WatchedOutbox final : public Watched {
   Invocation& call_;
   StoreSession& session_;
   Signals& signals_;
-  Trend trend_;
+  Sight sight_;
   OutboxStatus status_;
   std::vector<ProcessStatus> processes_;
   std::string problem_;

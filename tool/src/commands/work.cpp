@@ -20,6 +20,8 @@
 #include <stela/framework/error.hpp>
 #include <stela/tool/metrics.hpp>
 
+#include <map>
+
 namespace stela::tool {
 namespace {
 
@@ -161,7 +163,8 @@ class Work {
           .database = session_.name(),
           .broker_url = call_.settings().text("nats.url"),
           .worker = name(),
-          .window = std::chrono::seconds{call_.settings().integer("worker.window")}};
+          .window = std::chrono::seconds{call_.settings().integer("worker.window")},
+          .lease_ttl = call_.settings().duration("outbox.lease_ttl")};
       WatchedCrew watched{crew_, statistics_, watch_, options};
       show_dashboard(watched, call_.out.has_color());
     }
@@ -209,15 +212,35 @@ class Work {
     service_.alive(now);
     write_metrics_if_due(now);
     if (plan_.silent || plan_.dashboard) return;
-    const OutboxStatus status = watch_.look(plan_.how == How::forever ? 100ms : 0ms).status;
-    const std::string state = state_of(statistics_.look(now), status, crew_.stop_requested());
-    const TickReport shown{tick, status, state, relay.worker(), system_clock().now()};
+    const bool is_endless = plan_.how == How::forever;
+    const StatusWatch::Seen seen = watch_.look(is_endless ? 100ms : 0ms);
+    const std::string state =
+        state_of(statistics_.look(now), seen.status, crew_.stop_requested(), seen.is_stale);
+    const TickReport shown{tick,           seen.status,          state,
+                           relay.worker(), system_clock().now(), seen.problem};
+    if (is_endless && !is_news(shown)) return;
     if (call_.out.is_json()) {
       print_json(call_.out, description::tick, shown);
     } else {
       call_.out.line(to_line(shown));
     }
     call_.out.flush();
+  }
+
+  /// A tick of a worker that has no end of its own is shown if it did something, or found something
+  /// changed.
+  bool is_news(const TickReport& report) {
+    const RelayTick& tick = report.tick;
+    std::string news{report.state};
+    news.append(" ").append(std::to_string(tick.owned_count)).append(" ");
+    news.append(to_string(tick.broker)).append(" ").append(report.store_problem);
+    std::string& before = news_[std::string{report.worker}];
+    const bool is_idle = tick.claimed + tick.published + tick.failed() + tick.skipped +
+                             tick.fenced + tick.leased_count + tick.released_count ==
+                         0;
+    if (is_idle && news == before) return false;
+    before = std::move(news);
+    return true;
   }
 
   /// /metrics or /readyz, on a thread of the server's.
@@ -314,6 +337,8 @@ class Work {
   /// Guarded by mutex_: the crew, once it can be asked to stop.
   Crew* ready_ = nullptr;
   std::int64_t published_ = 0;
+  /// Guarded by mutex_: what was shown last, by worker.
+  std::map<std::string, std::string> news_;
   /// Before whatever starts threads, and gone after them.
   Signals signals_;
   StoreSession session_;
@@ -336,8 +361,9 @@ Command work_command() {
   return {.path = "outbox work",
           .summary = "Run a relay worker",
           .about =
-              "Shows a dashboard on a terminal; elsewhere prints one line per tick, or a JSON "
-              "object with --json. SIGTERM or Ctrl-C finishes messages in flight and hands "
+              "Shows a dashboard on a terminal; elsewhere prints a line, or a JSON object with "
+              "--json, for each tick that did something or found something changed. SIGTERM or "
+              "Ctrl-C finishes messages in flight and hands "
               "partitions over; a second one exits at once. --once and --until-empty end with exit "
               "code 4 if the broker can't be reached, and 1 if the database refuses the worker, as "
               "where its role lacks rights.",

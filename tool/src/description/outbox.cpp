@@ -26,12 +26,13 @@ std::optional<microseconds> age_of(const PartitionIn& in) {
   return std::max(in.outbox.at - *in.partition.waiting_since, microseconds{0});
 }
 
-std::string state_of(const PartitionStatus& partition) {
+std::string state_of(const PartitionStatus& partition, const OutboxStatus& status) {
   if (partition.stopped) return "stopped: " + word_of(partition.stopped);
   if (partition.attempts > 0) return "backing off: " + partition.last_error;
   if (partition.flight_age && *partition.flight_age > quiet_flight) {
     return silence_in_words(*partition.flight_age);
   }
+  if (std::string obstacle = obstacle_of(partition, status); !obstacle.empty()) return obstacle;
   if (!partition.is_current) return waiting_in(partition) == 0 ? "drained" : "draining";
   return "ok";
 }
@@ -97,7 +98,7 @@ constexpr Field<PartitionIn> partition_fields[] = {
                           .metric = {.name = "stela_outbox_partition_lag_seconds",
                                      .help = "Age of the oldest pending message, by "
                                              "partition."}}),
-    field<[](const PartitionIn& in) { return state_of(in.partition); }>(
+    field<[](const PartitionIn& in) { return state_of(in.partition, in.outbox); }>(
         "state", {.most = 24, .is_text_only = true}),
     field<[](const PartitionIn& in) {
       const PartitionStatus& partition = in.partition;

@@ -60,6 +60,9 @@ constexpr Field<TickReport> relay_tick_fields[] = {
                                                                       {.is_nullable = true}),
     field<[](const TickReport& report) { return to_string(report.tick.broker); }>(
         "broker", {.kind = Kind::untrusted}),
+    field<[](const TickReport& report) {
+      return report.store_problem.empty() ? std::nullopt : std::optional{report.store_problem};
+    }>("database_error", {.kind = Kind::untrusted, .is_nullable = true}),
     field<&TickReport::state>("state"),
     field<&TickReport::worker>("worker", {.kind = Kind::untrusted}),
 };

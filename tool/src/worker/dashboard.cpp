@@ -2,6 +2,7 @@
 
 #include "worker/dashboard_layout.hpp"
 #include "worker/looks.hpp"
+#include "worker/partition_table.hpp"
 #include "worker/screen.hpp"
 
 #include <unistd.h>
@@ -25,7 +26,7 @@ void show_dashboard(Watched& watched, bool color) {
   View view;
   Looks looks;
   while (!watched.has_ended()) {
-    if (!looks.held) view = watched.look();
+    if (!looks.paused) view = watched.look();
     const Frame frame = lay_out(view, looks, screen.size());
     looks.scroll = frame.scroll;
     screen.draw(frame.lines);
@@ -36,31 +37,36 @@ void show_dashboard(Watched& watched, bool color) {
 
 View WatchedCrew::look() {
   StatusWatch::Seen seen = watch_.look(refresh - 50ms);
-  trend_.add(seen.status);
+  Figures done = statistics_.look(std::chrono::steady_clock::now());
+  if (!seen.is_stale) {
+    watch_.ask([&](OutboxOperations& outbox) { sight_.look(outbox, seen.status, done.ever); });
+  }
   View view{.command = options_.program + " outbox work",
             .program = options_.program,
             .database = options_.database,
             .own = OwnWork{.worker = options_.worker,
                            .broker_url = options_.broker_url,
                            .window = options_.window,
-                           .done = statistics_.look(std::chrono::steady_clock::now())},
+                           .lease_ttl = options_.lease_ttl,
+                           .done = std::move(done)},
             .status = std::move(seen.status),
-            .pace = trend_.pace(),
             .processes = std::move(seen.processes),
-            .store_problem = std::move(seen.problem)};
-  view.own->state = state_of(view.own->done, view.status, crew_.stop_requested());
-  for (const RecentError& trouble : view.own->done.troubles) {
-    view.own->trouble_streams.push_back(stream_of(trouble.sequence));
-  }
+            .store_problem = std::move(seen.problem),
+            .is_stale = seen.is_stale};
+  view.own->state = state_of(view.own->done, view.status, crew_.stop_requested(), view.is_stale);
+  freshen(view);
+  sight_.show(view);
   return view;
 }
 
-std::string WatchedCrew::stream_of(std::int64_t sequence) {
-  if (sequence == 0) return {};
-  if (streams_.size() > 4 * Statistics::kept_troubles) streams_.clear();
-  const auto [at, is_new] = streams_.try_emplace(sequence);
-  if (is_new) at->second = watch_.stream_of(sequence);
-  return at->second;
+void WatchedCrew::freshen(View& view) const {
+  const std::optional<BrokerStatus>& broker = view.own->done.broker;
+  if (!broker) return;
+  for (WorkerStatus& worker : view.status.workers) {
+    if (!is_own(*view.own, worker.name)) continue;
+    worker.broker = broker;
+    worker.is_cut_off = broker->state == BrokerState::down;
+  }
 }
 
 }  // namespace stela::tool

@@ -7,10 +7,29 @@
 #include "worker/view.hpp"
 
 #include <cstdint>
-#include <map>
 #include <string>
+#include <vector>
 
 namespace stela::tool {
+
+/// What is seen of an outbox beside its status: how fast it is, and what goes wrong.
+/// Threads: one at a time.
+class Sight {
+ public:
+  /// Asks the database for what `status` doesn't have, as rarely as that is needed. `own` is what
+  /// this process did since it started.
+  void look(OutboxOperations& operations, const OutboxStatus& status, const Totals& own = {});
+  /// Adds to a view what is known, and each error once: those of partitions and workers, those of
+  /// parked and retrying messages, and what else this process met.
+  void show(View& view) const;
+
+ private:
+  Trend trend_;
+  std::vector<RecentError> errors_;
+  /// When the errors were asked for, and how many messages had one.
+  Timestamp errors_at_ = {};
+  std::int64_t failing_ = 0;
+};
 
 /// What a dashboard shows.
 /// Threads: the one that owns the terminal.
@@ -38,6 +57,7 @@ struct CrewDashboard {
   std::string broker_url = {};
   std::string worker = {};
   std::chrono::seconds window{0};
+  std::chrono::microseconds lease_ttl{0};
 };
 
 /// The workers of this process. Leaving asks them to stop.
@@ -53,14 +73,14 @@ class WatchedCrew final : public Watched {
   bool has_ended() override { return crew_.has_ended(); }
 
  private:
-  std::string stream_of(std::int64_t sequence);
+  /// The brokers of its own workers as they see them now, instead of at their last heartbeat.
+  void freshen(View& view) const;
 
   Crew& crew_;
   Statistics& statistics_;
   StatusWatch& watch_;
   const CrewDashboard& options_;
-  Trend trend_;
-  std::map<std::int64_t, std::string> streams_;
+  Sight sight_;
 };
 
 }  // namespace stela::tool

@@ -19,14 +19,18 @@ struct Frame {
   std::size_t page = 0;
 };
 
-/// Summary, problems with their remedies, partitions, recent errors: over the full width, with more
-/// columns the wider it is. What doesn't fit is reached by scrolling. Where there is little room
-/// (fewer than 60 columns or 14 lines) the summary is shorter, and scrolled too.
+/// Boxes with fixed places: summary and throughput, under each other, or from 80 columns on beside
+/// each other, from 160 on with the workers as the third. What follows is scrolled: problems with
+/// their remedies, partitions, workers, recent errors, each over the full width, with more columns
+/// the wider it is. Where there is little room (fewer than 60 columns or 14 lines) the summary is
+/// shorter, and scrolled too. Numbers of a database that doesn't answer are dim.
 Frame lay_out(const View& view, const Looks& looks, Size size);
 
 /// The state in a word, from what is known: "connecting", "relaying", "idle", "standby" (others
 /// hold the partitions), "stopped" (all of them wait for an operator), "draining", "broker down",
-/// "misconfigured" (the broker is there, and not set up for all that is to be published).
-std::string state_of(const Figures& done, const OutboxStatus& status, bool draining);
+/// "misconfigured" (the broker is there, and set up for none of what is to be published), "database
+/// down" (the status is an old one).
+std::string state_of(const Figures& done, const OutboxStatus& status, bool draining,
+                     bool is_stale = false);
 
 }  // namespace stela::tool

@@ -7,16 +7,6 @@
 #include <utility>
 
 namespace stela::tool {
-namespace {
-
-std::size_t columns_of(const Line& line) {
-  std::size_t width = 0;
-  for (const Span& span : line) width += width_of(span.text);
-  return width;
-}
-
-}  // namespace
-
 Line fitted(const Line& line, std::size_t width) {
   Line out;
   std::size_t left = width;
@@ -33,27 +23,9 @@ Line fitted(const Line& line, std::size_t width) {
 Line title(std::string_view text, std::size_t width) {
   Line line{{std::string{text}.append(" "), Style::bold}};
   std::string rule;
-  for (std::size_t i = columns_of(line); i < width; ++i) rule += "─";
+  for (std::size_t i = width_of(line.front().text); i < width; ++i) rule += "─";
   line.push_back({rule, Style::dim});
   return line;
-}
-
-Block flowing(std::span<const Line> items, std::size_t width) {
-  Block block;
-  std::size_t used = 0;
-  for (const Line& item : items) {
-    const std::size_t columns = columns_of(item);
-    if (block.empty() || used + 2 + columns > width) {
-      block.emplace_back();
-      used = 0;
-    } else {
-      block.back().push_back({"  "});
-      used += 2;
-    }
-    block.back().insert(block.back().end(), item.begin(), item.end());
-    used += columns;
-  }
-  return block;
 }
 
 Block wrapped(std::string_view text, Style style, std::size_t indent, std::size_t width) {
@@ -77,6 +49,81 @@ Block wrapped(std::string_view text, Style style, std::size_t indent, std::size_
 void append(Block& block, Block more) {
   block.insert(block.end(), std::make_move_iterator(more.begin()),
                std::make_move_iterator(more.end()));
+}
+
+void append(Line& line, Line more) {
+  line.insert(line.end(), std::make_move_iterator(more.begin()),
+              std::make_move_iterator(more.end()));
+}
+
+std::string on_the_right(std::string_view text, std::size_t width) {
+  const std::string cut = cut_to(text, width);
+  return std::string(width - width_of(cut), ' ') + cut;
+}
+
+std::string on_the_left(std::string_view text, std::size_t width) {
+  const std::string cut = cut_to(text, width);
+  return cut + std::string(width - width_of(cut), ' ');
+}
+
+std::string age_of(std::chrono::microseconds age, std::chrono::microseconds most) {
+  const auto seconds = [](std::chrono::microseconds time) {
+    return in_digits(std::max<std::int64_t>(time / std::chrono::seconds{1}, 0));
+  };
+  return seconds(age) + "/" + seconds(most) + " s";
+}
+
+std::string shortened(std::string_view text, std::size_t width) {
+  if (width_of(text) <= width) return std::string{text};
+  // No byte is wider than a column. Those after the first of a character aren't cut off it.
+  std::size_t end = text.size() - std::min(text.size(), width * 2 / 3);
+  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
+  return cut_to(text, width / 3).append(text.substr(end));
+}
+
+Line marked(std::string_view text, Style style) {
+  const std::size_t end = std::min(text.find(": "), text.size());
+  return {{std::string{text.substr(0, end)}, style}, {std::string{text.substr(end)}}};
+}
+
+Block grid(std::span<const Cell> cells, std::size_t width, std::size_t narrowest) {
+  const std::size_t columns = std::max<std::size_t>((width + 1) / narrowest, 1);
+  std::vector<std::size_t> names(columns);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    names[i % columns] = std::max(names[i % columns], width_of(cells[i].name));
+  }
+  Block block;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::size_t at = i % columns;
+    if (at == 0) block.emplace_back();
+    // From one column to the next, less the blank between them.
+    const std::size_t room = (width + 1) * (at + 1) / columns - (width + 1) * at / columns - 1;
+    const std::size_t value = width_of(cells[i].value);
+    // What doesn't fit behind the longest name begins earlier.
+    const std::size_t begin = std::min(names[at] + 1, room > value ? room - value : 0);
+    if (at > 0) block.back().push_back({" "});
+    block.back().push_back({on_the_left(cells[i].name, std::max<std::size_t>(begin, 1) - 1) + ' '});
+    block.back().push_back({on_the_left(cells[i].value, room - begin), cells[i].style});
+  }
+  return block;
+}
+
+Block beside(const Block& left, std::size_t left_width, const Block& right,
+             std::size_t right_width) {
+  Block block;
+  for (std::size_t i = 0; i < std::max(left.size(), right.size()); ++i) {
+    block.push_back(fitted(i < left.size() ? left[i] : Line{}, left_width));
+    block.back().push_back({"  "});
+    append(block.back(), fitted(i < right.size() ? right[i] : Line{}, right_width));
+  }
+  return block;
+}
+
+Block dimmed(Block block) {
+  for (Line& line : block) {
+    for (Span& span : line) span.style = Style::dim;
+  }
+  return block;
 }
 
 }  // namespace stela::tool

@@ -60,10 +60,10 @@ bool take_key(Looks& looks, int key, std::size_t page) {
   }
   switch (key) {
     case 'q':
-      looks.held = false;
+      looks.paused = false;
       return true;
     case 'p':
-      looks.held = !looks.held;
+      looks.paused = !looks.paused;
       break;
     case 'a':
       looks.shows_all = !looks.shows_all;

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
+#include <utility>
 
 namespace stela::tool {
 namespace {
@@ -24,13 +26,12 @@ bool is_healthy(const PartitionStatus& partition) {
 }
 
 bool is_ours(const PartitionStatus& partition, const View& view) {
-  if (!view.own || partition.owner.empty()) return false;
-  const std::string& worker = view.own->worker;
-  return partition.owner == worker || partition.owner.starts_with(worker + "-");
+  return view.own && is_own(*view.own, partition.owner);
 }
 
-std::string state_in_words(const PartitionStatus& partition) {
+std::string state_in_words(const PartitionStatus& partition, const OutboxStatus& status) {
   std::string trouble = trouble_of(partition);
+  if (trouble.empty()) trouble = obstacle_of(partition, status);
   if (!trouble.empty()) return trouble;
   if (partition.parked > 0) return "has parked messages";
   return partition.is_current ? "ok" : "draining";
@@ -54,39 +55,31 @@ struct Column {
   std::string (*text)(const PartitionStatus&, Timestamp);
 };
 
-/// Numbers, on the right of their columns. What is left of the line has the state and the owner.
+std::string lease_of(const PartitionStatus& partition, Timestamp) {
+  return partition.owner.empty() ? "-" : in_words(partition.lease_left);
+}
+
+/// Numbers, on the right of their columns. Then the owner; what is left of the line has the state.
 constexpr std::array columns{
     Column{"PENDING", 8, 0,
            [](const PartitionStatus& p, Timestamp) { return waiting_in_words(p); }},
-    Column{"IN FLIGHT", 9, 80,
+    Column{"IN FLIGHT", 9, 100,
            [](const PartitionStatus& p, Timestamp) { return in_digits(p.in_flight); }},
-    Column{"RETRYING", 8, 100,
+    Column{"RETRYING", 8, 120,
            [](const PartitionStatus& p, Timestamp) { return in_digits(p.retrying); }},
     Column{"PARKED", 6, 0, [](const PartitionStatus& p, Timestamp) { return in_digits(p.parked); }},
     Column{"OLDEST", 11, 0, oldest_of},
     Column{"RETRY IN", 10, 120, next_retry_of},
     Column{"PUBLISHED", 13, 140,
            [](const PartitionStatus& p, Timestamp) { return in_digits(p.published); }},
+    Column{"LEASE", 10, 160, lease_of},
 };
 constexpr std::size_t label_width = 11;
-constexpr std::size_t owner_from = 100;
 
-/// Of the state; what is left is the owner's.
-std::size_t state_width(std::size_t width) {
-  std::size_t used = label_width;
-  for (const Column& column : columns) used += width >= column.from ? 1 + column.width : 0;
-  const std::size_t left = width > used + 2 ? width - used - 2 : 0;
-  return width >= owner_from ? left * 3 / 5 : left;
-}
-
-std::string on_the_right(std::string_view text, std::size_t width) {
-  const std::size_t used = width_of(text);
-  return std::string(width > used ? width - used : 0, ' ').append(text);
-}
-
-std::string on_the_left(const std::string& text, std::size_t width) {
-  const std::string cut = cut_to(text, width);
-  return cut + std::string(width - width_of(cut), ' ');
+/// 0: it isn't shown.
+std::size_t owner_width(std::size_t width) {
+  if (width < 80) return 0;
+  return width < 120 ? 12 : 20;
 }
 
 Line titles(std::size_t width) {
@@ -94,37 +87,34 @@ Line titles(std::size_t width) {
   for (const Column& column : columns) {
     if (width >= column.from) text += ' ' + on_the_right(column.title, column.width);
   }
-  text += "  " + on_the_left("STATE", state_width(width));
-  if (width >= owner_from) text += "  OWNER";
-  return {{text, Style::dim}};
+  const std::size_t owner = owner_width(width);
+  if (owner > 0) text += "  " + on_the_left("OWNER", owner);
+  return {{text + "  STATE", Style::dim}};
 }
 
-const char* mark_of(const PartitionStatus& partition, bool ours) {
-  const Style style = style_of(partition);
-  if (style == Style::bad) return "! ";
-  if (!is_healthy(partition)) return "~ ";
+const char* mark_of(const PartitionStatus& partition, Style trouble, bool ours) {
+  if (trouble != Style::plain) return trouble == Style::bad ? "! " : "~ ";
   if (ours) return "* ";
   return partition.owner.empty() ? "- " : "  ";
 }
 
 Line row_of(const PartitionStatus& partition, const View& view, std::size_t width) {
   const bool ours = is_ours(partition, view);
-  const Style trouble = is_healthy(partition) || style_of(partition) != Style::plain
-                            ? style_of(partition)
-                            : Style::warning;
+  const bool is_hindered = !is_healthy(partition) || !obstacle_of(partition, view.status).empty();
+  Style trouble = style_of(partition);
+  if (trouble == Style::plain && is_hindered) trouble = Style::warning;
   const Style style = trouble == Style::plain && ours ? Style::bold : trouble;
-  Line line{{on_the_left(mark_of(partition, ours) + partition.id.label(), label_width), style}};
+  Line line{
+      {on_the_left(mark_of(partition, trouble, ours) + partition.id.label(), label_width), style}};
   std::string numbers;
   for (const Column& column : columns) {
     if (width < column.from) continue;
     numbers += ' ' + on_the_right(column.text(partition, view.status.at), column.width);
   }
   line.push_back({std::move(numbers)});
-  line.push_back({"  " + on_the_left(state_in_words(partition), state_width(width)), trouble});
-  if (width >= owner_from) {
-    line.push_back(
-        {"  " + (partition.owner.empty() ? "-" : in_one_line(partition.owner)), Style::dim});
-  }
+  const std::string owner = partition.owner.empty() ? "-" : in_one_line(partition.owner);
+  if (owner_width(width) > 0) line.push_back({"  " + on_the_left(owner, owner_width(width))});
+  append(line, marked("  " + state_in_words(partition, view.status), trouble));
   return line;
 }
 
@@ -156,8 +146,7 @@ PartitionList sorted(PartitionList partitions, SortKey key) {
   return partitions;
 }
 
-Line in_short(const PartitionList& healthy, const View& view) {
-  if (healthy.empty()) return {};
+Line in_short(const PartitionList& healthy, const std::string& state, const View& view) {
   std::int64_t waiting = 0;
   bool is_lower_bound = false;
   std::int64_t in_flight = 0;
@@ -171,42 +160,91 @@ Line in_short(const PartitionList& healthy, const View& view) {
     if (each->waiting_since)
       since = std::min(since.value_or(Timestamp::max()), *each->waiting_since);
   }
-  std::string text = "  " +
-                     counted(static_cast<std::int64_t>(healthy.size()), "healthy partition") +
-                     " (a shows them): pending " + at_least(waiting, is_lower_bound) +
+  std::string text = " (a shows them): pending " + at_least(waiting, is_lower_bound) +
                      ", in flight " + in_digits(in_flight);
   if (since)
     text += ", oldest " + in_words(std::max(view.status.at - *since, Timestamp::duration{0}));
   if (unowned > 0 && view.status.leasing) text += ", unowned " + in_digits(unowned);
-  return {{std::move(text), Style::good}};
+  const auto size = static_cast<std::int64_t>(healthy.size());
+  if (state == "ok") return {{"  " + counted(size, "healthy partition"), Style::good}, {text}};
+  return {
+      {"~ ", Style::warning}, {counted(size, "partition") + ", "}, {state, Style::warning}, {text}};
 }
 
-bool is_meant(const PartitionStatus& partition, const std::string& filter) {
+bool is_meant(const PartitionStatus& partition, const View& view, const std::string& filter) {
   if (!is_needed(partition)) return false;
   const std::string text =
-      partition.id.label() + ' ' + partition.owner + ' ' + state_in_words(partition);
+      partition.id.label() + ' ' + partition.owner + ' ' + state_in_words(partition, view.status);
   return text.find(filter) != std::string::npos;
 }
 
+constexpr std::size_t heartbeat_width = 9;
+constexpr std::size_t owns_width = 4;
+constexpr std::size_t broker_width = 9;
+constexpr std::size_t roomy_broker = 30;
+
+/// How it is, and why; in the style of its trouble.
+Span state_in_words(const WorkerStatus& worker, const OutboxStatus& status) {
+  if (!worker.is_alive) {
+    const bool hangs = worker.process == WorkerProcess::runs;
+    return hangs ? Span{"silent", Style::bad} : Span{"gone", Style::warning};
+  }
+  if (!worker.broker) return {"-"};
+  if (is_misconfigured_in_part(worker, status)) return {"connected"};
+  const std::string broker = in_one_line(to_string(*worker.broker));
+  const bool is_fine =
+      worker.broker->is_connected() || worker.broker->state == BrokerState::connecting;
+  if (is_fine) return {broker};
+  return {(worker.is_cut_off ? "cut off: " : "") + broker, Style::bad};
+}
+
+std::string heartbeat_of(const WorkerStatus& worker, Timestamp now) {
+  if (worker.heartbeat_ttl.count() <= 0) return "-";
+  return age_of(worker.heartbeat_ttl - (worker.heartbeat_until - now), worker.heartbeat_ttl);
+}
+
 }  // namespace
+
+bool is_own(const OwnWork& own, std::string_view worker) {
+  return worker == own.worker || worker.starts_with(own.worker + "-");
+}
 
 std::int64_t needed_partitions(const OutboxStatus& status) {
   return std::count_if(status.partitions.begin(), status.partitions.end(), is_needed);
 }
 
+Block own_share(const View& view, std::size_t width) {
+  if (!view.own) return {};
+  const OwnWork& own = *view.own;
+  std::optional<std::chrono::microseconds> lease_left;
+  for (const PartitionStatus& each : view.status.partitions) {
+    if (is_ours(each, view))
+      lease_left = std::min(lease_left.value_or(own.lease_ttl), each.lease_left);
+  }
+  return grid(
+      std::array{
+          Cell{"desired", in_digits(own.done.wanted)},
+          Cell{"taken over", in_digits(own.done.ever.leased)},
+          Cell{"released", in_digits(own.done.ever.released)},
+          Cell{"lease", lease_left ? age_of(own.lease_ttl - *lease_left, own.lease_ttl) : "-"}},
+      width, 15);
+}
+
 PartitionRows partition_rows(const View& view, const Looks& looks, std::size_t width) {
   PartitionList meant;
   for (const PartitionStatus& each : view.status.partitions) {
-    if (is_meant(each, looks.filter)) meant.push_back(&each);
+    if (is_meant(each, view, looks.filter)) meant.push_back(&each);
   }
   PartitionRows rows{.titles = titles(width)};
-  PartitionList healthy;
+  std::map<std::string, PartitionList> healthy;
   for (const PartitionStatus* each : sorted(std::move(meant), looks.sort)) {
     Block& block = is_healthy(*each) ? rows.healthy : rows.troubled;
     block.push_back(row_of(*each, view, width));
-    if (is_healthy(*each)) healthy.push_back(each);
+    if (is_healthy(*each)) healthy[state_in_words(*each, view.status)].push_back(each);
   }
-  rows.healthy_in_short = in_short(healthy, view);
+  for (const auto& [state, list] : healthy) {
+    rows.healthy_in_short.push_back(in_short(list, state, view));
+  }
   return rows;
 }
 
@@ -214,6 +252,49 @@ std::string_view name_of(SortKey key) noexcept {
   constexpr std::array<std::string_view, 5> names{"pending", "oldest", "parked", "owner",
                                                   "partition"};
   return names[static_cast<std::size_t>(key)];
+}
+
+Block worker_rows(const View& view, const std::string& filter, std::size_t width,
+                  std::size_t most) {
+  constexpr std::size_t fixed = heartbeat_width + owns_width + 7;
+  const std::size_t room = width > fixed + broker_width ? width - fixed - broker_width : 0;
+  const std::size_t name = std::min<std::size_t>(room * 3 / 5, 24);
+  const std::size_t host = std::min<std::size_t>(room - room * 3 / 5, 20);
+  const std::size_t rest = width - std::min(width, name + host + fixed);
+  Block troubled;
+  Block others;
+  for (const WorkerStatus& worker : view.status.workers) {
+    const Span state = state_in_words(worker, view.status);
+    if ((worker.name + ' ' + worker.host + ' ' + state.text).find(filter) == std::string::npos) {
+      continue;
+    }
+    const bool is_ours = view.own && is_own(*view.own, worker.name);
+    const char* const mark = state.style == Style::bad       ? "! "
+                             : state.style == Style::warning ? "~ "
+                             : is_ours                       ? "* "
+                                                             : "  ";
+    Line line{{mark, state.style},
+              {on_the_left(in_one_line(worker.name), name) + ' ' +
+               on_the_left(in_one_line(worker.host), host) + ' ' +
+               on_the_right(heartbeat_of(worker, view.status.at), heartbeat_width) + ' ' +
+               on_the_right(in_digits(worker.partitions), owns_width) + "  "}};
+    // Where a reason has no room, its end alone says nothing.
+    const std::string text =
+        rest < roomy_broker ? state.text.substr(0, state.text.find(": ")) : state.text;
+    append(line, marked(shortened(text, rest), state.style));
+    (state.style == Style::plain ? others : troubled).push_back(std::move(line));
+  }
+  append(troubled, std::move(others));
+  if (troubled.empty()) return {{{"none"}}};
+  if (troubled.size() >= most && most > 1) {
+    const std::string left = std::to_string(troubled.size() + 2 - most);
+    troubled.resize(most - 2);
+    troubled.push_back({{"  and " + left + " more"}});
+  }
+  troubled.insert(troubled.begin(), {{"  " + on_the_left("WORKER", name) + ' ' +
+                                          on_the_left("HOST", host) + " HEARTBEAT OWNS  BROKER",
+                                      Style::dim}});
+  return troubled;
 }
 
 }  // namespace stela::tool

@@ -5,6 +5,7 @@
 #include "diagnosis/diagnose.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -46,19 +47,18 @@ Problem problem_of(const Group& group) {
   return problem;
 }
 
-/// Who works sees its broker itself.
-bool is_seen_by_worker(Code code) {
-  return code == Code::outbox_unattended || code == Code::outbox_cut_off ||
-         code == Code::worker_cut_off || code == Code::worker_misconfigured;
-}
-
-void add_own_broker(const View& view, std::vector<Problem>& problems) {
-  const BrokerStatus broker = view.own->done.broker.value_or(BrokerStatus{});
-  if (broker.is_connected() || broker.state == BrokerState::connecting) return;
-  const bool is_misconfigured = broker.state == BrokerState::misconfigured;
-  problems.push_back({Style::bad, "broker " + in_one_line(to_string(broker)),
-                      is_misconfigured ? "'" + view.program + " doctor' says what to do"
-                                       : std::string{way_to_the_broker}});
+/// Another finding says the same: that no worker reaches the broker, or which partition the
+/// broker isn't set up for.
+bool is_said_already(const Finding& finding, const std::vector<Finding>& findings,
+                     const OutboxStatus& status) {
+  if (finding.code == Code::worker_cut_off) {
+    return std::any_of(findings.begin(), findings.end(),
+                       [](const Finding& other) { return other.code == Code::outbox_cut_off; });
+  }
+  if (finding.code != Code::worker_misconfigured) return false;
+  return std::any_of(status.workers.begin(), status.workers.end(), [&](const WorkerStatus& one) {
+    return one.name == finding.subject && is_misconfigured_in_part(one, status);
+  });
 }
 
 }  // namespace
@@ -74,16 +74,15 @@ Style style_of(const PartitionStatus& partition) {
 }
 
 std::vector<Problem> problems_of(const View& view) {
-  std::vector<Finding> findings = diagnose({.at = view.status.at,
-                                            .call = view.program + ' ',
-                                            .store_problem = view.store_problem,
-                                            .outbox = view.status,
-                                            .processes = view.processes});
+  const std::vector<Finding> all = diagnose({.at = view.status.at,
+                                             .call = view.program + ' ',
+                                             .store_problem = view.store_problem,
+                                             .outbox = view.status,
+                                             .processes = view.processes});
+  std::vector<Finding> findings;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(findings),
+               [&](const Finding& finding) { return !is_said_already(finding, all, view.status); });
   std::vector<Problem> problems;
-  if (view.own) {
-    add_own_broker(view, problems);
-    std::erase_if(findings, [](const Finding& one) { return is_seen_by_worker(one.code); });
-  }
   for (const Group& group : grouped(findings)) problems.push_back(problem_of(group));
   return problems;
 }

@@ -118,7 +118,7 @@ class StoreSink final : public MetricSink {
 };
 
 /// A store that is looked at.
-struct Watched {
+struct MeasuredStore {
   Store& store;
   std::string name;
 };
@@ -129,7 +129,7 @@ class WatchedStores {
  public:
   /// What it gives stops the watching at its end.
   std::shared_ptr<void> add(Store& store, std::string_view name) {
-    const auto watched = std::make_shared<Watched>(Watched{store, std::string{name}});
+    const auto watched = std::make_shared<MeasuredStore>(MeasuredStore{store, std::string{name}});
     const std::shared_ptr<void> watching{watched.get(),
                                          [this](const void* ended) { remove(ended); }};
     const std::lock_guard lock{mutex_};
@@ -143,7 +143,7 @@ class WatchedStores {
 
   void write(MetricWriter& out) {
     // No lock is held while a database is read: whoever ends a watch waits for the readers.
-    std::vector<std::shared_ptr<Watched>> stores;
+    std::vector<std::shared_ptr<MeasuredStore>> stores;
     {
       const std::lock_guard lock{mutex_};
       stores = stores_;
@@ -174,7 +174,7 @@ class WatchedStores {
   std::mutex mutex_;
   std::condition_variable nobody_reads_;
   // Guarded by mutex_.
-  std::vector<std::shared_ptr<Watched>> stores_;
+  std::vector<std::shared_ptr<MeasuredStore>> stores_;
   int readers_ = 0;
 };
 

@@ -8,10 +8,7 @@ namespace {
 
 /// Of these the latencies that are shown are the percentiles.
 constexpr std::size_t kept_latencies = 1'000;
-
-std::int64_t slot_of(Steady time) {
-  return time.time_since_epoch() / slot_length;
-}
+constexpr std::chrono::minutes latencies_shown{1};
 
 std::optional<std::chrono::microseconds> percentile(std::vector<std::chrono::microseconds> sorted,
                                                     double part) {
@@ -51,9 +48,6 @@ void Statistics::add(int relay, const RelayTick& tick, Steady now) {
   of.has_ticked = true;
   ever_.add(tick);
   ++ticks_ever_;
-  Slot& slot = slots_[static_cast<std::size_t>(slot_of(now)) % slots_.size()];
-  if (slot.number != slot_of(now)) slot = {slot_of(now), 0};
-  slot.published += tick.published;
   recent_.push_back({now, tick});
   const auto kept = options_.window;
   while (recent_.size() > 1 && (kept.count() == 0 || recent_.front().at < now - kept)) {
@@ -66,10 +60,10 @@ void Statistics::add_publish_latency(std::chrono::microseconds latency) {
   publish_latency_.add(latency);
 }
 
-void Statistics::add_end_to_end(std::chrono::microseconds latency) {
+void Statistics::add_end_to_end(std::chrono::microseconds latency, Steady now) {
   const std::lock_guard lock{mutex_};
   end_to_end_.add(latency);
-  latencies_.push_back(latency);
+  latencies_.push_back({now, latency});
   if (latencies_.size() > kept_latencies) latencies_.pop_front();
 }
 
@@ -78,7 +72,7 @@ void Statistics::write(const LogEntry& entry) noexcept try {
   if (entry.level < LogLevel::warning) return;
   RecentError trouble{.at = system_clock().now(), .message = std::string{entry.message}};
   for (const LogEntry::Field& field : entry.fields) {
-    if (field.name == "partition") trouble.partition = field.value;
+    if (field.name == "partition") trouble.subject = field.value;
     if (field.name == "sequence") {
       const char* const end = field.value.data() + field.value.size();
       std::from_chars(field.value.data(), end, trouble.sequence);
@@ -117,14 +111,10 @@ Figures Statistics::look(Steady now) const {
                  std::chrono::duration_cast<std::chrono::microseconds>(now - relay.heartbeat));
     if (is_worse(relay.last.broker, seen.broker)) seen.broker = relay.last.broker;
   }
-  const std::int64_t current = slot_of(now);
-  for (const Slot& slot : slots_) {
-    const std::int64_t ago = current - slot.number;
-    if (slot.number >= 0 && ago >= 0 && ago < std::ssize(slots_)) {
-      seen.per_slot[slots_.size() - 1 - static_cast<std::size_t>(ago)] = slot.published;
-    }
+  std::vector<std::chrono::microseconds> sorted;
+  for (const Latency& latency : latencies_) {
+    if (latency.at >= now - latencies_shown) sorted.push_back(latency.length);
   }
-  std::vector<std::chrono::microseconds> sorted{latencies_.begin(), latencies_.end()};
   std::sort(sorted.begin(), sorted.end());
   seen.latency_p50 = percentile(sorted, 0.5);
   seen.latency_p99 = percentile(sorted, 0.99);

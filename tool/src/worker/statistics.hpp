@@ -7,7 +7,6 @@
 #include <stela/framework/log.hpp>
 #include <stela/outbox/relay.hpp>
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -20,9 +19,6 @@
 namespace stela::tool {
 
 using Steady = std::chrono::steady_clock::time_point;
-
-/// Of the line of the last minutes.
-inline constexpr std::chrono::seconds slot_length{5};
 
 /// Counts of one tick, or of many.
 struct Totals {
@@ -42,11 +38,16 @@ struct Totals {
 
 /// Something that went wrong.
 struct RecentError {
-  Timestamp at = {};
+  /// Unset: it still stands, and when it began isn't known.
+  std::optional<Timestamp> at = {};
   /// 0 if it isn't about one message.
   std::int64_t sequence = 0;
-  std::string partition = {};
+  /// The partition, or the worker.
+  std::string subject = {};
+  std::string stream = {};
   std::string message = {};
+  /// To how many others the same happened.
+  std::int64_t others = 0;
 };
 
 /// Everything at one moment.
@@ -64,11 +65,10 @@ struct Figures {
   std::int64_t owned = 0;
   /// The worst of what the relays say. Unset before the first tick.
   std::optional<BrokerStatus> broker = {};
-  /// Published in each slot of the last five minutes, the newest last.
-  std::array<std::int64_t, 60> per_slot = {};
   std::vector<RecentError> troubles = {};
   Histogram publish_latency = {};
   Histogram end_to_end = {};
+  /// Of what was published in the last minute.
   std::optional<std::chrono::microseconds> latency_p50 = {};
   std::optional<std::chrono::microseconds> latency_p99 = {};
 };
@@ -92,7 +92,7 @@ class Statistics final : public LogSink {
   /// From sending to the broker's answer.
   void add_publish_latency(std::chrono::microseconds latency);
   /// From commit to publication.
-  void add_end_to_end(std::chrono::microseconds latency);
+  void add_end_to_end(std::chrono::microseconds latency, Steady now);
   void write(const LogEntry& entry) noexcept override;
 
   Figures look(Steady now) const;
@@ -107,9 +107,9 @@ class Statistics final : public LogSink {
     Steady at;
     RelayTick tick;
   };
-  struct Slot {
-    std::int64_t number = -1;
-    std::int64_t published = 0;
+  struct Latency {
+    Steady at;
+    std::chrono::microseconds length;
   };
 
   const Options options_;
@@ -119,9 +119,8 @@ class Statistics final : public LogSink {
   std::deque<Kept> recent_;
   Totals ever_;
   std::int64_t ticks_ever_ = 0;
-  std::array<Slot, 60> slots_;
   std::deque<RecentError> troubles_;
-  std::deque<std::chrono::microseconds> latencies_;
+  std::deque<Latency> latencies_;
   Histogram publish_latency_;
   Histogram end_to_end_;
 };

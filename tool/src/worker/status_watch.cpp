@@ -16,8 +16,11 @@ StatusWatch::Seen StatusWatch::look(std::chrono::milliseconds age) {
   const std::lock_guard lock{mutex_};
   const Steady now = std::chrono::steady_clock::now();
   if (has_looked_ && now - looked_at_ < age) return seen_;
+  looked_at_ = now;
   try {
+    seen_.is_stale = true;
     seen_.status = operations_.status();
+    seen_.is_stale = false;
     seen_.processes = TimerOperations{store_}.processes();
     const auto unwritable = place_.find_write_problem();
     seen_.problem = unwritable ? unwritable->what : std::string{};
@@ -26,7 +29,6 @@ StatusWatch::Seen StatusWatch::look(std::chrono::milliseconds age) {
     seen_.problem = e.what();
   }
   has_looked_ = true;
-  looked_at_ = now;
   return seen_;
 }
 
@@ -66,19 +68,18 @@ void StatusWatch::time_publications() {
     const std::array<GlobalSequence, 2> ends{batch.first, batch.last};
     const std::size_t count = batch.first == batch.last ? 1 : 2;
     for (const StoredEvent& event : store_.read_at({ends.data(), count})) {
-      statistics_.add_end_to_end(batch.published_at - event.recorded_at);
+      statistics_.add_end_to_end(batch.published_at - event.recorded_at, looked_at_);
     }
   }
   timed_until_ = until;
 }
 
-std::string StatusWatch::stream_of(std::int64_t sequence) try {
+bool StatusWatch::ask(FunctionRef<void(OutboxOperations&)> question) try {
   const std::lock_guard lock{mutex_};
-  const std::array<GlobalSequence, 1> wanted{GlobalSequence{sequence}};
-  for (const StoredEvent& event : store_.read_at(wanted)) return event.stream.name();
-  return {};
+  question(operations_);
+  return true;
 } catch (const Error&) {
-  return {};
+  return false;
 }
 
 }  // namespace stela::tool

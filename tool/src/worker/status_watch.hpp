@@ -4,6 +4,7 @@
 #include "database_place.hpp"
 #include "worker/statistics.hpp"
 
+#include <stela/framework/function_ref.hpp>
 #include <stela/outbox/operations.hpp>
 #include <stela/projections/operations.hpp>
 #include <stela/projections/timers.hpp>
@@ -30,6 +31,8 @@ class StatusWatch {
     std::vector<ProcessStatus> processes = {};
     /// Why the database doesn't answer, or can't be written to; empty if it does and can.
     std::string problem = {};
+    /// The status is that of an earlier look: the database didn't answer at this one.
+    bool is_stale = false;
   };
   /// As it was no longer ago than `age`; what was known last if the database doesn't answer.
   Seen look(std::chrono::milliseconds age);
@@ -38,8 +41,8 @@ class StatusWatch {
   /// which another one may have migrated.
   Seen look_closely(std::chrono::milliseconds age);
 
-  /// The stream of an event; empty if there is no such event.
-  std::string stream_of(std::int64_t sequence);
+  /// For what the status doesn't have. False if the database doesn't answer.
+  bool ask(FunctionRef<void(OutboxOperations&)> question);
 
  private:
   void time_publications();

@@ -12,16 +12,8 @@
 namespace stela::tool {
 namespace {
 
-/// From this height on there is room for the particulars.
-constexpr std::size_t roomy = 20;
-
-Line item(std::string_view name, const std::string& value, Style style = Style::plain) {
-  return {{std::string{name} + ' ', Style::dim}, {value, style}};
-}
-
-/// In its style if it is something.
-Line count(std::string_view name, std::int64_t value, Style style = Style::plain) {
-  return item(name, in_digits(value), value > 0 ? style : Style::plain);
+Cell count(std::string_view name, std::int64_t value, Style style = Style::bold) {
+  return {name, in_digits(value), value > 0 ? style : Style::plain};
 }
 
 Style style_of_state(const std::string& state) {
@@ -31,31 +23,34 @@ Style style_of_state(const std::string& state) {
 }
 
 /// The problems say why.
-std::string broker_in_short(const OwnWork& own) {
-  return std::string{to_string(own.done.broker.value_or(BrokerStatus{}).state)};
+Cell broker_cell(const OwnWork& own) {
+  const BrokerStatus broker = own.done.broker.value_or(BrokerStatus{});
+  return {"broker", std::string{to_string(broker.state)},
+          broker.is_connected() ? Style::good : Style::bad};
 }
 
-Line broker_item(const OwnWork& own) {
-  const bool is_connected = own.done.broker && own.done.broker->is_connected();
-  return item("broker", broker_in_short(own), is_connected ? Style::good : Style::bad);
+Cell database_cell(const View& view) {
+  if (view.store_problem.empty()) return {"database", "answers", Style::good};
+  return {"database", view.is_stale ? "down" : "fails", Style::bad};
 }
 
-Line database_item(const View& view) {
-  return view.store_problem.empty() ? item("database", "answers", Style::good)
-                                    : item("database", "fails", Style::bad);
-}
-
-std::string rate_in_words(double rate) {
-  return in_digits(std::llround(rate)) + "/s";
+/// In at most six columns.
+std::string rate_in_words(std::optional<double> rate) {
+  if (!rate) return "-";
+  if (*rate >= 100'000) return in_digits(std::llround(*rate / 1'000)) + "k";
+  if (*rate >= 10 || *rate == 0) return in_digits(std::llround(*rate));
+  if (*rate < 0.1) return "<0.1";
+  std::string tenths = std::to_string(std::llround(*rate * 10));
+  return tenths.size() < 2 ? "0." + tenths : tenths.insert(tenths.size() - 1, ".");
 }
 
 /// When nothing waits any more, as far as can be told.
-Line drain_item(const View& view) {
-  if (view.pace.time_to_drain) return item("drains in", in_words(*view.pace.time_to_drain));
+Cell drain_cell(const View& view) {
+  if (view.pace.time_to_drain) return {"drains in", in_words(*view.pace.time_to_drain)};
   if (view.pace.growth >= 1) {
-    return item("backlog grows by", rate_in_words(view.pace.growth), Style::warning);
+    return {"backlog", "grows " + rate_in_words(view.pace.growth) + "/s", Style::warning};
   }
-  return item("drains in", "-");
+  return {"drains in", "-", Style::plain};
 }
 
 std::string next_retry(const View& view) {
@@ -65,128 +60,115 @@ std::string next_retry(const View& view) {
       next = std::min(next.value_or(Timestamp::max()), *each.next_attempt_at);
   }
   if (!next) return "-";
-  return *next > view.status.at ? "in " + in_words(*next - view.status.at) : "now";
+  return *next > view.status.at ? in_words(*next - view.status.at) : "now";
 }
 
-std::string oldest(const OutboxStatus& status) {
-  return status.lag ? in_words(*status.lag) : "-";
-}
-
-std::vector<Line> state_items(const View& view) {
-  std::vector<Line> items;
-  if (view.own) {
-    const OwnWork& own = *view.own;
-    items.push_back({{own.state, style_of_state(own.state)}});
-    items.push_back(broker_item(own));
-    items.push_back(database_item(view));
-    items.push_back(item("wanted", in_digits(own.done.wanted)));
-    items.push_back(item(
-        "owned", in_digits(own.done.owned) + " of " + in_digits(needed_partitions(view.status))));
-    items.push_back(item("workers", in_digits(own.done.active_workers)));
-    items.push_back(item("worker", in_one_line(own.worker)));
-    return items;
-  }
-  const LivingWorkers living = living_workers(view.status);
-  items.push_back(database_item(view));
-  items.push_back(
-      item("live workers", in_digits(living.all), living.all > 0 ? Style::good : Style::warning));
-  if (living.cut_off > 0) items.push_back(count("cut off", living.cut_off, Style::bad));
-  items.push_back(item("partitions", in_digits(needed_partitions(view.status))));
-  return items;
-}
-
-std::vector<Line> backlog_items(const View& view) {
+/// What an operator must know comes first.
+std::vector<Cell> summary_cells(const View& view, bool is_roomy) {
   const OutboxStatus& status = view.status;
-  std::vector<Line> items{item("pending", waiting_in_words(status), Style::bold),
-                          count("in flight", status.in_flight),
-                          count("retrying", status.retrying, Style::warning),
-                          count("parked", status.parked, Style::warning)};
-  if (status.stopped > 0) items.push_back(count("stopped", status.stopped, Style::bad));
-  items.push_back(item("oldest", oldest(status)));
-  items.push_back(drain_item(view));
-  items.push_back(item("next retry", next_retry(view)));
-  items.push_back(item("published", rate_in_words(view.pace.published) + ", " +
-                                        in_digits(status.published) + " ever"));
-  return items;
-}
-
-/// From commit to publication.
-std::string latency_in_words(const Figures& done) {
-  if (!done.latency_p50) return "-";
-  return in_words(*done.latency_p50) + " / " + in_words(*done.latency_p99);
-}
-
-std::vector<Line> own_items(const OwnWork& own) {
-  const Figures& done = own.done;
-  const Totals& totals = done.totals;
-  const bool has_window = own.window.count() > 0;
-  std::vector<Line> items{
-      {{has_window ? "last " + in_words(own.window) + ":" : "last tick:", Style::bold}},
-      count("claimed", totals.claimed),
-      count("published", totals.published, Style::good),
-      count("retried", totals.retried, Style::warning),
-      count("parked", totals.parked, Style::bad)};
-  if (totals.leased > 0) items.push_back(count("leased", totals.leased));
-  if (totals.released > 0) items.push_back(count("released", totals.released));
-  if (totals.purged_stale > 0) items.push_back(count("purged", totals.purged_stale));
-  items.push_back(item("ticks", in_digits(has_window ? done.ticks : done.ticks_ever)));
-  items.push_back(item(has_window ? "mean" : "took", in_words(done.mean_duration)));
-  items.push_back(item("back-off", in_words(done.last_backoff)));
-  items.push_back(item("heartbeat", in_words(done.heartbeat_age) + " ago"));
-  items.push_back(item("latency p50/p99", latency_in_words(done)));
-  items.push_back(item("this run", in_digits(done.ever.published) + " published"));
-  return items;
-}
-
-/// One character for each five seconds, as tall as its share of the most.
-Line sparkline(const std::array<std::int64_t, 60>& values, std::size_t width) {
-  constexpr std::array bars{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  const std::size_t shown = std::min(values.size(), width > 12 ? width - 12 : width);
-  const auto begin = values.end() - static_cast<std::ptrdiff_t>(shown);
-  const std::int64_t most = std::max<std::int64_t>(1, *std::max_element(begin, values.end()));
-  std::string text;
-  for (auto at = begin; at != values.end(); ++at) {
-    text += bars[static_cast<std::size_t>((*at * 8 + most - 1) / most)];
+  const LivingWorkers living = living_workers(status);
+  std::vector<Cell> cells;
+  if (view.own) {
+    cells.push_back({"state", view.own->state, style_of_state(view.own->state)});
+    cells.push_back(broker_cell(*view.own));
   }
-  const std::int64_t rate = (most + slot_length.count() - 1) / slot_length.count();
-  return {{text, Style::good}, {" ≤" + in_digits(rate) + "/s", Style::dim}};
+  cells.push_back({"pending", waiting_in_words(status)});
+  cells.push_back({"oldest", status.lag ? in_words(*status.lag) : "-"});
+  cells.push_back(count("parked", status.parked, Style::warning));
+  cells.push_back(drain_cell(view));
+  const std::int64_t workers = view.own ? view.own->done.active_workers : living.all;
+  cells.push_back({"workers", in_digits(workers), workers > 0 ? Style::good : Style::warning});
+  if (view.own) {
+    const std::string needed = in_digits(needed_partitions(status));
+    cells.push_back({"owned", in_digits(view.own->done.owned) + " of " + needed});
+    cells.push_back(count("this run", view.own->done.ever.published));
+  } else {
+    cells.push_back(count("cut off", living.cut_off, Style::bad));
+  }
+  cells.push_back(database_cell(view));
+  cells.push_back(count("stopped", status.stopped, Style::bad));
+  cells.push_back(count("retrying", status.retrying, Style::warning));
+  cells.push_back(count("published", status.published));
+  cells.push_back(count("in flight", status.in_flight));
+  if (is_roomy) cells.push_back({"next retry", next_retry(view), Style::plain});
+  if (!view.own || !is_roomy) return cells;
+  const Figures& done = view.own->done;
+  const auto latency = [](const auto& time) { return time ? in_words(*time) : "-"; };
+  cells.push_back({"latency", latency(done.latency_p50), Style::plain});
+  cells.push_back({"of 99 %", latency(done.latency_p99), Style::plain});
+  cells.push_back({"mean tick", in_words(done.mean_duration), Style::plain});
+  cells.push_back({"back-off", in_words(done.last_backoff), Style::plain});
+  return cells;
+}
+
+constexpr std::size_t name_width = 9;
+constexpr std::size_t rate_width = 6;
+
+/// Under each other: a name, then cells that stand where those above do.
+Line rate_row(std::string_view name, const std::vector<std::string>& cells, Style style) {
+  std::string text;
+  for (const std::string& cell : cells) text += ' ' + on_the_right(cell, rate_width);
+  return {{on_the_left(name, name_width)}, {std::move(text), style}};
+}
+
+Line rate_row(std::string_view name, std::string sum, const Speed& speed) {
+  std::vector<std::string> cells{std::move(sum)};
+  for (const auto& rate : speed) cells.push_back(rate_in_words(rate));
+  return rate_row(name, cells, Style::bold);
+}
+
+std::string in_short(std::int64_t sum) {
+  return sum < 100'000 ? in_digits(sum) : rate_in_words(static_cast<double>(sum));
+}
+
+/// As tall as its share of the most; a point where nothing is known.
+Line bars(const Throughput& throughput, double most) {
+  constexpr std::array levels{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::string text;
+  for (const std::optional<double>& piece : throughput.curve) {
+    const double share = most > 0 ? std::clamp(piece.value_or(0) / most, 0.0, 1.0) : 0;
+    text += piece ? levels[static_cast<std::size_t>(std::ceil(share * 7))] : "·";
+  }
+  return {{"60 min "}, {text, Style::good}};
 }
 
 }  // namespace
 
-Block summary(const View& view, std::size_t width, std::size_t height) {
-  Block block = flowing(state_items(view), width);
-  append(block, flowing(backlog_items(view), width));
-  if (!view.own || height < roomy) return block;
-  append(block, flowing(own_items(*view.own), width));
-  block.push_back(sparkline(view.own->done.per_slot, width));
+Block summary(const View& view, std::size_t width, bool is_roomy) {
+  Block block{title("Summary", width)};
+  append(block, grid(summary_cells(view, is_roomy), width));
+  return block;
+}
+
+Block throughput(const View& view, std::size_t width) {
+  const Throughput& seen = view.throughput;
+  const auto window = view.own ? view.own->window.count() : 0;
+  const std::string sum = window > 0 ? "in " + std::to_string(window) + "s" : "1 tick";
+  Block block{title("Throughput, per second", width),
+              rate_row("", {view.own ? sum : "", "1 min", "5 min", "60 min"}, Style::plain)};
+  if (view.own) {
+    const Totals& own = view.own->done.totals;
+    const auto& speeds = seen.speeds;
+    block.push_back(rate_row("claimed", in_short(own.claimed), speeds[Throughput::claimed]));
+    block.push_back(rate_row("published", in_short(own.published), speeds[Throughput::published]));
+    block.push_back(
+        rate_row("failed", in_short(own.retried + own.parked), speeds[Throughput::failed]));
+  }
+  block.push_back(rate_row(view.own ? "by all" : "published", "", seen.speeds[Throughput::all]));
+  double most = seen.now.value_or(0);
+  for (const auto& piece : seen.curve) most = std::max(most, piece.value_or(0));
+  block.push_back({{"published   now"},
+                   {on_the_right(rate_in_words(seen.now), 1 + rate_width), Style::bold},
+                   {"    most"},
+                   {on_the_right(rate_in_words(most), 1 + rate_width), Style::bold}});
+  block.push_back(bars(seen, most));
   return block;
 }
 
 Block short_summary(const View& view, std::size_t width) {
-  const OutboxStatus& status = view.status;
-  std::vector<Line> items;
-  if (view.own) {
-    items.push_back({{view.own->state, style_of_state(view.own->state)}});
-    items.push_back({{"broker " + broker_in_short(*view.own)}});
-  }
-  Block block = flowing(items, width);
-  if (!view.store_problem.empty()) {
-    block.push_back({{"database " + in_one_line(view.store_problem), Style::bad}});
-  }
-  append(block, flowing(std::array{Line{{"pending " + waiting_in_words(status)}},
-                                   Line{{"oldest " + oldest(status)}}, drain_item(view)},
-                        width));
-  items = {{{"parked " + in_digits(status.parked)}}, {{"retrying " + in_digits(status.retrying)}}};
-  if (status.stopped > 0) items.push_back(count("stopped", status.stopped, Style::bad));
-  if (view.own) {
-    items.push_back({{"owned " + in_digits(view.own->done.owned) + " of " +
-                      in_digits(needed_partitions(status))}});
-    items.push_back({{"workers " + in_digits(view.own->done.active_workers)}});
-    items.push_back({{"this run " + in_digits(view.own->done.ever.published) + " published"}});
-  }
-  append(block, flowing(items, width));
-  return block;
+  constexpr std::size_t most_cells = 10;
+  const std::vector<Cell> cells = summary_cells(view, false);
+  return grid(std::span{cells}.first(std::min(cells.size(), most_cells)), width);
 }
 
 }  // namespace stela::tool

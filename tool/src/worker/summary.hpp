@@ -1,4 +1,4 @@
-// The lines at the top of the dashboard: state, backlog, what this process did.
+// The boxes at the top of the dashboard: state and backlog, and how fast they change.
 #pragma once
 
 #include "worker/line.hpp"
@@ -8,8 +8,14 @@
 
 namespace stela::tool {
 
-/// In as many lines as it takes; where there are few, without the particulars of this process.
-Block summary(const View& view, std::size_t width, std::size_t height);
+/// State and backlog, of the worker and of all; where there is room, latencies and ticks of this
+/// process.
+Block summary(const View& view, std::size_t width, bool is_roomy);
+
+/// What the box of the throughput needs.
+inline constexpr std::size_t throughput_width = 37;
+/// Messages a second, and the last hour.
+Block throughput(const View& view, std::size_t width);
 
 /// Where there is little room: what an operator must know, in as few lines as can be.
 Block short_summary(const View& view, std::size_t width);

@@ -19,6 +19,9 @@ std::string to_line(const TickReport& report) {
   text.append(in_digits(tick.desired_count))
       .append("; broker ")
       .append(in_one_line(to_string(tick.broker)));
+  if (!report.store_problem.empty()) {
+    text.append("; database ").append(in_one_line(report.store_problem));
+  }
   return text;
 }
 

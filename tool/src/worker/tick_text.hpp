@@ -17,6 +17,8 @@ struct TickReport {
   std::string_view state;
   std::string_view worker;
   Timestamp at;
+  /// Why the database doesn't answer, or takes no writes; empty if it does.
+  std::string_view store_problem;
 };
 
 std::string to_line(const TickReport& report);

@@ -24,9 +24,8 @@ struct OwnWork {
   /// As state_of says it.
   std::string state = {};
   std::chrono::seconds window{0};
+  std::chrono::microseconds lease_ttl{0};
   Figures done = {};
-  /// The stream of each trouble that has a sequence.
-  std::vector<std::string> trouble_streams = {};
 };
 
 struct View {
@@ -39,9 +38,14 @@ struct View {
   std::optional<OwnWork> own = {};
   OutboxStatus status = {};
   Pace pace = {};
+  Throughput throughput = {};
+  /// Those that stand, and those that this process met.
+  std::vector<RecentError> errors = {};
   std::vector<ProcessStatus> processes = {};
   /// Empty if the database answers.
   std::string store_problem = {};
+  /// What the database said last; it doesn't answer now.
+  bool is_stale = false;
 };
 
 /// What partitions are sorted by; those in trouble come first with any of them.
@@ -49,7 +53,7 @@ enum class SortKey : std::uint8_t { pending, oldest, parked, owner, label };
 
 struct Looks {
   bool help = false;
-  bool held = false;
+  bool paused = false;
   bool typing = false;
   /// Healthy partitions have a row each, also where not all of them fit.
   bool shows_all = false;

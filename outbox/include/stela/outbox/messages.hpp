@@ -129,6 +129,8 @@ struct WorkerStatus {
   std::int64_t pid = 0;
   Timestamp started_at = {};
   Timestamp heartbeat_until = {};
+  /// From a heartbeat to its end; zero if an older Stela wrote it.
+  std::chrono::microseconds heartbeat_ttl{0};
   /// Its heartbeat hasn't run out, and doesn't end absurdly late; nor is it known that its process
   /// has ended.
   bool is_alive = false;
