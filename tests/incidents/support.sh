@@ -37,6 +37,7 @@ find_programs() {
 # play ENGINE INCIDENT
 play() {
   engine=$1
+  code='' sentence='' remedy='' cause='' since='' chain=''
   trap 'exit 143' INT TERM
   trap leave EXIT
   folder=$work/$engine.$2
@@ -90,9 +91,10 @@ eventually() {
   done
 }
 
-# ---- The broker
-
+# is_long_or A B: A in a long run, else B.
 is_long_or() { [ -n "$is_long" ] && echo "$1" || echo "$2"; }
+
+# ---- The broker
 
 has_url() {
   url=$(sed -n 's/.*"\(nats:[^"]*\)".*/\1/p' ./*.ports 2>/dev/null | head -n 1 || true)
@@ -125,11 +127,13 @@ server_programs() {
   done
 }
 
-# as_server COMMAND…: the server refuses to run as root.
+# as_server COMMAND…: becomes it, in a shell of its own. The server refuses to run as root.
 as_server() {
   local user=()
   [ "$(id -u)" != 0 ] || user=(--reuid=postgres --regid=postgres --clear-groups)
-  (cd "$cluster" && setpriv "${user[@]}" "$@")
+  # In a folder that the server's user may enter.
+  cd "$cluster"
+  exec setpriv "${user[@]}" "$@"
 }
 
 make_cluster() {
@@ -138,15 +142,13 @@ make_cluster() {
   cluster=$folder/cluster
   mkdir "$cluster"
   [ "$(id -u)" != 0 ] || chown postgres "$cluster"
-  as_server "$postgres/initdb" -D "$cluster/data" -U postgres -A trust -E UTF8 --locale=C --no-sync \
+  (as_server "$postgres/initdb" -D "$cluster/data" -U postgres -A trust -E UTF8 --locale=C --no-sync) \
     >initdb.log 2>&1 || { cat initdb.log >&2; fail "no cluster"; }
 }
 
 start_database() {
-  local user=()
-  [ "$(id -u)" != 0 ] || user=(--reuid=postgres --regid=postgres --clear-groups)
-  (cd "$cluster" && exec setpriv "${user[@]}" --pdeathsig QUIT "$postgres/postgres" -D "$cluster/data" \
-    -c listen_addresses= -c "unix_socket_directories=$cluster") >>postgres.log 2>&1 &
+  as_server --pdeathsig QUIT "$postgres/postgres" -D "$cluster/data" \
+    -c listen_addresses= -c "unix_socket_directories=$cluster" >>postgres.log 2>&1 </dev/null &
   pids[postgres]=$!
   eventually "$postgres/pg_isready" -q -h "$cluster" || { cat postgres.log >&2; fail "no server"; }
 }
@@ -212,13 +214,16 @@ events() {
     printf "{\"stream\":\"order-%d\",\"type\":\"order.noted\",\"publish\":true,\"data\":{\"n\":%d}}\n", $1 % 20, $1 }'
 }
 append() {
-  events "$1" | stela events append --stdin --batch 100 >appended.log || fail "$(cat appended.log)"
+  events "$1" | stela events append --stdin --batch "$(is_long_or 1000 100)" >appended.log || fail "$(cat appended.log)"
   appended=$((appended + $1))
 }
 
 is_published() { stela outbox check --max-pending 0 --max-parked 0 >/dev/null; }
-# Everything that was appended.
+is_nothing_pending() { stela outbox status --json | grep -q '"pending":0,'; }
+# published: everything that was appended.
 published() { eventually is_published || fail "not all is published: $(stela outbox status)"; }
+# published_meanwhile: everything that isn't parked, whatever else is wrong.
+published_meanwhile() { eventually is_nothing_pending || fail "messages wait: $(stela outbox status)"; }
 
 # ---- What an operator is told
 
@@ -269,16 +274,33 @@ well() { gone '*' '*'; }
 # the worst that is wrong.
 why() {
   local said cause
+  chain=
   said=$(stela why ${1:+"$1"} 2>&1) || true
   [[ $said == "$2"* ]] || fail "'stela why $1' doesn't begin with '$2', but: $said"
   for cause in "${@:3}"; do
     [[ $said == *$'\n'"← "*"$cause"* ]] || fail "'stela why $1' doesn't name '$cause' as a cause: $said"
   done
   echo "$said"
+  chain=$said
+}
+# said TEXT: so does the last chain.
+said() { [[ $chain == *"$1"* ]] || fail "'stela why' doesn't say '$1', but: $chain"; }
+
+# doctor_says TEXT
+doctor_says() {
+  local said
+  said=$(stela doctor) || true
+  [[ $said == *"$1"* ]] || fail "'stela doctor' doesn't say '$1', but: $(grep -v '^ok' <<<"$said")"
 }
 
 # advised TEXT: the remedy of what was told last.
 advised() { [[ $remedy == *"$1"* ]] || fail "$code advises no '$1', but: $remedy"; }
+
+# pasteable: each command in the sentence begins with its program, as in the remedy.
+pasteable() {
+  [[ ! $sentence =~ \'(outbox|projections|timers|inbox)\ [^\']*\' ]] ||
+    fail "$code says ${BASH_REMATCH[0]}, which can't be run as it is printed"
+}
 
 # follow COMMAND [ARGUMENT…]: does what was advised, as it is printed; the arguments are what it asks.
 follow() {
