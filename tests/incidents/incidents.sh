@@ -142,24 +142,21 @@ worker_lost() {
   freeze w3
   well
 
-  # And one that was just taking partitions over.
+  # And one that has just begun, and has no partition yet.
   stop w3
   start_worker w4
-  local end=$((SECONDS + patience))
-  until has_partitions w4 '[12]'; do
-    ((SECONDS < end)) || fail "w4 gets no partition: $(stela outbox workers)"
-  done
+  eventually is_alive w4 || fail "w4 doesn't begin: $(stela outbox workers)"
   freeze w4
-  # By chance it holds today.
-  known_gap well
+  # As a rule it stays so for ever, as long as another worker reaches the broker.
+  gap_patience=6 known_gap gone worker_cut_off w4
   stop w4
   well
   whole
 }
 # freeze WORKER: until another one has published what came meanwhile.
 freeze() {
-  moment=$(now)
   kill -STOP "${pids[$1]}"
+  moment=$(now)
   append 100
   told worker_silent "$1" "its process ${pids[$1]} is running"
   dated
@@ -171,6 +168,7 @@ freeze() {
   eventually is_decided "$1"
 }
 has_partitions() { stela outbox workers | grep -q "^$1 .* yes .* $2 "; }
+is_alive() { stela outbox workers | grep -q "^$1 .* yes "; }
 is_decided() { has_partitions "$1" '[12]' || ask worker_cut_off "$1"; }
 
 disk_full() {
@@ -218,7 +216,7 @@ older_backup() {
     told timers_held '' 'this database is a copy'
     known_gap dated
     follow 'stela timers resume --dry-run'
-    follow 'stela timers resume'
+    follow 'stela timers resume' --yes
   fi
   published
   well

@@ -38,9 +38,13 @@ done
 [ -z "$is_long" ] || engines=(sqlite postgres)
 [ ${#chosen[@]} -gt 0 ] || chosen=("${all_incidents[@]}")
 
-# A small disk is mounted where nobody else sees it, and is gone with the last of these processes.
-if [ -z "${INCIDENTS_MOUNT_NAMESPACE:-}" ] && [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
-  INCIDENTS_MOUNT_NAMESPACE=yes exec unshare -m "$here/run.sh" "$@"
+# A small disk is mounted where nobody else sees it, and is gone with the last of these processes. Who
+# isn't root becomes it in a namespace, unless a PostgreSQL server is needed, which refuses root.
+apart=(unshare -m)
+[ "$(id -u)" = 0 ] || apart=(unshare -rm)
+[ "$(id -u)" = 0 ] || [ "${engines[*]}" = sqlite ] || apart=(false)
+if [ -z "${INCIDENTS_MOUNT_NAMESPACE:-}" ] && "${apart[@]}" true 2>/dev/null; then
+  INCIDENTS_MOUNT_NAMESPACE=yes exec "${apart[@]}" "$here/run.sh" "$@"
 fi
 
 find_programs
