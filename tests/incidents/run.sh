@@ -52,30 +52,39 @@ work=$(mktemp -d)
 chmod 711 "$work"
 finish() { rm -rf "$work"; }
 
-# tell ENGINE INCIDENT: one line of how it ended; the whole of it if it failed.
+# tell ENGINE INCIDENT: a line of how it ended, and all of it if it failed.
 tell() {
-  local began=$SECONDS status=0 log=$work/log
+  local began=$SECONDS status log=$work/$1.$2.log
   # Not as a condition: in one Bash goes on after a command that failed.
   set +e
   (set -e; play "$1" "$2") >"$log" 2>&1
   status=$?
   set -e
   case $status in
-    0) stage "$2 on $1: as it should be, $((SECONDS - began)) s" ;;
+    0)
+      stage "$2 on $1: as it should be, $((SECONDS - began)) s"
+      sed -n "${is_shown:+s/^/         /p;}s/^\(known\|no\) gap: /         &/p" "$log" ;;
     "$skipped") stage "$2 on $1: skipped: $(tail -n 1 "$log")" ;;
-    *) stage "$2 on $1: FAILED after $((SECONDS - began)) s"; cat "$log"; failed+=("$2 on $1") ;;
-  esac
-  ((status != 0)) || sed -n "${is_shown:+s/^/         /p;}s/^\\(known\\|no\\) gap: /         &/p" "$log"
+    *)
+      stage "$2 on $1: FAILED after $((SECONDS - began)) s"
+      cat "$log"
+      echo "$2 on $1" >>"$work/failed" ;;
+  esac >"$log.told"
+  cat "$log.told"
 }
 
+# They wait more than they compute: two at a time.
 tell_all() {
   trap finish EXIT
-  failed=()
   local engine incident
   for engine in "${engines[@]}"; do
-    for incident in "${chosen[@]}"; do tell "$engine" "$incident"; done
+    for incident in "${chosen[@]}"; do
+      tell "$engine" "$incident" &
+      (($(jobs -rp | wc -l) < 2)) || wait -n
+    done
   done
-  [ ${#failed[@]} -eq 0 ] || { echo "Failed: ${failed[*]}" >&2; return 1; }
+  wait
+  [ ! -e "$work/failed" ] || { echo "Failed: $(paste -sd, "$work/failed")" >&2; return 1; }
   stage "All of it is as it should be."
 }
 run tell_all
