@@ -8,7 +8,7 @@ all_incidents=(broker_down stream_deleted stream_purged stream_full message_too_
 live() {
   begin "$1"
   start_worker w1
-  append "$(is_long_or 20000 200)"
+  append "$(is_long_or 5000 200)"
   published
   first=$((appended + 1))
   moment=$(now)
@@ -145,7 +145,6 @@ worker_lost() {
   # And one that has just begun, and has no partition yet.
   stop w3
   start_worker w4
-  eventually is_alive w4 || fail "w4 doesn't begin: $(stela outbox workers)"
   freeze w4
   # As a rule it stays so for ever, as long as another worker reaches the broker.
   gap_patience=6 known_gap gone worker_cut_off w4
@@ -168,7 +167,6 @@ freeze() {
   eventually is_decided "$1"
 }
 has_partitions() { stela outbox workers | grep -q "^$1 .* yes .* $2 "; }
-is_alive() { stela outbox workers | grep -q "^$1 .* yes "; }
 is_decided() { has_partitions "$1" '[12]' || ask worker_cut_off "$1"; }
 
 disk_full() {
@@ -293,6 +291,7 @@ database_stopped() {
 }
 
 long_transaction() {
+  [ "$engine" = postgres ] || busy_timeout=1s
   live 4
   if [ "$engine" = sqlite ]; then
     start transaction "$python" -c '
@@ -371,7 +370,6 @@ timers_overdue() {
   orders place 1001 Ada lamp 1 100
   eventually has_timer || fail 'no timer is set'
   stop shop
-  moment=$(now)
   orders place 1002 Ada lamp 1 100
   told projector_unattended open_orders 'no runner drives it'
   dated
