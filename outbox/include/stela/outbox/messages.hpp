@@ -163,8 +163,8 @@ struct OutboxStatus {
   std::vector<WorkerStatus> workers = {};
   std::vector<GenerationStatus> generations = {};
   // Totals of all partitions. Those that count what was done, from `discarded` to `takeovers`, have
-  // retired ones, too, and never fall. `pending` doesn't include `redeliveries`. It is a lower bound if that of a partition
-  // is one.
+  // retired ones, too, and never fall. `pending` doesn't include `redeliveries`. It is a lower
+  // bound if that of a partition is one.
   std::int64_t pending = 0;
   bool is_pending_lower_bound = false;
   std::int64_t in_flight = 0;
