@@ -324,7 +324,7 @@ warns_of_the_transaction() {
   known_gap told '*' '' transaction
   known_gap doctor_says transaction
 }
-is_warned() { stela outbox check | grep -q transaction; }
+is_warned() { [[ $(stela outbox check) == *transaction* ]]; }
 
 partitions_resized() {
   begin 16
