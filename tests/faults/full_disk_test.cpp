@@ -178,7 +178,8 @@ TEST(FullDisk, DoesNotKeepADatabaseFromBeingOpenedAndRead) {
 }
 
 TEST(FullDisk, LeavesNoHalfOfANewDatabase) {
-  SmallDisk disk{2};
+  // Fifteen databases fit.
+  SmallDisk disk{4};
   for (std::size_t bytes_left = 0; bytes_left < 300'000; bytes_left += 20'000) {
     disk.fill_up(bytes_left);
     const std::string path = disk.file("shop" + std::to_string(bytes_left) + ".db");

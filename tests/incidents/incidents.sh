@@ -58,7 +58,7 @@ stream_purged() {
   published
   known_gap told '*' p01 purged
   known_gap why p01 'partition p01'
-  known_gap doubts_the_stream
+  doubts_the_stream
   stela outbox reconcile --against-broker --yes
   published
   well
@@ -82,9 +82,8 @@ stream_full() {
   dated
   why p01 'partition p01 is backing off: maximum bytes exceeded'
   known_gap said SHOP_p01
-  known_gap said max_bytes
-  advised "'stela doctor'"
-  known_gap doctor_says max_bytes
+  said max_bytes
+  doctor_says max_bytes
   jetstream set SHOP_p01 max_bytes=-1
   published
   well
@@ -146,8 +145,7 @@ worker_lost() {
   stop w3
   start_worker w4
   freeze w4
-  # As a rule it stays so for ever, as long as another worker reaches the broker.
-  gap_patience=6 known_gap gone worker_cut_off w4
+  gone worker_cut_off w4
   stop w4
   well
   whole

@@ -293,11 +293,12 @@ void Core::for_each_tag(std::string_view after,
       tags = read_tags(connection, sequences);
       return newest;
     });
-    for (const auto& [hash, sequence] : found) {
-      split_tags(tags[sequence], [&](std::string_view tag) {
-        if (hash_of_tag(tag) == hash) goes_on = goes_on && f(tag, GlobalSequence{sequence});
+    for (const auto& place : found) {
+      split_tags(tags[place.second], [&](std::string_view tag) {
+        if (hash_of_tag(tag) != place.first) return;
+        goes_on = goes_on && f(tag, GlobalSequence{place.second});
       });
-      from = hash;
+      from = place.first;
     }
     goes_on = goes_on && static_cast<std::int64_t>(found.size()) == limit && from++ != last;
   }

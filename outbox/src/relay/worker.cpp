@@ -197,8 +197,9 @@ void Worker::judge_broker() {
   if (cut_off_ != was_served_ || core_.now() < since_ + patience) return;
   cut_off_ = !was_served_;
   if (!cut_off_ || broker_ != Broker::connected) return;
-  // Another server of the list may have what this one is cut off from.
-  is_distrustful_ = core_.fence != Fence::none;
+  // Another server of the list may have what this one is cut off from. Whoever had no partition yet
+  // has nothing to ask for.
+  is_distrustful_ = core_.fence != Fence::none && !lanes_.empty();
   drop_session("the server answers for no partition", false);
 }
 

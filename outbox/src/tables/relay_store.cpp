@@ -148,8 +148,10 @@ void RelayStore::sample(Connection& connection, Timestamp at) {
   const auto workers = std::count_if(status.workers.begin(), status.workers.end(),
                                      [](const WorkerStatus& one) { return one.is_alive; });
   const auto unowned = std::count_if(
-      status.partitions.begin(), status.partitions.end(),
-      [](const PartitionStatus& one) { return one.owner.empty() || one.lease_left.count() <= 0; });
+      status.partitions.begin(), status.partitions.end(), [](const PartitionStatus& one) {
+        const bool is_needed = one.is_current || one.pending > 0 || one.redeliveries > 0;
+        return is_needed && (one.owner.empty() || one.lease_left.count() <= 0);
+      });
   const database::Sample samples[] = {
       {"store.head_total", last_event(connection)},
       {"outbox.published_total", status.published},

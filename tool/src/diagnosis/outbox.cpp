@@ -16,7 +16,7 @@ void judge_lost_worker(const WorkerStatus& worker, Findings& findings) {
   if (worker.process == WorkerProcess::runs) {
     findings.add({.code = Code::worker_silent,
                   .subject = worker.name,
-                  .since = worker.heartbeat_until,
+                  .since = worker.heartbeat_until - worker.heartbeat_ttl,
                   .trouble = "silent",
                   .sentence = who + " is silent, and its process " + std::to_string(worker.pid) +
                               " is running",
@@ -25,7 +25,7 @@ void judge_lost_worker(const WorkerStatus& worker, Findings& findings) {
   } else if (worker.partitions > 0) {
     findings.add({.code = Code::worker_ended,
                   .subject = worker.name,
-                  .since = worker.heartbeat_until,
+                  .since = worker.heartbeat_until - worker.heartbeat_ttl,
                   .trouble = "gone",
                   .sentence = who + " is gone (" +
                               (worker.process == WorkerProcess::ended
