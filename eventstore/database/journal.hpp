@@ -47,6 +47,6 @@ STELA_EVENTSTORE_EXPORT void sample(Connection& connection, Timestamp at,
                                     std::span<const Sample> samples);
 
 /// Which minute the time is in, from 1970 on.
-std::int64_t minute_of(Timestamp at) noexcept;
+STELA_EVENTSTORE_EXPORT std::int64_t minute_of(Timestamp at) noexcept;
 
 }  // namespace stela::database
