@@ -38,6 +38,23 @@ TEST_F(ToolEmbedded, ShowsStatesNowAndEarlier) {
   EXPECT_EQ(plain.code, 3) << plain.err;
 }
 
+TEST_F(ToolEmbedded, AppendsWhatItsTypesCannotReadOnlyWhenAskedTo) {
+  const std::vector<std::string> unreadable{"events", "append",       "--stream", "bill-1",
+                                            "--type", "order.placed", "--data",   "{}"};
+  const Ran refused = shop(unreadable);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("order.placed v1 of bill-1 can't be read by this program"));
+  EXPECT_EQ(
+      shop({"events", "append", "--stream", "bill-1", "--type", "bill.unknown", "--data", "{}"})
+          .code,
+      2);
+  EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM events"), 2);
+
+  std::vector<std::string> unchecked = unreadable;
+  unchecked.push_back("--unchecked");
+  EXPECT_EQ(shop(unchecked).code, 0);
+}
+
 TEST_F(ToolEmbedded, DrivesAndRebuildsProjectors) {
   EXPECT_EQ(member(shop({"projections", "run", "--once", "--json"}).out, "scanned"), "2");
   EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM customers"), 2);
