@@ -221,7 +221,7 @@ END
 }
 
 tell() {
-  trap finish EXIT
+  at_end finish
   start_nats
   export ORDERS_DB="$work/shop.db"
   [ -z "$postgres" ] || ORDERS_DB=$SHOP

@@ -19,6 +19,13 @@ end_below() {
   done
 }
 
+# at_end COMMAND: is done when this shell ends, also by a signal that comes while it ends already. It may
+# begin twice.
+at_end() {
+  trap "$1" EXIT
+  trap "trap '' INT TERM; $1; trap - EXIT; exit 143" INT TERM
+}
+
 end_all() {  # STATUS
   trap '' INT TERM
   end_below $$

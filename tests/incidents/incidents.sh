@@ -156,7 +156,7 @@ freeze() {
   moment=$(now)
   append 100
   told worker_silent "$1" "its process ${pids[$1]} is running"
-  dated
+  dated_by_heartbeat
   why "$1" "worker '$1' is silent"
   published_meanwhile
   kill -CONT "${pids[$1]}"
@@ -298,7 +298,7 @@ database = sqlite3.connect(sys.argv[1], isolation_level=None)
 database.execute("BEGIN IMMEDIATE")
 time.sleep(600)' "$db"
     told worker_silent w1 'whether it can write to the database'
-    dated
+    dated_by_heartbeat
     doctor_says "process ${pids[transaction]}"
     known_gap told database_down '' "process ${pids[transaction]}"
     known_gap why w1 "worker 'w1' is silent" "process ${pids[transaction]}"

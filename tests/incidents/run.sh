@@ -75,7 +75,7 @@ tell() {
 
 # They wait more than they compute: two at a time.
 tell_all() {
-  trap finish EXIT
+  at_end finish
   local engine incident
   for engine in "${engines[@]}"; do
     for incident in "${chosen[@]}"; do

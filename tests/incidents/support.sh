@@ -268,13 +268,17 @@ told() {
   echo "$code $subject: $sentence → $remedy"
 }
 
-# dated: what was told last has its beginning, between the moment before the incident and now.
+# dated [TIME]: what was told last has its beginning, between this one, or else the moment before the
+# incident, and now.
 dated() {
-  local end
+  local begin=${1:-$moment} end
   end=$(now)
-  [[ ! $since < $moment && ! $since > $end ]] ||
-    fail "$code of '$subject' began at '$since', not between $moment and $end"
+  [[ ! $since < $begin && ! $since > $end ]] ||
+    fail "$code of '$subject' began at '$since', not between $begin and $end"
 }
+# dated_by_heartbeat: a silence begins with the last heartbeat, which is older than the moment, and
+# younger than `heartbeat_ttl` then.
+dated_by_heartbeat() { dated "$(date -u -d "${moment}Z - 3 seconds" +%FT%T)"; }
 
 has_no() { ! ask "$1" "$2"; }
 # gone CODE SUBJECT
