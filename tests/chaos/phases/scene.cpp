@@ -13,8 +13,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
+/// What came in a longer run takes longer to look through.
 std::chrono::seconds limit_of(const Settings& settings) {
-  return settings.defaults || settings.line_bytes > 0 ? 120s : 30s;
+  const std::chrono::seconds longer{settings.seconds / 10};
+  return longer + (settings.defaults || settings.line_bytes > 0 ? 120s : 30s);
 }
 
 /// Of the ledger of what is appended here; no process of a run has it.
