@@ -1,14 +1,24 @@
 -- What an operator says of messages that the broker lost.
 
 -- name: adopt
--- takes: partition int, broker_sequence int?, anew bool
+-- takes: partition int, broker_sequence int?, anew bool, now time
 UPDATE outbox_partitions
-SET stopped = NULL, stopped_detail = NULL, stopped_at = NULL, backing_since = NULL, attempts = 0, next_attempt_at = 0, last_error = NULL,
+SET uncompared_since = CASE WHEN stopped = 'broker_lost' THEN coalesce(uncompared_since, :now)
+                            ELSE uncompared_since END,
+    stopped = NULL, stopped_detail = NULL, stopped_at = NULL, backing_since = NULL, attempts = 0, next_attempt_at = 0, last_error = NULL,
     -- Without a fence there is nothing to look at.
     adopted = CASE WHEN :anew AND (SELECT s.fence FROM outbox_settings AS s WHERE s.one = 1) <> 'none'
                    THEN 1 ELSE adopted END,
     broker_id = CASE WHEN :broker_sequence IS NULL THEN broker_id ELSE '' END,
     broker_sequence = coalesce(:broker_sequence, broker_sequence)
+WHERE partition = :partition;
+
+-- name: note_compared
+-- All of it was compared, and what is missing is to be sent again. `first`: the first message of its
+-- stream, if there is one.
+-- takes: partition int, first int?
+UPDATE outbox_partitions
+SET uncompared_since = NULL, broker_first = coalesce(:first, broker_sequence + 1)
 WHERE partition = :partition;
 
 -- name: uncertain_partitions

@@ -294,7 +294,8 @@ SELECT 0 AS a, 0 AS b, t.partition AS c,
                    'retired_at', t.retired_at, 'adopted', t.adopted, 'lost_at', t.lost_at,
                    'lost', t.lost, 'moved_at', t.moved_at, 'stopped_at', t.stopped_at,
                    'backing_since', t.backing_since, 'failures', t.failures,
-                   'takeovers', t.takeovers) AS line
+                   'takeovers', t.takeovers, 'uncompared_since', t.uncompared_since,
+                   'broker_first', t.broker_first) AS line
 FROM outbox_partitions AS t
 WHERE t.partition > :c AND :a = :a AND :b = :b
 ORDER BY t.partition LIMIT :limit;
@@ -311,7 +312,7 @@ INSERT INTO outbox_partitions (partition, owner, epoch, lease_until, published_t
                                removed, published, redeliveries, parked, discarded, attempts,
                                next_attempt_at, last_error, stopped, stopped_detail, retired_at,
                                adopted, lost_at, lost, moved_at, stopped_at, backing_since,
-                               failures, takeovers)
+                               failures, takeovers, uncompared_since, broker_first)
 SELECT value ->> 'partition', NULL, value ->> 'epoch', 0, value ->> 'published_through',
        value ->> 'broker_sequence', value ->> 'broker_id', value ->> 'flight_through',
        value ->> 'flight_count', value ->> 'removed', value ->> 'published',
@@ -320,11 +321,12 @@ SELECT value ->> 'partition', NULL, value ->> 'epoch', 0, value ->> 'published_t
        value ->> 'last_error', value ->> 'stopped', value ->> 'stopped_detail',
        value ->> 'retired_at', value ->> 'adopted', value ->> 'lost_at', value ->> 'lost',
        value ->> 'moved_at', value ->> 'stopped_at', value ->> 'backing_since',
-       coalesce(value ->> 'failures', 0), coalesce(value ->> 'takeovers', 0)
+       coalesce(value ->> 'failures', 0), coalesce(value ->> 'takeovers', 0),
+       value ->> 'uncompared_since', coalesce(value ->> 'broker_first', 1)
 FROM json_each(:rows);
 -- engine: postgres
 INSERT INTO outbox_partitions
 SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
      jsonb_populate_record(NULL::outbox_partitions,
-  '{"failures": 0, "takeovers": 0}' || j.line || '{"owner": null, "lease_until": 0, "lease_ttl": null, "lease_epoch": null,
+  '{"failures": 0, "takeovers": 0, "broker_first": 1}' || j.line || '{"owner": null, "lease_until": 0, "lease_ttl": null, "lease_epoch": null,
               "drained_through": 0}') AS r;

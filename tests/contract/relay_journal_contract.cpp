@@ -77,6 +77,33 @@ TEST_P(RelayJournalContract, TellsWhatAnOperatorChanged) {
                                              "adopted by ann: stopped by broker_lost", lost));
 }
 
+TEST_P(RelayJournalContract, TellsSinceWhenWhatWasLostIsNotSentAgain) {
+  struct EmptyBroker final : BrokerContents {
+    bool read(PartitionId, Take take) override {
+      take({.broker_sequence = 9});
+      return false;
+    }
+  } broker;
+  const History history{store_of(*subject)};
+  acquire();
+  ASSERT_TRUE(store->advance(leases[all], {.broker_sequence = 5}, false));
+  store->stop(leases[all], StopReason::broker_lost, "gone");
+  EXPECT_EQ(history.partition().uncompared_since, std::nullopt);
+
+  subject->operations().adopt(all, {}, "ann");
+
+  EXPECT_EQ(history.partition().uncompared_since, subject->clock.now());
+  EXPECT_EQ(history.partition().broker_first, 1u);
+  OutboxOperations operations{store_of(*subject)};
+  operations.compare(broker, GlobalSequence{1}, Mode::dry_run);
+  EXPECT_NE(history.partition().uncompared_since, std::nullopt);
+
+  operations.compare(broker, GlobalSequence{1});
+
+  EXPECT_EQ(history.partition().uncompared_since, std::nullopt);
+  EXPECT_EQ(history.partition().broker_first, 9u);
+}
+
 TEST_P(RelayJournalContract, TellsWhoTookAPartitionFromWhom) {
   const History history{store_of(*subject)};
   acquire(all, "a");

@@ -41,6 +41,15 @@ Facts with_stop(StopReason reason) {
   });
 }
 
+/// All is published but for what the answer says.
+Facts with_stream(const Answer& answer) {
+  Facts facts = with_partition([](auto& one) { one.broker_sequence = 7; });
+  facts.broker = {.url = "nats://there",
+                  .connected = Answer{.kind = Answer::Kind::connected},
+                  .streams = {{PartitionId::at(3, 4), answer}}};
+  return facts;
+}
+
 Facts with_worker(const WorkerStatus& worker, std::int64_t pending = 0) {
   PartitionStatus partition{.id = PartitionId::at(3, 4), .pending = pending};
   OutboxStatus status{.at = now, .partitions = {partition}, .workers = {worker}};
@@ -75,6 +84,14 @@ std::vector<Case> cases() {
   late.lag = 2min;
   OutboxStatus parked{.at = now};
   parked.parked = 3;
+  Facts unreached = with_partition([](auto&) {});
+  unreached.broker = {.url = "nats://there", .connected = Answer{.detail = hostile}};
+  const Answer stream{.kind = Answer::Kind::read_back, .first_sequence = 1, .last_sequence = 7};
+  const auto stream_as = [&](auto change) {
+    Answer changed = stream;
+    change(changed);
+    return with_stream(changed);
+  };
   const nats::ReaderStatus reader{.consumer = "billing", .broker_stream = "SHOP", .owner = "c1"};
   const auto read_as = [&](auto change) {
     nats::ReaderStatus changed = reader;
@@ -106,6 +123,14 @@ std::vector<Case> cases() {
       {Code::partition_unanswered, with_partition([](auto& one) { one.flight_age = 12s; })},
       {Code::partition_lease_expired,
        with_partition([](auto& one) { one.owner = "w1", one.lease_left = -3s; })},
+      {Code::partition_uncompared,
+       with_partition([](auto& one) { one.uncompared_since = now - 1min; })},
+      {Code::broker_unreached, unreached},
+      {Code::stream_unfit, with_stream({.kind = Answer::Kind::misconfigured, .detail = hostile})},
+      {Code::stream_shorter, stream_as([](auto& one) { one.last_sequence = 6; })},
+      {Code::stream_purged, stream_as([](auto& one) { one.first_sequence = 3; })},
+      {Code::stream_nearly_full,
+       stream_as([](auto& one) { one.fullness = 0.93, one.limit = "max_bytes"; })},
       {Code::projector_stopped,
        with_projector([](auto& one) { one.stopped = true, one.error = hostile; })},
       {Code::projector_unknown_version, with_projector([](auto& one) {

@@ -57,7 +57,7 @@ TEST_F(ToolOutbox, DoctorAdvisesOnMissingAndSealedStreams) {
   const auto doctor = [&] {
     return run({"doctor", "--db", db_, "--nats", nats.url(), "--stream", "SHOP"}).out;
   };
-  EXPECT_THAT(doctor(), HasSubstr("create the stream with 'outbox work --ensure-stream'"));
+  EXPECT_THAT(doctor(), HasSubstr("create the stream with 'stela outbox work --ensure-stream'"));
 
   std::vector<std::string> work{"work", "--until-empty", "--silent", "--ensure-stream"};
   work.insert(work.end(), broker.begin(), broker.end());

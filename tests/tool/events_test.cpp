@@ -433,7 +433,7 @@ TEST_F(ToolEvents, DoctorAdvises) {
   EXPECT_THAT(
       ran.out,
       HasSubstr("critical outbox_unattended: 1 message is pending, and there is no live worker"));
-  EXPECT_THAT(ran.out, HasSubstr("critical broker: "));
+  EXPECT_THAT(ran.out, HasSubstr("critical broker_unreached: "));
   EXPECT_THAT(ran.out, HasSubstr("messages stay pending, none is lost"));
 }
 

@@ -50,4 +50,17 @@ std::optional<Answer> AskedBroker::read_back(PartitionId partition, std::uint64_
   return answers_.wait(limit_);
 }
 
+BrokerLook look_at_broker(const Settings& settings, const OutboxStatus& status,
+                          const Partitioner& partitioner) {
+  AskedBroker broker{settings, status.fence, partitioner};
+  BrokerLook look{.url = settings.text("nats.url"), .connected = broker.connect()};
+  if (!look.is_connected()) return look;
+  for (const PartitionStatus& partition : status.partitions) {
+    look.streams.push_back(
+        {partition.id, broker.read_back(partition.id, partition.broker_sequence)});
+    if (!look.streams.back().answer) break;
+  }
+  return look;
+}
+
 }  // namespace stela::tool

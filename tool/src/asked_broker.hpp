@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/settings.hpp"
+#include "diagnosis/diagnose.hpp"
 
 #include <stela/nats/publisher.hpp>
 #include <stela/outbox/partitioner.hpp>
@@ -48,5 +49,9 @@ class AskedBroker {
   nats::Publisher publisher_;
   std::uint64_t request_ = 0;
 };
+
+/// Looks at it, and at each partition's stream.
+BrokerLook look_at_broker(const Settings& settings, const OutboxStatus& status,
+                          const Partitioner& partitioner);
 
 }  // namespace stela::tool

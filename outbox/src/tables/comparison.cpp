@@ -120,7 +120,10 @@ void Comparison::read(BrokerContents& broker, PartitionId partition) {
   const std::string store_id = store_.id().to_string();
   std::vector<Found> page;
   std::optional<std::int64_t> first;
+  std::optional<std::int64_t>& begin = begins_[partition];
   const bool dropped = broker.read(partition, [&](const FoundMessage& message) {
+    const auto at = static_cast<std::int64_t>(message.broker_sequence);
+    begin = std::min(begin.value_or(at), at);
     if (!message.is_ours || message.store_id != store_id) {
       ++compared_.foreign;
       return;
@@ -189,6 +192,9 @@ Compared Comparison::carry_out(StoredOperations& operations, const CompareReques
       const std::size_t count = std::min(sent_at_once, missing.size() - i);
       compared_.missing += operations.send_lost(std::span{missing}.subspan(i, count), request.who);
     }
+  }
+  if (request.mode == Mode::carry_out && request.from == GlobalSequence{1}) {
+    for (const auto& [partition, first] : begins_) operations.note_compared(partition, first);
   }
   return compared_;
 }

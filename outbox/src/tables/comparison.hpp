@@ -59,6 +59,8 @@ class Comparison {
   std::vector<bool> at_broker_;
   /// Where the broker has dropped what is old: the first event that it has kept, if there is one.
   std::map<PartitionId, std::optional<std::int64_t>> first_kept_;
+  /// The first message of each stream that was read, if it has one.
+  std::map<PartitionId, std::optional<std::int64_t>> begins_;
   Compared compared_;
 };
 

@@ -57,7 +57,9 @@ PartitionStatus read_partition(const sql::status_of_partitions::Row& row, Timest
                             .backing_since = row.backing_since(),
                             .last_error = std::string{row.last_error()},
                             .stopped_detail = std::string{row.stopped_detail()},
-                            .stopped_at = row.stopped_at()};
+                            .stopped_at = row.stopped_at(),
+                            .uncompared_since = row.uncompared_since(),
+                            .broker_first = static_cast<std::uint64_t>(row.broker_first())};
   if (!row.stopped().empty()) partition.stopped = parse_stop_reason(row.stopped());
   if (partition.stopped == StopReason::unrecognized) {
     partition.stopped_detail = std::string{row.stopped()} + ": " + partition.stopped_detail;

@@ -292,6 +292,12 @@ std::int64_t StoredOperations::send_lost(std::span<const GlobalSequence> sequenc
   return send_all_again(sequences, Why::lost, who);
 }
 
+void StoredOperations::note_compared(PartitionId partition, std::optional<std::int64_t> first) {
+  write([&](Connection& connection) {
+    connection.run(sql::note_compared{.partition = partition.number, .first = first});
+  });
+}
+
 /// Partitions of which nobody knows what the broker has, and whether they are stopped.
 std::map<int, bool> StoredOperations::uncertain_partitions(Connection& connection) {
   std::map<int, bool> uncertain;
@@ -464,7 +470,8 @@ void StoredOperations::let_go_on(const GoOn& how, std::string_view what, const s
     }
     connection.run(sql::adopt{.partition = how.partition.number,
                               .broker_sequence = how.broker_sequence,
-                              .anew = how.anew});
+                              .anew = how.anew,
+                              .now = store_.database().now()});
     note(connection, who, what, detail + ", stopped by " + why);
     database::note(connection, store_.database().now(),
                    database::StateChange{.part = "outbox",

@@ -100,6 +100,9 @@ class StoredOperations final : public relay::Operations {
   /// more. Passes over the rest. How many. UsageError while a partition is stopped because the
   /// broker lost messages, as it may have them again, or adopted and nobody has looked since.
   std::int64_t send_lost(std::span<const GlobalSequence> sequences, std::string_view who);
+  /// What a partition counts as published was all compared with the broker, whose stream begins at
+  /// `first`, and what is missing was sent again.
+  void note_compared(PartitionId partition, std::optional<std::int64_t> first);
   /// Counts the messages of partitions whose counts are wrong. How many partitions, which a dry run
   /// only looks for.
   std::int64_t mend_counts(Mode mode, std::string_view who);

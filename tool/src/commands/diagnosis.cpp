@@ -28,7 +28,7 @@ void print_chain(Output& out, const Chain& chain, Timestamp now) {
 /// Why a store can't be asked is what is wrong with it.
 Facts ask_or_tell(Invocation& call) try {
   StoreSession session{call, {.only_reads = true}};
-  return ask(session, call.app.name);
+  return ask(session, call);
 } catch (const Error& e) {
   return {.at = system_clock().now(), .call = call.app.name + ' ', .store_problem = e.what()};
 }
@@ -123,7 +123,7 @@ Chain explain(StoreSession& session, const Facts& facts, const std::vector<Findi
 int why(Invocation& call) try {
   const auto operands = call.arguments.operands();
   StoreSession session{call, {.only_reads = true}};
-  const Facts facts = ask(session, call.app.name);
+  const Facts facts = ask(session, call);
   const std::vector<Finding> findings = diagnose(facts);
   const Chain chain = operands.empty() ? chain_of_worst(findings)
                                        : explain(session, facts, findings, operands.front());
@@ -155,6 +155,9 @@ std::vector<Command> diagnosis_commands() {
            "1 warning, 2 critical, 3 unknown or wrong usage. A database that doesn't answer is "
            "critical. 'outbox check' and the like have limits of their own.",
        .options = {db_option,
+                   {"--nats", "URL", "also ask this broker", "nats.url"},
+                   jetstream_option,
+                   prefix_option,
                    {"--format", "NAME", "text, nagios or json", "", false, "text|nagios|json"}},
        .examples = {{"every minute", "check --db shop.db --format nagios"}},
        .checks = "store",
@@ -169,7 +172,10 @@ std::vector<Command> diagnosis_commands() {
              "an event's sequence or id, a stream, partition, worker, projector, process or "
              "consumer",
              false}},
-       .options = {db_option},
+       .options = {db_option,
+                   {"--nats", "URL", "also ask this broker", "nats.url"},
+                   jetstream_option,
+                   prefix_option},
        .examples = {{"was this event published?", "why 4711 --db shop.db"},
                     {"what is wrong?", "why --db shop.db"}},
        .checks = "why",

@@ -1,6 +1,5 @@
 // doctor: what may be wrong with a database and the world around it.
 #include "commands/doctor.hpp"
-#include "asked_broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/examination.hpp"
@@ -97,93 +96,25 @@ void tell_of_followers(Examination& examination, const Facts& facts,
   }
 }
 
-/// What is wrong with a stream says what to change, unless nothing but another stream helps.
-std::string way_to_a_stream(const std::optional<Answer>& answer) {
-  switch (answer ? answer->stream_fault : StreamFault::none) {
-    case StreamFault::missing:
-      return "correct nats.stream, or create the stream with 'outbox work --ensure-stream'";
-    case StreamFault::sealed:
-      return "a sealed stream can't be changed: use another one (nats.stream)";
-    case StreamFault::settings:
-      return "change the stream as it says with the broker's own tool, or use another one "
-             "(nats.stream)";
-    case StreamFault::none:
-      break;
-  }
-  return "check the broker's log, and this user's permissions there";
-}
-
-/// Nothing but an operator removes messages of a stream that keeps what is old.
-void warn_of_limits(Examination& examination, const std::string& label, const Answer& answer) {
-  constexpr double nearly_full = 0.9;
-  if (answer.first_sequence > 1 && !answer.drops_old) {
-    examination.warn("broker streams",
-                     label + ": its stream begins at message " +
-                         std::to_string(answer.first_sequence) +
-                         " and drops nothing by itself: somebody purged it, or deleted messages",
-                     "'outbox reconcile --against-broker --dry-run' says what is missing; without "
-                     "--dry-run it sends that again");
-  }
-  if (answer.fullness < nearly_full) return;
-  examination.warn("broker streams",
-                   label + ": its stream is " +
-                       std::to_string(static_cast<int>(100 * answer.fullness)) + " % full",
-                   answer.limit +
-                       ": raise it before it is reached, then no message is published "
-                       "until it is raised");
-}
-
-/// Whether each partition's stream is there, fit for it, and no shorter than it was.
-void look_at_streams(Examination& examination, AskedBroker& broker, const OutboxStatus& status) {
-  int sound = 0;
-  for (const PartitionStatus& partition : status.partitions) {
-    const std::string label = "partition " + partition.id.label();
-    const auto answer = broker.read_back(partition.id, partition.broker_sequence);
-    if (!answer || answer->kind != Answer::Kind::read_back) {
-      const std::string why = answer ? answer->detail : "no answer";
-      return examination.bad("broker streams", label + ": " + why, way_to_a_stream(answer));
-    }
-    warn_of_limits(examination, label, *answer);
-    if (answer->last_sequence >= partition.broker_sequence) {
-      ++sound;
-    } else if (!partition.stopped) {
-      examination.bad(
-          "broker streams",
-          label + " ends at " + std::to_string(answer->last_sequence) +
-              ", before what was published: " + std::to_string(partition.broker_sequence),
-          "the stream was re-created or restored: once the partition is stopped, 'outbox "
-          "partitions adopt " +
-              partition.id.label() + "', then " + way_to_send_again(""));
-    }
-  }
-  if (sound > 0) {
-    examination.fine(
-        "broker streams",
-        "there for " + counted(sound, "partition") +
-            ", none shorter than it was; 'outbox reconcile --against-broker --dry-run' "
-            "compares what is in them");
-  }
-}
-
-void look_at_broker(Examination& examination, Invocation& call, StoreSession& session,
-                    const OutboxStatus& status) {
-  const Settings& settings = call.settings();
-  if (!settings.is_set("nats.url")) {
-    return examination.fine("broker", "not checked; use --nats URL");
-  }
-  AskedBroker broker{settings, status.fence, session.partitioner()};
-  const auto connected = broker.connect();
-  if (!connected || connected->kind != Answer::Kind::connected) {
-    const bool is_refused = connected && connected->kind == Answer::Kind::misconfigured;
-    examination.bad("broker", connected ? connected->detail : "no answer",
-                    is_refused
-                        ? "it answers and refuses: correct the credentials (nats.user, "
-                          "nats.password_file and the like), or the TLS settings"
-                        : "start it, or correct nats.url; messages stay pending, none is lost");
-  } else {
-    examination.fine("broker", settings.text("nats.url") + " is connected");
-    look_at_streams(examination, broker, status);
-  }
+/// What of the broker isn't wrong.
+void tell_of_broker(Examination& examination, const std::optional<BrokerLook>& broker,
+                    const std::vector<Finding>& findings) {
+  if (!broker) return examination.fine("broker", "not checked; use --nats URL");
+  if (!broker->is_connected()) return;
+  examination.fine("broker", broker->url + " is connected");
+  const auto is_sound = [&](const StreamLook& stream) {
+    return std::none_of(findings.begin(), findings.end(), [&](const Finding& each) {
+      return each.subject == stream.partition.label() &&
+             (each.code == Code::stream_unfit || each.code == Code::stream_shorter ||
+              each.code == Code::partition_broker_lost);
+    });
+  };
+  const auto sound = std::count_if(broker->streams.begin(), broker->streams.end(), is_sound);
+  if (sound == 0) return;
+  examination.fine("broker streams",
+                   "there for " + counted(sound, "partition") +
+                       ", none shorter than it was; 'outbox reconcile --against-broker --dry-run' "
+                       "compares what is in them");
 }
 
 std::string durability_in_words(StoreSession& session) {
@@ -207,7 +138,7 @@ int examine(Invocation& call) {
   look_at_clock(examination);
   look_at_last_event(examination, store);
   look_at_participants(examination, call.app, store);
-  const Facts facts = ask(session, call.app.name);
+  const Facts facts = ask(session, call);
   const Tolerance tolerance{
       .lag = {.critical = in_seconds(call.settings().duration("worker.max_lag"))}};
   const std::vector<Finding> findings = diagnose(facts, tolerance);
@@ -217,7 +148,7 @@ int examine(Invocation& call) {
   }
   if (facts.outbox) {
     tell_of_outbox(examination, *facts.outbox, findings);
-    look_at_broker(examination, call, session, *facts.outbox);
+    tell_of_broker(examination, facts.broker, findings);
   }
   tell_of_followers(examination, facts, findings);
   return examination.is_well() ? done : failed;

@@ -39,9 +39,9 @@ std::string subject_asked(const Invocation& call) {
 }
 
 /// What is wrong now, whoever knows of it.
-Finding finding_now(StoreSession& session, const Invocation& call, Code code,
+Finding finding_now(StoreSession& session, Invocation& call, Code code,
                     const std::string& subject) {
-  Facts facts = ask(session, call.app.name);
+  Facts facts = ask(session, call);
   facts.acknowledged.clear();
   for (Finding& finding : diagnose(facts)) {
     if (finding.code == code && finding.subject == subject) return std::move(finding);

@@ -34,8 +34,14 @@ std::optional<std::size_t> cause_of(const Finding& finding, const std::vector<Fi
                    partition_unreadable, partition_damaged, partition_missing,
                    partition_unrecognized, partition_backing_off, partition_unanswered});
     case partition_backing_off:
+      if (const auto unfit = find(findings, {stream_unfit}, finding.subject)) return unfit;
+      return find(findings, {outbox_cut_off, worker_cut_off});
     case partition_unanswered:
       return find(findings, {outbox_cut_off, worker_cut_off});
+    case worker_cut_off:
+      return find(findings, {broker_unreached});
+    case worker_misconfigured:
+      return find(findings, {stream_unfit});
     case outbox_cut_off:
       return find(findings, {worker_cut_off});
     case partition_lease_expired:
@@ -122,6 +128,7 @@ std::vector<Finding> diagnose(const Facts& facts, const Tolerance& tolerance) {
          .remedy = "do what it says, or start the database; workers continue by themselves"});
   }
   if (facts.outbox) judge_outbox(*facts.outbox, facts, tolerance, judged);
+  if (facts.outbox && facts.broker) judge_broker(*facts.broker, *facts.outbox, facts, judged);
   judge_consumers(facts, judged);
   judge_projectors(facts, tolerance, judged);
   judge_timers(facts, tolerance, judged);

@@ -6,6 +6,7 @@
 #include <stela/eventstore/journal.hpp>
 #include <stela/nats/inbox.hpp>
 #include <stela/outbox/messages.hpp>
+#include <stela/outbox/publisher.hpp>
 #include <stela/projections/operations.hpp>
 #include <stela/projections/timers.hpp>
 
@@ -35,6 +36,24 @@ struct Tolerance {
   Limit parked_timers{0, {}};
 };
 
+/// What a partition's stream is like, as the broker has it.
+struct StreamLook {
+  PartitionId partition = {};
+  /// To `read_back` from the last message that counts as published; unset if none came in time.
+  std::optional<Answer> answer = {};
+};
+
+/// What the broker of the settings answered to one who only looks.
+struct BrokerLook {
+  std::string url = {};
+  /// To the attempt to connect; unset if none came in time.
+  std::optional<Answer> connected = {};
+  /// None is asked after one that gave no answer.
+  std::vector<StreamLook> streams = {};
+
+  bool is_connected() const { return connected && connected->kind == Answer::Kind::connected; }
+};
+
 /// What was asked of a store at one moment.
 struct Facts {
   Timestamp at = {};
@@ -44,6 +63,8 @@ struct Facts {
   std::string store_problem = {};
   /// Unset: there is none.
   std::optional<OutboxStatus> outbox = {};
+  /// Unset: it wasn't asked.
+  std::optional<BrokerLook> broker = {};
   std::vector<ProjectorStatus> projectors = {};
   std::vector<ProcessStatus> processes = {};
   std::vector<TimerHold> holds = {};

@@ -1,19 +1,25 @@
 #include "diagnosis/facts.hpp"
 
+#include "asked_broker.hpp"
 #include "commands/server_measures.hpp"
 
 namespace stela::tool {
 
-Facts ask(StoreSession& session, const std::string& program) {
+Facts ask(StoreSession& session, Invocation& call) {
   Store& store = session.store();
-  Facts facts{.at = store.conventions().clock->now(), .call = program + ' '};
+  Facts facts{.at = store.conventions().clock->now(), .call = call.app.name + ' '};
   const Measure writing = measure_writing(session);
   if (writing.state() != ok) {
     facts.store_problem = writing.problem;
     // Where no commit becomes durable, the rest would only wait.
     if (session.place().is_on_server()) return facts;
   }
-  if (session.has_outbox()) facts.outbox = session.operations().status();
+  if (session.has_outbox()) {
+    facts.outbox = session.operations().status();
+    if (call.settings().is_set("nats.url")) {
+      facts.broker = look_at_broker(call.settings(), *facts.outbox, session.partitioner());
+    }
+  }
   facts.projectors = ProjectionOperations{store}.status();
   TimerOperations timers{store};
   facts.processes = timers.processes();

@@ -1,14 +1,12 @@
-// Asks a store for what is judged.
+// Asks a store, and its broker, for what is judged.
 #pragma once
 
 #include "diagnosis/diagnose.hpp"
 #include "store_session.hpp"
 
-#include <string>
-
 namespace stela::tool {
 
-/// `program` is what the tool is called by.
-Facts ask(StoreSession& session, const std::string& program);
+/// The broker is asked if the settings name one.
+Facts ask(StoreSession& session, Invocation& call);
 
 }  // namespace stela::tool

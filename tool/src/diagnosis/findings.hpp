@@ -24,6 +24,8 @@ class Findings {
 
 void judge_outbox(const OutboxStatus& status, const Facts& facts, const Tolerance& tolerance,
                   Findings& findings);
+void judge_broker(const BrokerLook& broker, const OutboxStatus& status, const Facts& facts,
+                  Findings& findings);
 void judge_projectors(const Facts& facts, const Tolerance& tolerance, Findings& findings);
 void judge_timers(const Facts& facts, const Tolerance& tolerance, Findings& findings);
 void judge_consumers(const Facts& facts, Findings& findings);

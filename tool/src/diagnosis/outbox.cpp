@@ -128,6 +128,19 @@ Finding describe_stop(const PartitionStatus& partition, const Facts& facts) {
           .remedy = way_out_of(partition, facts.call)};
 }
 
+/// A worker goes on behind what was lost; the rest is a person's.
+void judge_losses(const PartitionStatus& partition, const Facts& facts, Findings& findings) {
+  if (!partition.uncompared_since || partition.stopped) return;
+  findings.add({.code = Code::partition_uncompared,
+                .subject = partition.id.label(),
+                .since = partition.uncompared_since,
+                .trouble = "not compared",
+                .sentence = "partition " + partition.id.label() +
+                            " was adopted after its broker had lost messages, and what is missing "
+                            "isn't sent again yet",
+                .remedy = "'" + facts.call + "outbox reconcile --against-broker'"});
+}
+
 void judge_partition(const PartitionStatus& partition, const Facts& facts,
                      const Tolerance& tolerance, Findings& findings) {
   const std::string label = partition.id.label();
@@ -141,6 +154,7 @@ void judge_partition(const PartitionStatus& partition, const Facts& facts,
                               in_one_line(partition.owner) + "', whose lease has expired",
                   .remedy = "a live worker takes it over"});
   }
+  judge_losses(partition, facts, findings);
 }
 
 /// ": p03 12, p04 1"
