@@ -35,8 +35,7 @@ Severity severity_of_silence(const OutboxStatus& status) {
 
 Finding describe_unreached(const BrokerLook& broker, const OutboxStatus& status) {
   const std::string answer = broker.connected ? in_one_line(broker.connected->detail) : "no answer";
-  const bool refuses =
-      broker.connected && broker.connected->kind == Answer::Kind::misconfigured;
+  const bool refuses = broker.connected && broker.connected->kind == Answer::Kind::misconfigured;
   return {.code = Code::broker_unreached,
           .severity = severity_of_silence(status),
           .trouble = "broker unreached",
@@ -88,17 +87,17 @@ void judge_stream(const PartitionStatus& partition, const std::optional<Answer>&
   judge_limits(label, partition.broker_first, *answer, facts, findings);
   // A worker that has noticed it has stopped the partition.
   if (partition.stopped || answer->last_sequence >= partition.broker_sequence) return;
-  findings.add({.code = Code::stream_shorter,
-                .subject = label,
-                .trouble = "stream shorter",
-                .sentence = "partition " + label + ": its stream ends at " +
-                            std::to_string(answer->last_sequence) +
-                            ", before what was published: " +
-                            std::to_string(partition.broker_sequence),
-                .remedy = "the stream was re-created or restored: once a worker has stopped the "
-                          "partition, '" +
-                          facts.call + "outbox partitions adopt " + label + "', then " +
-                          way_to_send_again(facts.call)});
+  findings.add(
+      {.code = Code::stream_shorter,
+       .subject = label,
+       .trouble = "stream shorter",
+       .sentence = "partition " + label + ": its stream ends at " +
+                   std::to_string(answer->last_sequence) +
+                   ", before what was published: " + std::to_string(partition.broker_sequence),
+       .remedy = "the stream was re-created or restored: once a worker has stopped the "
+                 "partition, '" +
+                 facts.call + "outbox partitions adopt " + label + "', then " +
+                 way_to_send_again(facts.call)});
 }
 
 }  // namespace

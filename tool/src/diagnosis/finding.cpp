@@ -55,8 +55,9 @@ constexpr std::array codes{
               "The broker of the settings doesn't answer; a warning if a live worker reaches it."},
     CodeFacts{stream_unfit, "stream_unfit", Severity::critical,
               "A partition's stream is missing, or can't take its messages."},
-    CodeFacts{stream_shorter, "stream_shorter", Severity::critical,
-              "A partition's stream ends before what was published, and no worker has noticed yet."},
+    CodeFacts{
+        stream_shorter, "stream_shorter", Severity::critical,
+        "A partition's stream ends before what was published, and no worker has noticed yet."},
     CodeFacts{stream_purged, "stream_purged", Severity::warning,
               "A stream that drops nothing by itself has lost its beginning."},
     CodeFacts{stream_nearly_full, "stream_nearly_full", Severity::warning,
