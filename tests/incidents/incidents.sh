@@ -301,8 +301,8 @@ time.sleep(600)' "$db"
     told worker_silent w1 'whether it can write to the database'
     dated_by_heartbeat
     doctor_says "process ${pids[transaction]}"
-    known_gap told database_down '' "process ${pids[transaction]}"
-    known_gap why w1 "worker 'w1' is silent" "process ${pids[transaction]}"
+    told database_locked '' "process ${pids[transaction]}"
+    why w1 "worker 'w1' is silent" "process ${pids[transaction]}"
   else
     start transaction "$postgres/psql" -h "$cluster" -U postgres shop -c 'BEGIN' -c 'SELECT txid_current(), pg_sleep(900)'
     append 100

@@ -100,6 +100,7 @@ std::vector<Case> cases() {
   };
   return {
       {Code::database_down, {.at = now, .store_problem = hostile}},
+      {Code::database_locked, {.at = now, .lock_problem = hostile}},
       {Code::outbox_unattended, with_worker({.name = "w0"}, 5)},
       {Code::outbox_cut_off,
        with_worker({.name = "w1", .is_alive = true, .broker = down, .is_cut_off = true}, 5)},

@@ -38,6 +38,8 @@ std::optional<std::size_t> cause_of(const Finding& finding, const std::vector<Fi
       return find(findings, {outbox_cut_off, worker_cut_off});
     case partition_unanswered:
       return find(findings, {outbox_cut_off, worker_cut_off});
+    case worker_silent:
+      return find(findings, {database_locked});
     case worker_cut_off:
       return find(findings, {broker_unreached});
     case worker_misconfigured:
@@ -126,6 +128,12 @@ std::vector<Finding> diagnose(const Facts& facts, const Tolerance& tolerance) {
          .trouble = "database",
          .sentence = "database: " + in_one_line(facts.store_problem),
          .remedy = "do what it says, or start the database; workers continue by themselves"});
+  }
+  if (!facts.lock_problem.empty()) {
+    judged.add({.code = database_locked,
+                .trouble = "database locked",
+                .sentence = "database: " + in_one_line(facts.lock_problem),
+                .remedy = "end that transaction, or its process; workers continue by themselves"});
   }
   if (facts.outbox) judge_outbox(*facts.outbox, facts, tolerance, judged);
   if (facts.outbox && facts.broker) judge_broker(*facts.broker, *facts.outbox, facts, judged);

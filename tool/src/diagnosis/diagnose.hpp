@@ -61,6 +61,9 @@ struct Facts {
   std::string call = "stela ";
   /// Why the database doesn't answer, or takes no writes; empty if it does.
   std::string store_problem = {};
+  /// Why nobody can write at the moment: who holds the lock for how long. Empty if nobody does, or
+  /// nobody seems to wait for it.
+  std::string lock_problem = {};
   /// Unset: there is none.
   std::optional<OutboxStatus> outbox = {};
   /// Unset: it wasn't asked.

@@ -3,7 +3,29 @@
 #include "asked_broker.hpp"
 #include "commands/server_measures.hpp"
 
+#include <algorithm>
+
 namespace stela::tool {
+namespace {
+
+bool is_silent(const WorkerStatus& worker) {
+  return !worker.is_alive && worker.process == WorkerProcess::runs;
+}
+
+/// Waits for the lock, as they do.
+std::string find_lock_problem(Store& store, const OutboxStatus& status) try {
+  if (std::none_of(status.workers.begin(), status.workers.end(), is_silent)) return {};
+  // Without a change.
+  store.transact([](Transaction&) {});
+  return {};
+} catch (const StoreBusy& e) {
+  return e.what();
+} catch (const Error&) {
+  // Of this user, or of this moment: it says nothing of the workers.
+  return {};
+}
+
+}  // namespace
 
 Facts ask(StoreSession& session, Invocation& call) {
   Store& store = session.store();
@@ -16,6 +38,9 @@ Facts ask(StoreSession& session, Invocation& call) {
   }
   if (session.has_outbox()) {
     facts.outbox = session.operations().status();
+    if (!session.place().is_on_server()) {
+      facts.lock_problem = find_lock_problem(store, *facts.outbox);
+    }
     if (call.settings().is_set("nats.url")) {
       facts.broker = look_at_broker(call.settings(), *facts.outbox, session.partitioner());
     }

@@ -12,6 +12,8 @@ using enum Code;
 constexpr std::array codes{
     CodeFacts{database_down, "database_down", Severity::critical,
               "The database doesn't answer, or its file or server takes no writes."},
+    CodeFacts{database_locked, "database_locked", Severity::critical,
+              "A process holds the database's write lock, and a worker is silent."},
     CodeFacts{outbox_unattended, "outbox_unattended", Severity::critical,
               "Messages are pending, and no worker is alive."},
     CodeFacts{outbox_cut_off, "outbox_cut_off", Severity::critical,

@@ -18,6 +18,7 @@ enum class Severity : std::uint8_t { fine, warning, critical };
 /// What can be wrong. Their words are kept for ever; sentences may change.
 enum class Code : std::uint8_t {
   database_down,
+  database_locked,
   outbox_unattended,
   outbox_cut_off,
   outbox_late,
