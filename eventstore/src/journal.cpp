@@ -121,16 +121,23 @@ void Journal::acknowledge(const Acknowledgement& known) {
   if (known.why.empty()) throw UsageError{"an acknowledgement needs a reason"};
   const Timestamp now = store_.database().now();
   if (known.until <= now) throw UsageError{"an acknowledgement must end later than now"};
+  const std::string who = known.who.empty() ? host::user() : known.who;
   store_.database().write([&](Connection& connection) {
     connection.run(sql::delete_old_acknowledgements{.now = now});
     connection.run(sql::upsert_acknowledgement{.code = known.code,
                                                .subject = known.subject,
                                                .severity = known.severity,
                                                .amount = known.amount,
-                                               .who = known.who.empty() ? host::user() : known.who,
+                                               .who = who,
                                                .why = known.why,
                                                .at = now,
                                                .until = known.until});
+    database::note(connection, now,
+                   database::StateChange{.part = "findings",
+                                         .subject = known.subject,
+                                         .what = "acknowledged",
+                                         .who = who,
+                                         .detail = known.code + ": " + known.why});
   });
 }
 
@@ -138,6 +145,13 @@ bool Journal::withdraw(std::string_view code, std::string_view subject) {
   bool is_gone = false;
   store_.database().write([&](Connection& connection) {
     is_gone = connection.run(sql::delete_acknowledgement{.code = code, .subject = subject}) == 1;
+    if (!is_gone) return;
+    database::note(connection, store_.database().now(),
+                   database::StateChange{.part = "findings",
+                                         .subject = subject,
+                                         .what = "not known any more",
+                                         .who = host::user(),
+                                         .detail = code});
   });
   return is_gone;
 }

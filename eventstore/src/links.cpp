@@ -253,6 +253,10 @@ class Search {
   void read_rest() {
     Span rest = look_.unindexed(span_);
     std::int64_t read = 0;
+    // The newest of them: what is asked for most, and what no index has yet.
+    const std::int64_t passed =
+        is_forward() ? std::max<std::int64_t>(rest.size() - most_unindexed, 0) : 0;
+    rest.from += passed;
     while (left() > 0 && !rest.is_empty() && read < most_unindexed) {
       const std::int64_t size = std::min(step_size, rest.size());
       const Span step =
@@ -261,7 +265,7 @@ class Search {
       read += size;
       is_forward() ? rest.from = step.to + 1 : rest.to = step.from - 1;
     }
-    if (left() > 0) result_.skipped = rest.size();
+    if (left() > 0) result_.skipped = rest.size() + passed;
   }
 
   void read_step(const Span& step) {

@@ -34,7 +34,7 @@ WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 
 -- name: advance
 -- takes: partition int, owner text, epoch int, through int, broker_sequence int?, broker_id text?,
---        flight_count int, flight_through int, removed int, published int, now time
+--        flight_count int, flight_through int, removed int, published int, failed int, now time
 UPDATE outbox_partitions
 SET published_through = max(published_through, :through),
     moved_at = CASE WHEN :published > 0 OR flight_count = 0 THEN :now ELSE moved_at END,
@@ -42,7 +42,8 @@ SET published_through = max(published_through, :through),
     broker_id = coalesce(:broker_id, broker_id),
     adopted = CASE WHEN :broker_sequence IS NULL THEN adopted ELSE 0 END,
     flight_count = :flight_count, flight_through = :flight_through,
-    removed = removed + :removed, published = published + :published
+    removed = removed + :removed, published = published + :published,
+    failures = failures + :failed
 WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 
 -- name: note_partition

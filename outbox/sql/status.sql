@@ -59,11 +59,13 @@ ORDER BY p.partition;
 
 -- name: totals
 -- Of retired partitions, too.
--- gives: published int, discarded int, failures int, takeovers int
+-- gives: published int, discarded int, failures int, takeovers int, last_parked_at time?
 SELECT CAST(coalesce(sum(published), 0) AS bigint) AS published,
        CAST(coalesce(sum(discarded), 0) AS bigint) AS discarded,
        CAST(coalesce(sum(failures), 0) AS bigint) AS failures,
-       CAST(coalesce(sum(takeovers), 0) AS bigint) AS takeovers
+       CAST(coalesce(sum(takeovers), 0) AS bigint) AS takeovers,
+       (SELECT p.parked_at FROM outbox_parked AS p ORDER BY p.sequence DESC LIMIT 1)
+         AS last_parked_at
 FROM outbox_partitions;
 
 -- name: count_waiting

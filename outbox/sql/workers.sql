@@ -20,7 +20,9 @@ ON CONFLICT (worker) DO UPDATE SET
                     THEN outbox_workers.started_at
                     ELSE excluded.started_at END,
   heartbeat_until = excluded.heartbeat_until, heartbeat_ttl = excluded.heartbeat_ttl,
-  broker_since = CASE WHEN outbox_workers.broker = excluded.broker
+  -- The state is what stands before the colon.
+  broker_since = CASE WHEN substr(outbox_workers.broker, 1, instr(outbox_workers.broker || ':', ':'))
+                         = substr(excluded.broker, 1, instr(excluded.broker || ':', ':'))
                       THEN outbox_workers.broker_since
                       ELSE excluded.broker_since END,
   broker = excluded.broker, is_cut_off = excluded.is_cut_off;

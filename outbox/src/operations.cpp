@@ -170,6 +170,19 @@ class OutboxOperations::Impl {
   }
 
   /// How many messages would be sent again without these, of which some may not be parked.
+  std::vector<PlannedDiscard> with_times(std::span<const GlobalSequence> sequences) {
+    std::vector<PlannedDiscard> planned;
+    store.database().read([&](Connection& connection) {
+      planned.clear();
+      for (const GlobalSequence sequence : sequences) {
+        planned.push_back({.sequence = sequence});
+        auto row = connection.rows(sql::find_parked{.sequence = sequence.value()});
+        if (row.step()) planned.back().parked_at = row.since();
+      }
+    });
+    return planned;
+  }
+
   std::int64_t count_followers(std::span<const GlobalSequence> sequences) {
     std::int64_t count = 0;
     store.database().read([&](Connection& connection) {
@@ -361,16 +374,16 @@ std::vector<FailureGroup> OutboxOperations::groups() {
   return groups;
 }
 
-Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) {
+DiscardPlan OutboxOperations::plan_discard(const ParkedSelection& selection) {
   Impl::check(selection);
   if (!selection.type.empty() || !selection.error.empty()) {
     throw UsageError{"a type and an error select messages to retry, not messages to discard"};
   }
   std::vector<GlobalSequence> sequences = selection.sequences;
-  Affected affected;
+  DiscardPlan plan;
   if (sequences.empty()) {
     const auto parked = impl_->find_parked(selection);
-    affected.streams = static_cast<std::int64_t>(parked.size());
+    plan.affected.streams = static_cast<std::int64_t>(parked.size());
     for (const auto& [stream, those] : parked) {
       const auto end = selection.group.empty() ? those.end() : those.begin() + 1;
       sequences.insert(sequences.end(), those.begin(), end);
@@ -381,23 +394,32 @@ Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) 
       impl_->require_discardable(sequence);
       streams.insert(impl_->view.show(sequence).value_or(OutboxMessage{}).stream);
     }
-    affected.streams = static_cast<std::int64_t>(streams.size());
+    plan.affected.streams = static_cast<std::int64_t>(streams.size());
   }
   std::sort(sequences.begin(), sequences.end());
   sequences.erase(std::unique(sequences.begin(), sequences.end()), sequences.end());
-  if (mode == Mode::dry_run) {
-    affected.messages = static_cast<std::int64_t>(sequences.size());
-    affected.followers = impl_->count_followers(sequences);
-    return affected;
-  }
+  plan.messages = impl_->with_times(sequences);
+  plan.affected.messages = static_cast<std::int64_t>(sequences.size());
+  plan.affected.followers = impl_->count_followers(sequences);
+  return plan;
+}
+
+Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) {
+  const DiscardPlan plan = plan_discard(selection);
+  return mode == Mode::dry_run ? plan.affected : apply(plan);
+}
+
+Affected OutboxOperations::apply(const DiscardPlan& plan) {
+  Affected affected{.streams = plan.affected.streams};
   // The last ones first: what is to be given up too isn't sent again meanwhile.
-  for (std::span<const GlobalSequence> left{sequences}; !left.empty();) {
+  for (std::span<const PlannedDiscard> left{plan.messages}; !left.empty();) {
     const auto those = left.last(std::min(step_messages, left.size()));
     left = left.first(left.size() - those.size());
     const outbox::GivenUp given_up = impl_->port.discard(those, impl_->who);
     affected.messages += given_up.messages;
     affected.followers += given_up.followers;
   }
+  affected.changed = std::ssize(plan.messages) - affected.messages;
   return affected;
 }
 

@@ -61,6 +61,15 @@ void put_in_place(Connection& connection, const Build& build, Timestamp now) {
     // It is living already if another process was faster.
     if (old->number != build.number) tables.hide(connection, *old);
     set_state(connection, *old, BuildState::retired, now);
+    if (old->number != build.number) {
+      database::note(
+          connection, now,
+          database::StateChange{.part = "projections",
+                                .subject = build.name,
+                                .what = "rebuilt",
+                                .detail = "version " + std::to_string(old->version) +
+                                          " gave way to version " + std::to_string(build.version)});
+    }
   }
   set_state(connection, build, BuildState::living, now);
 }

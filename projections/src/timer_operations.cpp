@@ -136,6 +136,18 @@ void note(Connection& connection, std::string_view who, std::string_view what,
   connection.run(sql::insert_timer_action{.at = now, .who = who, .what = what, .detail = detail});
 }
 
+/// What stops all timers, or lets them go on, is a change of state, too.
+void note_hold(Connection& connection, std::string_view who, std::string_view what,
+               std::string_view detail, Timestamp now) {
+  note(connection, who, what, detail, now);
+  database::note(connection, now,
+                 database::StateChange{.part = "timers",
+                                       .subject = {},
+                                       .what = what == "hold" ? "held" : "resumed",
+                                       .who = who,
+                                       .detail = detail});
+}
+
 [[noreturn]] void refuse_missing(const TimerName& timer) {
   throw NotFound{in_words(timer) + " isn't set: it fired, or was cleared"};
 }
@@ -281,7 +293,7 @@ void TimerOperations::hold(std::string_view why) {
   store_.database().write([&](Connection& connection) {
     const Timestamp now = store_.database().now();
     projections::set_hold(connection, {.since = now, .detail = std::string{why}});
-    note(connection, who_, "hold", why, now);
+    note_hold(connection, who_, "hold", why, now);
   });
 }
 
@@ -294,7 +306,7 @@ std::vector<TimerHold> TimerOperations::resume() {
     held = published(holds);
     for (const projections::Hold& hold : holds) {
       projections::drop_hold(connection, hold.reason);
-      note(connection, who_, "resume", to_string(hold.reason), store_.database().now());
+      note_hold(connection, who_, "resume", to_string(hold.reason), store_.database().now());
     }
   });
   return held;

@@ -87,6 +87,30 @@ TEST_P(RelayJournalContract, DiscardsTheHeadsOfAGroupAlone) {
   EXPECT_EQ(gone.followers, 1);
 }
 
+TEST_P(RelayJournalContract, DiscardsNothingButWhatWasPlanned) {
+  append({1, 2, 3, 4});
+  acquire();
+  for (const std::int64_t sequence : {1, 2, 3}) park(sequence);
+  OutboxOperations operations{store_of(*subject)};
+  const DiscardPlan plan = operations.plan_discard({.all = true});
+  EXPECT_EQ(plan.affected.messages, 3);
+
+  // One was retried and is parked again, another is gone, and a fourth has come.
+  operations.retry({.sequences = {GlobalSequence{1}}});
+  subject->clock.advance(1min);
+  store->advance(leases[all], parking(1, Reason::refused, "again", 1), false);
+  operations.discard({.sequences = {GlobalSequence{2}}});
+  park(4);
+  const Affected affected = operations.apply(plan);
+
+  EXPECT_EQ(affected.messages, 1);
+  EXPECT_EQ(affected.changed, 2);
+  EXPECT_EQ(operations.show(GlobalSequence{1})->state, MessageState::parked);
+  EXPECT_EQ(operations.show(GlobalSequence{3})->state, MessageState::discarded);
+  EXPECT_EQ(operations.show(GlobalSequence{4})->state, MessageState::parked);
+  EXPECT_EQ(operations.actions({}).front().detail, "1 message, 3");
+}
+
 TEST_P(RelayJournalContract, GroupsWhatAnOlderStelaParked) {
   append({1});
   acquire();

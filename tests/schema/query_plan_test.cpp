@@ -42,6 +42,7 @@ const std::map<std::string, std::string> exceptions{
     {"outbox/last_event", "the last row answers it"},
     {"outbox/list_redeliveries", "an operator's list, within a range"},
     {"outbox/set_apart", "of what was parked or is sent again, once for each page of a comparison"},
+    {"outbox/totals", "the last row answers it, and one row a partition"},
     {"projections/adopt_unknown", "of timers that were set aside"},
     {"projections/count_types", "groups the events of a replay on demand"},
     {"projections/event_kind_types", "of the kinds of events"},

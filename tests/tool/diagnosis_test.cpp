@@ -80,6 +80,12 @@ struct Case {
 std::vector<Case> cases() {
   const BrokerStatus down{.state = BrokerState::down, .detail = hostile};
   const BrokerStatus unfit{.state = BrokerState::misconfigured, .detail = hostile};
+  postgres::ServerStatus standby;
+  standby.is_standby = true;
+  postgres::ServerStatus held_open;
+  held_open.transactions = {{hostile, 11min}};
+  postgres::ServerStatus with_late_standby;
+  with_late_standby.standbys = {{.name = "db2", .state = "streaming", .lag = 2min}};
   OutboxStatus late{.at = now};
   late.lag = 2min;
   OutboxStatus parked{.at = now};
@@ -100,7 +106,9 @@ std::vector<Case> cases() {
   };
   return {
       {Code::database_down, {.at = now, .store_problem = hostile}},
-      {Code::database_locked, {.at = now, .lock_problem = hostile}},
+      {Code::database_standby, {.at = now, .server = standby}},
+      {Code::database_transaction, {.at = now, .server = held_open}},
+      {Code::standby_late, {.at = now, .server = with_late_standby}},
       {Code::outbox_unattended, with_worker({.name = "w0"}, 5)},
       {Code::outbox_cut_off,
        with_worker({.name = "w1", .is_alive = true, .broker = down, .is_cut_off = true}, 5)},
@@ -227,6 +235,61 @@ TEST(Diagnosis, BeginsWithTheWorstAndNamesCauses) {
   ASSERT_NE(late, findings.end());
   ASSERT_TRUE(late->caused_by);
   EXPECT_EQ(findings[*late->caused_by].code, Code::outbox_cut_off);
+}
+
+/// What an operator knows of is another problem once it has begun anew.
+TEST(Diagnosis, KnowsNothingOfWhatBeganLater) {
+  Facts facts = with_stop(StopReason::poison);
+  facts.outbox->partitions.front().stopped_at = now - 1min;
+  facts.acknowledged = {{.code = "partition_poison",
+                         .subject = "p03",
+                         .severity = "critical",
+                         .why = "known",
+                         .at = now - 30s,
+                         .until = now + 1h}};
+  EXPECT_EQ(worst_of(diagnose(facts)), Severity::fine);
+  facts.outbox->partitions.front().stopped_at = now - 10s;
+  EXPECT_EQ(worst_of(diagnose(facts)), Severity::critical);
+
+  OutboxStatus parked{.at = now};
+  parked.parked = 3;
+  parked.last_parked_at = now - 1min;
+  facts = {.at = now, .outbox = parked, .acknowledged = facts.acknowledged};
+  facts.acknowledged.front().code = "outbox_parked";
+  facts.acknowledged.front().subject = "";
+  facts.acknowledged.front().severity = "warning";
+  facts.acknowledged.front().amount = 6;
+  EXPECT_EQ(worst_of(diagnose(facts)), Severity::fine);
+  facts.outbox->last_parked_at = now;
+  EXPECT_EQ(worst_of(diagnose(facts)), Severity::warning);
+}
+
+TEST(Diagnosis, BeginsAChainWithWhatSuffersMost) {
+  Facts facts =
+      with_worker({.name = "w1",
+                   .is_alive = true,
+                   .broker = BrokerStatus{.state = BrokerState::down, .detail = "no route"},
+                   .is_cut_off = true},
+                  5);
+  facts.broker = {.url = "nats://there", .connected = Answer{.detail = "no route"}};
+  const Chain chain = chain_of_worst(diagnose(facts));
+
+  ASSERT_EQ(chain.size(), 3U);
+  EXPECT_EQ(chain[0].code, Code::outbox_cut_off);
+  EXPECT_EQ(chain[1].code, Code::worker_cut_off);
+  EXPECT_EQ(chain[2].code, Code::broker_unreached);
+}
+
+TEST(Diagnosis, MergesThoseInTheSameTrouble) {
+  Facts facts = with_stop(StopReason::poison);
+  PartitionStatus other = facts.outbox->partitions.front();
+  other.id = PartitionId::at(1, 4);
+  facts.outbox->partitions.push_back(other);
+  const std::vector<Finding> merged = in_groups(diagnose(facts));
+
+  ASSERT_EQ(merged.size(), 1U);
+  EXPECT_THAT(merged.front().sentence,
+              StartsWith("p03, p01  stopped: poison; the first: partition p03 is stopped"));
 }
 
 TEST(Diagnosis, JudgesByTheLimitsThatItIsGiven) {

@@ -32,6 +32,10 @@ class DatabasePlace {
   DatabasePlace(const std::string& location, const Settings& settings);
 
   bool is_on_server() const noexcept { return server_.has_value(); }
+  /// A primary is looked for among them.
+  bool names_several_servers() const noexcept {
+    return server_ && server_->url.find(',') != std::string::npos;
+  }
   /// The path of the file; empty if there is none.
   const std::string& file() const noexcept { return file_; }
   /// What names it in messages, without a password: "shop.db", "app@db1/shop".

@@ -104,6 +104,7 @@ class FencedLane final : public Lane {
   void drop_stored_failure(const Answer& answer);
   void wait_with_failure() noexcept;
   void resume(const Answer& answer);
+  void report(const Failure& failure);
   void act_on(const Failure& failure);
   void give_up(const PendingMessage& message, ParkedMessage::Reason reason, int attempts,
                const std::string& error);

@@ -244,9 +244,13 @@ void FencedLane::resume(const Answer& answer) {
   if (is_fenced() && !misfit().empty()) recover();
 }
 
-void FencedLane::act_on(const Failure& failure) {
+void FencedLane::report(const Failure& failure) {
   core_.report(Incident::Kind::publish_failed, partition(), failure.message.sequence,
                failure.detail);
+}
+
+void FencedLane::act_on(const Failure& failure) {
+  if (failure.kind != Answer::Kind::stored_before) report(failure);
   switch (failure.kind) {
     case Answer::Kind::refused:
       return give_up(failure.message, ParkedMessage::Reason::refused, failure.message.attempts + 1,
@@ -272,7 +276,9 @@ void FencedLane::act_on(const Failure& failure) {
       chain_.follow_any();
       // Somebody else was there first, or nobody knows: the read-back has told. If it told nothing
       // twice in a row, don't ask as fast as we can.
-      if (doubt_.count_fruitless() > 1 && !failure.has_waited) back_off(failure.detail);
+      if (doubt_.count_fruitless() <= 1) return;
+      if (failure.kind == Answer::Kind::stored_before) report(failure);
+      if (!failure.has_waited) back_off(failure.detail);
   }
 }
 

@@ -231,6 +231,15 @@ class Application {
   std::int64_t room_ = step_messages;
 };
 
+/// What is given up has failed; what is parked behind it hasn't been tried.
+std::int64_t failed_in(const relay::Advance& advance) {
+  const auto tried = [](const relay::ParkedMessage& one) {
+    return one.reason != relay::ParkedMessage::Reason::behind;
+  };
+  return std::count_if(advance.parked.begin(), advance.parked.end(), tried) +
+         std::count_if(advance.skipped.begin(), advance.skipped.end(), tried);
+}
+
 }  // namespace
 
 bool apply(Connection& connection, const relay::Lease& lease, const relay::Advance& advance,
@@ -254,6 +263,7 @@ bool apply(Connection& connection, const relay::Lease& lease, const relay::Advan
                                      .flight_through = advance.flight_through.value(),
                                      .removed = application.removed(),
                                      .published = application.published(),
+                                     .failed = failed_in(advance),
                                      .now = now}) == 1;
 }
 

@@ -27,6 +27,20 @@ bool is_stopped(Connection& connection, std::int64_t partition) {
   return row.step() && row.stopped();
 }
 
+/// "4 messages, 41, 43 to 45": what is gone for good is named, all of it.
+std::string each_in_words(std::span<const std::int64_t> sequences) {
+  std::string text = std::to_string(sequences.size());
+  text += sequences.size() == 1 ? " message" : " messages";
+  for (std::size_t first = 0; first < sequences.size();) {
+    std::size_t last = first;
+    while (last + 1 < sequences.size() && sequences[last + 1] == sequences[last] + 1) ++last;
+    text += ", " + std::to_string(sequences[first]);
+    if (last > first) text += " to " + std::to_string(sequences[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
 /// The last of those, at most so many, that are parked in the stream after `gone`, and for nothing
 /// else; 0 if there is none, or if something before them is parked.
 GlobalSequence last_follower(Connection& connection, std::int64_t stream, GlobalSequence gone,
@@ -49,23 +63,28 @@ GlobalSequence last_follower(Connection& connection, std::int64_t stream, Global
 }  // namespace
 
 bool StoredOperations::discard(GlobalSequence sequence, std::string_view who) {
-  return discard({&sequence, 1}, who).messages == 1;
+  PlannedDiscard planned{.sequence = sequence};
+  store_.database().read([&](Connection& connection) {
+    auto row = connection.rows(sql::find_parked{.sequence = sequence.value()});
+    if (row.step()) planned.parked_at = row.since();
+  });
+  return discard({&planned, 1}, who).messages == 1;
 }
 
-GivenUp StoredOperations::discard(std::span<const GlobalSequence> sequences, std::string_view who) {
+GivenUp StoredOperations::discard(std::span<const PlannedDiscard> planned, std::string_view who) {
   std::vector<std::int64_t> gone;
   ByStream parked;
   std::int64_t sent = 0;
   write([&](Connection& connection) {
     gone.clear();
     parked.clear();
-    for (const GlobalSequence sequence : sequences) {
-      const auto stream = discard_parked(connection, sequence);
-      if (!stream && !discard_stopped(connection, sequence)) continue;
-      if (stream) parked[*stream].push_back(sequence);
-      gone.push_back(sequence.value());
+    for (const PlannedDiscard& each : planned) {
+      const auto stream = discard_parked(connection, each);
+      if (!stream && (each.parked_at || !discard_stopped(connection, each.sequence))) continue;
+      if (stream) parked[*stream].push_back(each.sequence);
+      gone.push_back(each.sequence.value());
     }
-    if (!gone.empty()) note(connection, who, "discard", in_words(gone));
+    if (!gone.empty()) note(connection, who, "discard", each_in_words(gone));
     sent = send_followers(connection, parked, who);
   });
   return {static_cast<std::int64_t>(gone.size()), sent + send_more_followers(parked, sent, who)};
@@ -108,16 +127,16 @@ void StoredOperations::keep_discarded(Connection& connection, const Discarded& d
 }
 
 std::optional<std::int64_t> StoredOperations::discard_parked(Connection& connection,
-                                                             GlobalSequence sequence) {
-  Discarded discarded{.sequence = sequence};
+                                                             const PlannedDiscard& planned) {
+  Discarded discarded{.sequence = planned.sequence};
   {
-    auto row = connection.rows(sql::find_parked{.sequence = sequence.value()});
-    if (!row.step()) return std::nullopt;
+    auto row = connection.rows(sql::find_parked{.sequence = planned.sequence.value()});
+    if (!row.step() || row.since() != planned.parked_at) return std::nullopt;
     discarded.stream = row.stream();
     discarded.partition = row.partition();
     discarded.error = row.error();
   }
-  connection.run(sql::delete_parked{.sequence = sequence.value()});
+  connection.run(sql::delete_parked{.sequence = planned.sequence.value()});
   keep_discarded(connection, discarded);
   return discarded.stream;
 }

@@ -155,8 +155,11 @@ class MessageList {
     if (query_.state == MessageState::published) {
       auto rows = connection.rows(
           sql::publishable_events{.first = part.low, .last = part.high, .most = most_rows});
-      for (; rows.step(); ++page_.looked) {
-        if (!query_.type.empty() && rows.type() != query_.type) continue;
+      for (; rows.step(); ++cost_) {
+        if (!query_.type.empty() && rows.type() != query_.type) {
+          ++page_.looked;
+          continue;
+        }
         found.push_back({.sequence = GlobalSequence{rows.sequence()}});
       }
     }
@@ -201,10 +204,11 @@ class MessageList {
     const std::size_t begin = page_.messages.size();
     for (OutboxMessage& message : found) {
       const auto shown = static_cast<std::int64_t>(page_.messages.size());
-      if (page_.looked - shown * looked_for_each >= query_.most_looked) page_.next = last_;
+      if (cost_ - shown * looked_for_each >= query_.most_looked) page_.next = last_;
       if (page_.next) break;
       last_ = message.sequence;
-      page_.looked += is_of_events() ? cost_of_event : 1;
+      ++page_.looked;
+      cost_ += is_of_events() ? cost_of_event : 1;
       if (!is_chosen(locator, message)) continue;
       if (shown == query_.limit) {
         page_.next = page_.messages.back().sequence;
@@ -237,6 +241,8 @@ class MessageList {
   const bool is_backward_ = query_.direction == Direction::backward;
   Range left_ = range_of(query_);
   MessagePage page_;
+  /// In rows that could have been looked at.
+  std::int64_t cost_ = 0;
   /// The last one that was looked at.
   GlobalSequence last_ = query_.after;
 };

@@ -38,7 +38,9 @@ PartitionStatus read_partition(const sql::status_of_partitions::Row& row, Timest
                                const Generation& current) {
   const PartitionId id{static_cast<int>(row.partition())};
   const auto owner = row.owner();
-  const bool is_sending = owner && row.lease_until() > now && row.next_attempt_at() <= now;
+  // What was given up in a stopped partition is in flight no more.
+  const bool waits = row.pending() > 0 || row.redeliveries() > 0;
+  const bool is_sending = owner && waits && row.lease_until() > now && row.next_attempt_at() <= now;
   PartitionStatus partition{.id = id,
                             .owner = std::string{owner.value_or("")},
                             .epoch = row.epoch(),
@@ -172,6 +174,7 @@ OutboxStatus read_status(Connection& connection, database::Database& database) {
   status.discarded = totals.discarded();
   status.failures = totals.failures();
   status.takeovers = totals.takeovers();
+  status.last_parked_at = totals.last_parked_at();
   add_up(status);
   return status;
 }

@@ -84,7 +84,7 @@ class StoredOperations final : public relay::Operations {
   /// Also a message that waits in a stopped partition.
   bool discard(GlobalSequence sequence, std::string_view who) override;
   /// In one transaction, and further ones for followers that are too many for it.
-  GivenUp discard(std::span<const GlobalSequence> sequences, std::string_view who);
+  GivenUp discard(std::span<const PlannedDiscard> planned, std::string_view who);
   /// Passes over what isn't published.
   std::int64_t republish(std::span<const GlobalSequence> sequences, std::string_view who) override;
   void resize(int partition_count, std::string_view who) override;
@@ -155,7 +155,7 @@ class StoredOperations final : public relay::Operations {
                               std::string_view who);
   /// The stream that it was parked in; nothing if it isn't parked.
   std::optional<std::int64_t> discard_parked(database::Connection& connection,
-                                             GlobalSequence sequence);
+                                             const PlannedDiscard& planned);
   bool discard_stopped(database::Connection& connection, GlobalSequence sequence);
   bool discard_redeliveries(database::Connection& connection, Discarded discarded);
   std::int64_t send_followers(database::Connection& connection, const ByStream& gone,

@@ -23,6 +23,10 @@ int report_affected(Invocation& call, const Affected& affected, const Deed& deed
     text = counted(affected.followers, "message") + " parked after it in its stream ";
     call.out.line(text.append(dry ? retrying.planned : retrying.done).append("."));
   }
+  if (affected.changed > 0) {
+    call.out.line(counted(affected.changed, "message") +
+                  " left alone: retried, discarded or parked again since.");
+  }
   if (!affected.next) return done;
   call.out.line("Interrupted; the same with --from " + std::to_string(affected.next->value()) +
                 " continues.");

@@ -84,8 +84,8 @@ Checked look_at_outbox(Invocation& call) {
     require_order(measure, call.arguments);
   }
   StoreSession session{call, {.only_reads = true}};
-  auto of_database = session.place().is_on_server() ? measure_server(session.store())
-                                                    : std::vector{measure_writing(session.place())};
+  auto of_database = session.place().is_on_server() ? measure_server(session)
+                                                    : std::vector{measure_writing(session)};
   // Where no commit becomes durable, the status would only wait.
   if (session.place().is_on_server() && of_database.front().state() != ok) {
     return {.measures = std::move(of_database), .summary = {}};

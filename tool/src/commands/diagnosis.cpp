@@ -10,6 +10,8 @@
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
+
 namespace stela::tool {
 namespace {
 
@@ -36,11 +38,13 @@ Facts ask_or_tell(Invocation& call) try {
 void print_nagios(Output& out, const std::vector<Finding>& findings) {
   std::string line = "STELA STORE " + in_capitals(worst_of(findings)) + " - ";
   std::string told;
-  for (const Finding& finding : findings) {
-    if (!finding.known.empty()) continue;
-    told.append(told.empty() ? "" : "; ").append(finding.sentence);
+  std::int64_t known = 0;
+  for (const Finding& one : in_groups(findings)) {
+    if (one.known.empty()) told.append(told.empty() ? "" : "; ").append(one.sentence);
   }
+  for (const Finding& one : findings) known += one.known.empty() ? 0 : 1;
   line += told.empty() ? "nothing is wrong" : told;
+  if (known > 0) line += "; known: " + std::to_string(known);
   out.line(line);
 }
 
@@ -59,8 +63,10 @@ int check(Invocation& call) try {
   } else if (format == "nagios") {
     print_nagios(call.out, findings);
   } else if (format == "text") {
-    if (worst_of(findings) == Severity::fine) call.out.line("OK: nothing is wrong");
-    for (const Finding& finding : findings) print_finding(call.out, finding, facts.at);
+    if (worst_of(findings) == Severity::fine)
+      call.out.line("OK: nothing is wrong" +
+                    std::string{findings.empty() ? "" : " but what is known"});
+    for (const Finding& one : in_groups(findings)) print_finding(call.out, one, facts.at);
   } else {
     throw Misuse{"--format is text, nagios or json"};
   }
@@ -120,6 +126,16 @@ Chain explain(StoreSession& session, const Facts& facts, const std::vector<Findi
   return {};
 }
 
+/// Those that nobody knows of, and the chain doesn't say.
+std::int64_t count_others(const std::vector<Finding>& findings, const Chain& chain) {
+  return std::count_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return finding.known.empty() &&
+           std::none_of(chain.begin(), chain.end(), [&](const Finding& link) {
+             return link.code == finding.code && link.subject == finding.subject;
+           });
+  });
+}
+
 int why(Invocation& call) try {
   const auto operands = call.arguments.operands();
   StoreSession session{call, {.only_reads = true}};
@@ -137,6 +153,10 @@ int why(Invocation& call) try {
     for (const Finding& link : chain) print_json(call.out, description::finding, link);
   } else {
     print_chain(call.out, chain, facts.at);
+    const auto others = operands.empty() ? count_others(findings, chain) : 0;
+    if (others > 0) {
+      call.out.line("And " + counted(others, "other finding") + ": '" + facts.call + "check'");
+    }
   }
   return state_of(chain);
 } catch (const Error& e) {

@@ -143,8 +143,8 @@ int examine(Invocation& call) {
       .lag = {.critical = in_seconds(call.settings().duration("worker.max_lag"))}};
   const std::vector<Finding> findings = diagnose(facts, tolerance);
   for (const Finding& finding : findings) {
-    // Whether it can be written to was looked at above.
-    if (finding.code != Code::database_down) examination.tell(finding);
+    // The database was looked at above.
+    if (finding.code >= Code::outbox_unattended) examination.tell(finding);
   }
   if (facts.outbox) {
     tell_of_outbox(examination, *facts.outbox, findings);

@@ -111,6 +111,9 @@ class Tree {
   const Effects& effects() const noexcept { return effects_; }
   /// Of the first event: an id that no event here has. Nil if there is none.
   const EventId& missing_cause() const noexcept { return missing_cause_; }
+  /// Of the first event: an earlier cause that wasn't looked for, as there are so many. Nil if
+  /// there is none.
+  const EventId& further_cause() const noexcept { return further_cause_; }
 
  private:
   TreeNode node_of(const StoredEvent& event) {
@@ -139,6 +142,7 @@ class Tree {
       for (const StoredEvent& event : store.read_at({{*found}})) path.push_back(node_of(event));
       missing_cause_ = {};
     }
+    further_cause_ = path.back().cause;
   }
 
   void read_effects() {
@@ -173,6 +177,7 @@ class Tree {
   std::vector<TreeNode> nodes_;
   Effects effects_;
   EventId missing_cause_;
+  EventId further_cause_;
   std::map<EventId, std::vector<TreeNode>> of_cause_;
 };
 
@@ -186,6 +191,9 @@ int show_tree(Invocation& call) {
   print_list(call.out, tree_node, tree.nodes());
   if (const EventId& cause = tree.missing_cause(); !cause.is_nil()) {
     call.out.note("The cause of the first one, " + cause.to_string() + ", isn't found here.");
+  }
+  if (const EventId& cause = tree.further_cause(); !cause.is_nil()) {
+    call.out.note("Earlier causes: 'events tree " + cause.to_string() + "'.");
   }
   if (tree.effects().has_more) call.out.note("More effects: use --limit.");
   note_skipped(call, tree.effects().skipped);

@@ -43,11 +43,16 @@ Finding finding_now(StoreSession& session, Invocation& call, Code code,
                     const std::string& subject) {
   Facts facts = ask(session, call);
   facts.acknowledged.clear();
+  std::string others;
   for (Finding& finding : diagnose(facts)) {
-    if (finding.code == code && finding.subject == subject) return std::move(finding);
+    if (finding.code != code) continue;
+    if (finding.subject == subject) return std::move(finding);
+    others += (others.empty() ? "; there are '" : ", '") + in_one_line(finding.subject) + "'";
   }
-  throw Exit{not_found, "nothing is wrong by the code " + std::string{facts_of(code).word} +
-                            (subject.empty() ? "" : " with '" + in_one_line(subject) + "'")};
+  throw Exit{not_found,
+             "nothing is wrong by the code " + std::string{facts_of(code).word} +
+                 (subject.empty() ? " without a subject" : " with '" + in_one_line(subject) + "'") +
+                 others};
 }
 
 int acknowledge(Invocation& call) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ using Count = std::optional<std::int64_t>;
 struct Span {
   Timestamp at;
   Count published = {};
+  /// To hundredths.
   std::optional<double> per_s = {};
   Count failed = {};
   Count taken_over = {};
@@ -53,8 +55,8 @@ constexpr Field<Span> span_fields[] = {
 };
 constexpr Description<Span> of_outbox{
     span_fields,
-    {.table = "at appended published published_per_s failed taken_over pending lag parked workers "
-              "without_owner stopped"}};
+    {.table = "at appended published published_per_s failed pending lag parked workers stopped "
+              "taken_over without_owner"}};
 constexpr Description<Span> of_partition{span_fields, {.table = "at published published_per_s"}};
 
 /// Which spans are asked for: the first begins at `from`.
@@ -83,25 +85,27 @@ std::vector<Count> last_values(const HistorySeries& series, const Spans& spans) 
   return last;
 }
 
-/// By how much a total grew since the value before, over a gap, too.
+/// By how much a total grew. A point has the value at the beginning of its minute, so that what
+/// came since the point before belongs to the minute before. After a gap, that is the gap's last
+/// one.
 std::vector<Count> growth(const HistorySeries& series, const Spans& spans) {
-  std::vector<Count> values = last_values(series, spans);
+  std::vector<Count> grown(spans.make().size());
   Count before;
   for (const HistoryPoint& point : series.points) {
-    if (point.at < spans.from) before = point.value;
+    const Count last = std::exchange(before, point.value);
+    const auto place = spans.place_of(point.at - Minutes{1});
+    if (!last || !place) continue;
+    grown[*place] = grown[*place].value_or(0) + std::max<std::int64_t>(point.value - *last, 0);
   }
-  for (Count& value : values) {
-    if (!value) continue;
-    const Count grown = before ? Count{std::max<std::int64_t>(*value - *before, 0)} : Count{};
-    before = std::exchange(value, grown);
-  }
-  return values;
+  return grown;
 }
 
 void set_rates(std::vector<Span>& spans, Minutes by) {
   const double seconds = std::chrono::duration<double>{by}.count();
   for (Span& span : spans) {
-    if (span.published) span.per_s = static_cast<double>(*span.published) / seconds;
+    if (span.published) {
+      span.per_s = std::round(100 * static_cast<double>(*span.published) / seconds) / 100;
+    }
   }
 }
 
@@ -174,6 +178,13 @@ Minutes minutes_asked(const Arguments& arguments, std::string_view option, Minut
   return minutes;
 }
 
+void require_partition(OutboxOperations& outbox, PartitionId partition) {
+  for (const PartitionStatus& one : outbox.status().partitions) {
+    if (one.id == partition) return;
+  }
+  throw Exit{not_found, "there is no partition " + partition.label()};
+}
+
 int show_history(Invocation& call) {
   const Minutes since = minutes_asked(call.arguments, "--since", Minutes{60});
   const Minutes by = minutes_asked(call.arguments, "--by", Minutes{1});
@@ -186,6 +197,7 @@ int show_history(Invocation& call) {
   const Timestamp to = std::chrono::floor<Minutes>(now) + Minutes{1};
   const Spans spans{.from = to - since, .to = to, .by = by};
   if (const auto partition = call.arguments.text("--partition")) {
+    require_partition(session.operations(), to_partition(*partition));
     print_list(call.out, of_partition,
                read_history_of(session.operations(), to_partition(*partition), spans, call.out));
   } else {
@@ -202,8 +214,8 @@ Command history_command() {
       .summary = "Show how much was published, and what waited, minute by minute",
       .about =
           "Workers note figures each minute. They are kept for 7 days, and one an hour for 90. "
-          "Where nobody looked, there is '-'. What is published after such a gap counts "
-          "in the first row behind it.",
+          "Where nobody looked, there is '-'. What was published in such a gap counts in its last "
+          "minute. Of the minute that isn't over nothing is known yet.",
       .options = {db_option,
                   {"--since", "DURATION", "how far back (default 1h)"},
                   {"--by", "DURATION", "how long a row is (default 1m)"},

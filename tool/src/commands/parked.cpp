@@ -100,64 +100,99 @@ int report_applied(Invocation& call, const AppliedPlan& applied) {
 }
 
 /// How many of the heads are in a state now.
-std::string outcome_of(OutboxOperations& operations, const RetryPlan& plan, bool& is_decided) {
+struct Outcome {
   std::int64_t published = 0;
   std::int64_t discarded = 0;
   std::int64_t parked = 0;
   std::int64_t waiting = 0;
-  std::string error;
+  /// Of one that was parked again.
+  std::string error = {};
+
+  bool is_decided() const noexcept { return waiting == 0; }
+};
+
+Outcome outcome_of(OutboxOperations& operations, const RetryPlan& plan) {
+  Outcome outcome;
   for (const ParkedRun& run : plan.runs) {
     const auto message = operations.show(run.head);
     if (!message) continue;
     const bool is_parked = message->state == MessageState::parked;
-    published += message->state == MessageState::published ? 1 : 0;
-    discarded += message->state == MessageState::discarded ? 1 : 0;
-    parked += is_parked ? 1 : 0;
-    if (is_parked) error = message->last_error;
-    waiting += message->state == MessageState::pending || message->redelivery > 0 ? 1 : 0;
+    outcome.published += message->state == MessageState::published ? 1 : 0;
+    outcome.discarded += message->state == MessageState::discarded ? 1 : 0;
+    outcome.parked += is_parked ? 1 : 0;
+    if (is_parked) outcome.error = message->last_error;
+    outcome.waiting += message->state == MessageState::pending || message->redelivery > 0 ? 1 : 0;
   }
-  is_decided = waiting == 0;
-  std::string text = "Of the first ones " + in_digits(published) + " are published";
-  if (discarded > 0) text += ", " + in_digits(discarded) + " discarded";
-  if (parked > 0) text += ", " + in_digits(parked) + " parked again: " + in_one_line(error);
-  if (waiting > 0) text += ", " + in_digits(waiting) + " wait";
+  return outcome;
+}
+
+std::string in_words(const Outcome& outcome) {
+  std::string text = "Of the first ones " + in_digits(outcome.published) + " are published";
+  if (outcome.discarded > 0) text += ", " + in_digits(outcome.discarded) + " discarded";
+  if (outcome.parked > 0) {
+    text += ", " + in_digits(outcome.parked) + " parked again: " + in_one_line(outcome.error);
+  }
+  if (outcome.waiting > 0) text += ", " + in_digits(outcome.waiting) + " wait";
   return text + '.';
 }
 
 /// Until it is known what became of each, or the time is up.
-int await_outcome(Invocation& call, OutboxOperations& operations, const RetryPlan& plan) {
-  const auto text = call.arguments.text("--wait");
-  if (!text) return done;
-  const auto most = parse_duration(*text);
-  if (!most) throw Misuse{not_a_duration("--wait", *text)};
-  const auto until = std::chrono::steady_clock::now() + *most;
+int await_outcome(Invocation& call, OutboxOperations& operations, const RetryPlan& plan,
+                  std::chrono::milliseconds most) {
+  const auto until = std::chrono::steady_clock::now() + most;
   const Signals signals;
   std::mutex mutex;
   std::condition_variable_any wake;
   std::chrono::milliseconds pause{50};
-  bool is_decided = false;
-  std::string outcome = outcome_of(operations, plan, is_decided);
-  while (!is_decided && !signals.stopped() && std::chrono::steady_clock::now() < until) {
+  Outcome outcome = outcome_of(operations, plan);
+  while (!outcome.is_decided() && !signals.stopped() && std::chrono::steady_clock::now() < until) {
     std::unique_lock lock{mutex};
     wake.wait_for(lock, signals.token(), pause, [] { return false; });
     pause = std::min(pause * 2, std::chrono::milliseconds{2'000});
-    outcome = outcome_of(operations, plan, is_decided);
+    outcome = outcome_of(operations, plan);
   }
-  if (!call.out.is_json()) call.out.line(outcome);
-  return is_decided ? done : failed;
+  if (call.out.is_json()) {
+    call.out.json(to_json({{"published", outcome.published},
+                           {"discarded", outcome.discarded},
+                           {"parked_again", outcome.parked},
+                           {"waiting", outcome.waiting}}));
+  } else {
+    call.out.line(in_words(outcome));
+  }
+  return outcome.is_decided() && outcome.parked == 0 ? done : failed;
+}
+
+std::optional<std::chrono::milliseconds> wait_asked(const Arguments& arguments) {
+  const auto text = arguments.text("--wait");
+  if (!text) return {};
+  const auto most = parse_duration(*text);
+  if (!most) throw Misuse{not_a_duration("--wait", *text)};
+  return most;
+}
+
+/// A group that nothing is parked by is a mistyped one, or one that is decided.
+void require_group(const Arguments& arguments, bool is_empty) {
+  const auto group = arguments.text("--group");
+  if (group && is_empty) {
+    throw Exit{not_found, "no parked message is of the group '" + in_one_line(*group) +
+                              "'; 'outbox groups' lists them"};
+  }
 }
 
 int retry_messages(Invocation& call) {
   const ParkedSelection selection = retried_of(call.arguments);
+  const auto most_wait = wait_asked(call.arguments);
   const bool is_dry = call.arguments.has("--dry-run");
   StoreSession session{call, {.only_reads = is_dry}};
   const RetryPlan plan = session.operations().plan_retry(selection);
+  require_group(call.arguments, plan.runs.empty());
   if (is_dry) {
     if (!call.out.is_json() && !plan.runs.empty()) print_plan(call, plan);
     return report_affected(call, affected_by(plan), retrying);
   }
   const int reported = report_applied(call, session.operations().apply(plan));
-  return reported == done ? await_outcome(call, session.operations(), plan) : reported;
+  if (reported != done || !most_wait) return reported;
+  return await_outcome(call, session.operations(), plan, *most_wait);
 }
 
 int list_groups(Invocation& call) {
@@ -171,8 +206,12 @@ int list_groups(Invocation& call) {
 int discard_messages(Invocation& call) {
   const ParkedSelection selection = discarded_of(call.arguments);
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
-  return asked(call, discarding, "Discard",
-               [&](Mode mode) { return session.operations().discard(selection, mode); });
+  OutboxOperations& operations = session.operations();
+  const DiscardPlan plan = operations.plan_discard(selection);
+  require_group(call.arguments, plan.messages.empty());
+  return asked(call, discarding, "Discard", [&](Mode mode) {
+    return mode == Mode::dry_run ? plan.affected : operations.apply(plan);
+  });
 }
 
 }  // namespace

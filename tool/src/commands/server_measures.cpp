@@ -22,9 +22,12 @@ std::string problem_of_commits(const postgres::ServerStatus& status) {
   return "commits wait for '" + status.synchronous_standby_names + "', and " + connected;
 }
 
-std::vector<Measure> measure_server(Store& store) {
-  const postgres::ServerStatus status = postgres::server_status(store);
+std::vector<Measure> measure_server(StoreSession& session) {
+  const postgres::ServerStatus status = postgres::server_status(session.store());
   std::string problem = problem_of_commits(status);
+  if (status.is_standby && session.place().names_several_servers()) {
+    problem = "only a standby answers, which takes no writes";
+  }
   if (problem.empty() && status.only_reads) {
     problem = "nothing can be appended: default_transaction_read_only is on";
   }
@@ -47,8 +50,19 @@ std::vector<Measure> measure_server(Store& store) {
 }
 
 Measure measure_writing(StoreSession& session) {
-  if (!session.place().is_on_server()) return measure_writing(session.place());
-  return measure_server(session.store()).front();
+  if (session.place().is_on_server()) return measure_server(session).front();
+  Measure measure = measure_writing(session.place());
+  if (measure.state() != ok) return measure;
+  try {
+    // Waits for the lock, as who appends does, and changes nothing.
+    session.store().transact([](Transaction&) {});
+  } catch (const StoreBusy& e) {
+    measure.value = 1;
+    measure.problem = e.what();
+  } catch (const Error&) {
+    // Of this user, or of this moment.
+  }
+  return measure;
 }
 
 }  // namespace stela::tool

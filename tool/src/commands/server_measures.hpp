@@ -21,7 +21,7 @@ std::string problem_of_commits(const postgres::ServerStatus& status);
 
 /// Whether the database can be written to, first; then the lag of the standbys and the age of the
 /// oldest transaction.
-std::vector<Measure> measure_server(Store& store);
+std::vector<Measure> measure_server(StoreSession& session);
 /// Whether the database can be written to, on whichever engine it is.
 Measure measure_writing(StoreSession& session);
 

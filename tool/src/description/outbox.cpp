@@ -198,9 +198,8 @@ Json numbers_of(const std::vector<GlobalSequence>& sequences) {
 }
 
 constexpr Field<Affected> affected_fields[] = {
-    field<&Affected::messages>("messages"),
-    field<&Affected::streams>("streams"),
-    field<&Affected::followers>("followers"),
+    field<&Affected::messages>("messages"),   field<&Affected::streams>("streams"),
+    field<&Affected::followers>("followers"), field<&Affected::changed>("changed"),
     field<&Affected::next>("next"),
 };
 

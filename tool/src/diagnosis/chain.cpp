@@ -91,6 +91,18 @@ void explain_name(Chain& chain, std::string_view kind, std::string_view name, co
   if (kind == "process ") {
     if (const auto hold = find_of(findings, Code::timers_held)) follow(chain, findings, *hold);
   }
+  if (kind == "worker ") {
+    for (const WorkerStatus& worker : facts.outbox->workers) {
+      if (worker.name != name || worker.is_alive) continue;
+      chain.push_back({.code = Code::worker_ended,
+                       .severity = Severity::warning,
+                       .subject = worker.name,
+                       .since = worker.heartbeat_until - worker.heartbeat_ttl,
+                       .sentence = "worker '" + in_one_line(worker.name) +
+                                   "' isn't alive any more, and holds no partition",
+                       .remedy = "start it again if it should run"});
+    }
+  }
   if (kind != "partition ") return;
   for (const PartitionStatus& partition : facts.outbox->partitions) {
     if (partition.id.label() != name) continue;

@@ -39,7 +39,7 @@ std::optional<std::size_t> cause_of(const Finding& finding, const std::vector<Fi
     case partition_unanswered:
       return find(findings, {outbox_cut_off, worker_cut_off});
     case worker_silent:
-      return find(findings, {database_locked});
+      return find(findings, {database_down});
     case worker_cut_off:
       return find(findings, {broker_unreached});
     case worker_misconfigured:
@@ -61,13 +61,14 @@ std::optional<std::size_t> cause_of(const Finding& finding, const std::vector<Fi
   }
 }
 
-/// Unless it is worse than the operator knew.
+/// Unless it is worse than the operator knew, or another one that began later.
 bool covers(const Acknowledgement& known, const Finding& finding) {
   const bool is_same =
       known.code == facts_of(finding.code).word && known.subject == finding.subject;
   const bool is_worse =
       finding.severity == Severity::critical && known.severity != word_of(Severity::critical);
-  return is_same && !is_worse && finding.amount <= known.amount;
+  const bool is_later = finding.since > known.at || finding.latest > known.at;
+  return is_same && !is_worse && !is_later && finding.amount <= known.amount;
 }
 
 void mark_known(const std::vector<Acknowledgement>& acknowledged, Finding& finding) {
@@ -129,12 +130,7 @@ std::vector<Finding> diagnose(const Facts& facts, const Tolerance& tolerance) {
          .sentence = "database: " + in_one_line(facts.store_problem),
          .remedy = "do what it says, or start the database; workers continue by themselves"});
   }
-  if (!facts.lock_problem.empty()) {
-    judged.add({.code = database_locked,
-                .trouble = "database locked",
-                .sentence = "database: " + in_one_line(facts.lock_problem),
-                .remedy = "end that transaction, or its process; workers continue by themselves"});
-  }
+  if (facts.server) judge_server(*facts.server, facts, judged);
   if (facts.outbox) judge_outbox(*facts.outbox, facts, tolerance, judged);
   if (facts.outbox && facts.broker) judge_broker(*facts.broker, *facts.outbox, facts, judged);
   judge_consumers(facts, judged);

@@ -4,6 +4,7 @@
 #include "diagnosis/finding.hpp"
 
 #include <stela/eventstore/journal.hpp>
+#include <stela/eventstore/postgres_status.hpp>
 #include <stela/nats/inbox.hpp>
 #include <stela/outbox/messages.hpp>
 #include <stela/outbox/publisher.hpp>
@@ -61,9 +62,8 @@ struct Facts {
   std::string call = "stela ";
   /// Why the database doesn't answer, or takes no writes; empty if it does.
   std::string store_problem = {};
-  /// Why nobody can write at the moment: who holds the lock for how long. Empty if nobody does, or
-  /// nobody seems to wait for it.
-  std::string lock_problem = {};
+  /// Of a database on a server.
+  std::optional<postgres::ServerStatus> server = {};
   /// Unset: there is none.
   std::optional<OutboxStatus> outbox = {};
   /// Unset: it wasn't asked.
@@ -78,6 +78,9 @@ struct Facts {
 
 /// What is wrong, the worst first, causes before what they cause. What is known comes last.
 std::vector<Finding> diagnose(const Facts& facts, const Tolerance& tolerance = {});
+
+/// One for all that are in the same trouble: it says of how many, and what is wrong with the first.
+std::vector<Finding> in_groups(const std::vector<Finding>& findings);
 
 /// What is wrong with a partition itself, whoever has it; at most one thing.
 std::optional<Finding> find_trouble(const PartitionStatus& partition, const Facts& facts = {},

@@ -12,8 +12,14 @@ using enum Code;
 constexpr std::array codes{
     CodeFacts{database_down, "database_down", Severity::critical,
               "The database doesn't answer, or its file or server takes no writes."},
-    CodeFacts{database_locked, "database_locked", Severity::critical,
-              "A process holds the database's write lock, and a worker is silent."},
+    CodeFacts{database_standby, "database_standby", Severity::warning,
+              "The database is a standby, which takes no writes. If the location names several "
+              "servers, it is `database_down`: no primary among them answers."},
+    CodeFacts{
+        database_transaction, "database_transaction", Severity::warning,
+        "A transaction has been open for ten minutes; rows of the outbox stay until it ends."},
+    CodeFacts{standby_late, "standby_late", Severity::warning,
+              "A standby has been behind for a minute."},
     CodeFacts{outbox_unattended, "outbox_unattended", Severity::critical,
               "Messages are pending, and no worker is alive."},
     CodeFacts{outbox_cut_off, "outbox_cut_off", Severity::critical,

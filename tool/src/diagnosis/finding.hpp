@@ -18,7 +18,9 @@ enum class Severity : std::uint8_t { fine, warning, critical };
 /// What can be wrong. Their words are kept for ever; sentences may change.
 enum class Code : std::uint8_t {
   database_down,
-  database_locked,
+  database_standby,
+  database_transaction,
+  standby_late,
   outbox_unattended,
   outbox_cut_off,
   outbox_late,
@@ -95,6 +97,8 @@ struct Finding {
   std::string subject = {};
   /// Since when, if the database has it.
   std::optional<Timestamp> since = {};
+  /// When the last of what it counts was added, if the database has it.
+  std::optional<Timestamp> latest = {};
   /// How many there are of what it counts, 0 if it counts nothing.
   std::int64_t amount = 0;
   /// A few words, the same for each subject in the same trouble: "stopped: broker_lost".

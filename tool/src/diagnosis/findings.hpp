@@ -24,6 +24,7 @@ class Findings {
 
 void judge_outbox(const OutboxStatus& status, const Facts& facts, const Tolerance& tolerance,
                   Findings& findings);
+void judge_server(const postgres::ServerStatus& server, const Facts& facts, Findings& findings);
 void judge_broker(const BrokerLook& broker, const OutboxStatus& status, const Facts& facts,
                   Findings& findings);
 void judge_projectors(const Facts& facts, const Tolerance& tolerance, Findings& findings);

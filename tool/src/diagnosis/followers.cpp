@@ -176,6 +176,12 @@ void judge_reader(const nats::ReaderStatus& reader, const Facts& facts, Findings
   findings.add(std::move(found));
 }
 
+bool is_unattended(const nats::ReaderStatus& reader) noexcept {
+  // Who waits for another release gives its stream back.
+  const bool waits = reader.failing > 0 && reader.attempts == 0;
+  return reader.owner.empty() && !waits;
+}
+
 /// What is so of several streams is said once.
 void judge_whole(const nats::ConsumerStatus& one, const Facts& facts, Findings& findings) {
   const std::string name = in_one_line(one.consumer);
@@ -186,7 +192,7 @@ void judge_whole(const nats::ConsumerStatus& one, const Facts& facts, Findings& 
   for (const nats::ReaderStatus& reader : one.readers) {
     is_paused = is_paused || reader.is_paused;
     if (reader.paused_at) paused_at = reader.paused_at;
-    if (!reader.owner.empty() || reader.failing > 0) continue;
+    if (!is_unattended(reader)) continue;
     unread.push_back(reader.broker_stream);
     if (reader.unread_since)
       unread_since = std::min(unread_since.value_or(*reader.unread_since), *reader.unread_since);
@@ -235,8 +241,10 @@ void judge_consumer(const nats::ConsumerStatus& one, const Facts& facts, Finding
                   .sentence = who + "missed messages of its streams: " + counted(one.gaps, "gap"),
                   .remedy = "'" + facts.call +
                             "inbox gaps' lists them; where they were published, "
-                            "'outbox reconcile --against-broker' sends again what the broker "
-                            "lost"});
+                            "'outbox reconcile --against-broker' sends again what the broker lost; "
+                            "what was discarded there stays missing: '" +
+                            facts.call + "findings ack consumer_gaps " + in_one_line(one.consumer) +
+                            " --why TEXT'"});
   }
 }
 

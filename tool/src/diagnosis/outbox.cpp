@@ -10,8 +10,15 @@
 namespace stela::tool {
 namespace {
 
+/// Who takes over what a dead worker holds.
+std::string heir(const OutboxStatus& status, const Facts& facts) {
+  const LivingWorkers living = living_workers(status);
+  return living.all > living.cut_off ? "a live worker takes it over"
+                                     : "start a worker: '" + facts.call + "outbox work'";
+}
+
 /// A worker without any partition holds nobody up.
-void judge_lost_worker(const WorkerStatus& worker, Findings& findings) {
+void judge_lost_worker(const WorkerStatus& worker, const std::string& heir, Findings& findings) {
   const std::string who = "worker '" + in_one_line(worker.name) + "'";
   if (worker.process == WorkerProcess::runs) {
     findings.add({.code = Code::worker_silent,
@@ -32,8 +39,7 @@ void judge_lost_worker(const WorkerStatus& worker, Findings& findings) {
                                    ? "its process has ended"
                                    : "on host " + in_one_line(worker.host)) +
                               ") and still holds " + counted(worker.partitions, "partition"),
-                  .remedy = "others take them over when its leases expire; start it again if it "
-                            "should run"});
+                  .remedy = heir + " when its leases expire; start it again if it should run"});
   }
 }
 
@@ -70,7 +76,7 @@ void judge_workers(const OutboxStatus& status, const Facts& facts, Findings& fin
     if (worker.is_alive) {
       judge_broker_of(worker, facts, findings);
     } else {
-      judge_lost_worker(worker, findings);
+      judge_lost_worker(worker, heir(status, facts), findings);
     }
   }
   // Who waits for a stopped partition waits for no worker.
@@ -142,7 +148,7 @@ void judge_losses(const PartitionStatus& partition, const Facts& facts, Findings
 }
 
 void judge_partition(const PartitionStatus& partition, const Facts& facts,
-                     const Tolerance& tolerance, Findings& findings) {
+                     const Tolerance& tolerance, const std::string& heir, Findings& findings) {
   const std::string label = partition.id.label();
   if (auto trouble = find_trouble(partition, facts, tolerance)) findings.add(std::move(*trouble));
   if (!partition.owner.empty() && partition.lease_left.count() <= 0) {
@@ -152,7 +158,7 @@ void judge_partition(const PartitionStatus& partition, const Facts& facts,
                   .trouble = "lease expired",
                   .sentence = "partition " + label + " is held by '" +
                               in_one_line(partition.owner) + "', whose lease has expired",
-                  .remedy = "a live worker takes it over"});
+                  .remedy = heir});
   }
   judge_losses(partition, facts, findings);
 }
@@ -231,7 +237,7 @@ void judge_outbox(const OutboxStatus& status, const Facts& facts, const Toleranc
                   Findings& findings) {
   judge_workers(status, facts, findings);
   for (const PartitionStatus& partition : status.partitions) {
-    judge_partition(partition, facts, tolerance, findings);
+    judge_partition(partition, facts, tolerance, heir(status, facts), findings);
   }
   const auto lag = status.lag.value_or(std::chrono::microseconds{0});
   findings.add_judged(
@@ -244,6 +250,7 @@ void judge_outbox(const OutboxStatus& status, const Facts& facts, const Toleranc
   findings.add_judged(
       tolerance.parked_messages, static_cast<double>(status.parked),
       {.code = Code::outbox_parked,
+       .latest = status.last_parked_at,
        .amount = status.parked,
        .trouble = "parked messages",
        .sentence = counted(status.parked, "message") + " parked" + where_parked(status),

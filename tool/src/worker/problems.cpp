@@ -6,45 +6,12 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
-#include <utility>
 
 namespace stela::tool {
 namespace {
 
-using Group = std::vector<const Finding*>;
-
 Style style_of(Severity severity) {
   return severity == Severity::critical ? Style::bad : Style::warning;
-}
-
-/// Those of a kind that are in the same trouble, in the order of the first of each.
-std::vector<Group> grouped(const std::vector<Finding>& findings) {
-  std::vector<Group> groups;
-  std::map<std::pair<Code, std::string>, std::size_t> places;
-  for (const Finding& finding : findings) {
-    const auto [place, is_new] = places.try_emplace({finding.code, finding.trouble}, groups.size());
-    if (is_new) groups.emplace_back();
-    groups[place->second].push_back(&finding);
-  }
-  return groups;
-}
-
-Problem problem_of(const Group& group) {
-  const Finding& first = *group.front();
-  Problem problem{
-      .style = style_of(first.severity), .what = first.sentence, .remedy = first.remedy};
-  if (group.size() == 1) return problem;
-  std::string subjects;
-  for (std::size_t i = 0; i < std::min(group.size(), most_named); ++i) {
-    subjects.append(subjects.empty() ? "" : ", ").append(in_one_line(group[i]->subject));
-  }
-  if (group.size() > most_named) {
-    subjects += " and " + std::to_string(group.size() - most_named) + " more";
-  }
-  problem.what = subjects + "  " + first.trouble + "; the first: " + first.sentence;
-  problem.remedy += "; each of the others likewise";
-  return problem;
 }
 
 /// Another finding says the same: that no worker reaches the broker, or which partition the
@@ -83,7 +50,10 @@ std::vector<Problem> problems_of(const View& view) {
   std::copy_if(all.begin(), all.end(), std::back_inserter(findings),
                [&](const Finding& finding) { return !is_said_already(finding, all, view.status); });
   std::vector<Problem> problems;
-  for (const Group& group : grouped(findings)) problems.push_back(problem_of(group));
+  for (const Finding& one : in_groups(findings)) {
+    problems.push_back(
+        {.style = style_of(one.severity), .what = one.sentence, .remedy = one.remedy});
+  }
   return problems;
 }
 

@@ -18,7 +18,7 @@ namespace stela {
 struct JournalEntry {
   std::int64_t number = 0;
   Timestamp at = {};
-  /// "outbox", "projections" or "inbox".
+  /// "outbox", "projections", "timers", "inbox" or "findings".
   std::string part = {};
   /// A partition, worker, projector or consumer.
   std::string subject = {};
@@ -71,7 +71,8 @@ class STELA_EVENTSTORE_EXPORT Journal {
   /// The newest first.
   std::vector<JournalEntry> entries(const JournalQuery& query = {});
 
-  /// Replaces an earlier one of the same finding. UsageError without a reason, or with an end that
+  /// Replaces an earlier one of the same finding. It is an entry, too, and so is its end by
+  /// `withdraw`. UsageError without a reason, or with an end that
   /// is over.
   void acknowledge(const Acknowledgement& known);
   /// False if there is none.

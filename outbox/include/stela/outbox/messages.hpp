@@ -181,6 +181,8 @@ struct OutboxStatus {
   /// How often publishing failed, and how often a worker took a partition from another.
   std::int64_t failures = 0;
   std::int64_t takeovers = 0;
+  /// When the last one of those that are parked was parked, in the order of the events.
+  std::optional<Timestamp> last_parked_at = {};
   int stopped = 0;
   /// How long the oldest message has been pending. Unset if none is.
   std::optional<std::chrono::microseconds> lag = {};

@@ -102,8 +102,23 @@ struct Affected {
   std::int64_t streams = 0;
   /// Messages that were parked after discarded ones of their stream, and are sent again.
   std::int64_t followers = 0;
+  /// Messages that weren't as they were planned any more: nothing was done to them.
+  std::int64_t changed = 0;
   /// Set if a republish was stopped: the first event that it didn't examine.
   std::optional<GlobalSequence> next = {};
+};
+
+struct PlannedDiscard {
+  GlobalSequence sequence = {};
+  /// Unset: it waits in a stopped partition.
+  std::optional<Timestamp> parked_at = {};
+};
+
+struct DiscardPlan {
+  /// In the order of their sequences.
+  std::vector<PlannedDiscard> messages = {};
+  /// What it comes to if nothing changes.
+  Affected affected = {};
 };
 
 struct Reconciled {
@@ -190,6 +205,9 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// stream that were parked only because of a discarded one are sent again. UsageError if a
   /// selected message is neither parked nor pending in a stopped partition.
   Affected discard(const ParkedSelection& selection, Mode mode = Mode::carry_out);
+  DiscardPlan plan_discard(const ParkedSelection& selection);
+  /// Discards what was planned, and leaves alone what was retried, discarded or parked again since.
+  Affected apply(const DiscardPlan& plan);
   /// Sends published events again, in order, each as a separate message. Skips events that aren't
   /// published. If `stop` is requested it ends early, and `next` says where to continue.
   Affected republish(const RepublishSelection& selection, Mode mode = Mode::carry_out,
