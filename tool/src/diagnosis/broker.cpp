@@ -72,9 +72,18 @@ void judge_limits(const std::string& label, std::uint64_t known_first, const Ans
                           "is raised"});
 }
 
+/// Nothing was published there yet: a live worker makes it, or says why it doesn't.
+bool is_to_be_made(const PartitionStatus& partition, const std::optional<Answer>& answer,
+                   const Facts& facts) {
+  const LivingWorkers living = living_workers(*facts.outbox);
+  return answer && answer->stream_fault == StreamFault::missing && partition.broker_sequence == 0 &&
+         living.all > living.cut_off;
+}
+
 void judge_stream(const PartitionStatus& partition, const std::optional<Answer>& answer,
                   const Facts& facts, Findings& findings) {
   const std::string label = partition.id.label();
+  if (is_to_be_made(partition, answer, facts)) return;
   if (!answer || answer->kind != Answer::Kind::read_back) {
     return findings.add(
         {.code = Code::stream_unfit,
