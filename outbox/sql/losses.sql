@@ -5,7 +5,8 @@
 UPDATE outbox_partitions
 SET uncompared_since = CASE WHEN stopped = 'broker_lost' THEN coalesce(uncompared_since, :now)
                             ELSE uncompared_since END,
-    stopped = NULL, stopped_detail = NULL, stopped_at = NULL, backing_since = NULL, attempts = 0, next_attempt_at = 0, last_error = NULL,
+    stopped = NULL, stopped_detail = NULL, stopped_at = NULL, backing_since = NULL, attempts = 0,
+    next_attempt_at = 0, last_error = NULL, failure_class = NULL,
     -- Without a fence there is nothing to look at.
     adopted = CASE WHEN :anew AND (SELECT s.fence FROM outbox_settings AS s WHERE s.one = 1) <> 'none'
                    THEN 1 ELSE adopted END,

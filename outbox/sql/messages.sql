@@ -82,10 +82,11 @@ WHERE redelivery = :redelivery;
 
 -- name: insert_parked
 -- takes: stream int, sequence int, partition int, now time, attempts int, reason text, error text,
---        was_lost bool, failure text?
+--        was_lost bool, failure text?, failure_class text?
 INSERT INTO outbox_parked (stream, sequence, partition, parked_at, attempts, reason, error,
-                           was_lost, failure)
-VALUES (:stream, :sequence, :partition, :now, :attempts, :reason, :error, :was_lost, :failure);
+                           was_lost, failure, failure_class)
+VALUES (:stream, :sequence, :partition, :now, :attempts, :reason, :error, :was_lost, :failure,
+        :failure_class);
 
 -- name: insert_batch
 -- takes: partition int, last_sequence int, redelivery int, first_sequence int, count int, now time,

@@ -48,12 +48,13 @@ WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 
 -- name: note_partition
 -- takes: partition int, owner text, epoch int, attempts int, next_attempt_at time, error text?,
---        now time
+--        failure_class text?, now time
 UPDATE outbox_partitions
 SET backing_since = CASE WHEN :attempts = 0 THEN NULL
                          WHEN attempts > 0 THEN backing_since ELSE :now END,
     failures = failures + CASE WHEN :attempts > attempts THEN 1 ELSE 0 END,
-    attempts = :attempts, next_attempt_at = :next_attempt_at, last_error = :error
+    attempts = :attempts, next_attempt_at = :next_attempt_at, last_error = :error,
+    failure_class = :failure_class
 WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 
 -- name: stop

@@ -6,7 +6,8 @@
 --        last_error text, redelivery int
 
 -- row: set_aside
--- gives: sequence int, stream int, partition int, since time, attempts int, reason text, error text
+-- gives: sequence int, stream int, partition int, since time, attempts int, reason text, error text,
+--        failure_class text?
 
 -- name: find_event
 -- takes: sequence int
@@ -87,25 +88,29 @@ WHERE stream = :stream AND sequence = :sequence ORDER BY kind = 'republish', red
 -- name: find_parked
 -- takes: sequence int
 -- gives: set_aside
-SELECT sequence, stream, partition, parked_at AS since, attempts, reason, error
+SELECT sequence, stream, partition, parked_at AS since, attempts, reason, error,
+       failure_class
 FROM outbox_parked WHERE sequence = :sequence;
 
 -- name: find_discarded
 -- takes: sequence int
 -- gives: set_aside
-SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error
+SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error,
+       CAST(NULL AS text) AS failure_class
 FROM outbox_discarded WHERE sequence = :sequence;
 
 -- name: list_parked
 -- takes: first int, last int, most int
 -- gives: set_aside
-SELECT sequence, stream, partition, parked_at AS since, attempts, reason, error
+SELECT sequence, stream, partition, parked_at AS since, attempts, reason, error,
+       failure_class
 FROM outbox_parked WHERE sequence BETWEEN :first AND :last LIMIT :most;
 
 -- name: list_discarded
 -- takes: first int, last int, most int
 -- gives: set_aside
-SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error
+SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error,
+       CAST(NULL AS text) AS failure_class
 FROM outbox_discarded WHERE sequence BETWEEN :first AND :last LIMIT :most;
 
 -- name: publishable_events

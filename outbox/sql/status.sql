@@ -8,7 +8,7 @@
 --        discarded int, attempts int, next_attempt_at time, last_error text, stopped text,
 --        stopped_detail text, pending int, oldest int?, oldest_recorded_at time?, retrying int,
 --        moved_at time, redelivery_requested_at time?, stopped_at time?, backing_since time?,
---        uncompared_since time?, broker_first int
+--        uncompared_since time?, broker_first int, failure_class text?
 SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.broker_sequence,
        p.flight_count, p.published, p.redeliveries, p.parked, p.discarded, p.attempts,
        p.next_attempt_at, p.last_error, p.stopped, p.stopped_detail,
@@ -23,7 +23,7 @@ SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.brok
        (SELECT r.requested_at FROM outbox_redeliveries AS r
         WHERE r.partition = p.partition ORDER BY r.redelivery LIMIT 1)
          AS redelivery_requested_at,
-       p.stopped_at, p.backing_since, p.uncompared_since, p.broker_first
+       p.stopped_at, p.backing_since, p.uncompared_since, p.broker_first, p.failure_class
 FROM outbox_partitions AS p
 LEFT JOIN outbox_messages AS f
   ON f.partition = p.partition
@@ -47,7 +47,7 @@ SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.brok
        (SELECT r.requested_at FROM outbox_redeliveries AS r
         WHERE r.partition = p.partition ORDER BY r.redelivery LIMIT 1)
          AS redelivery_requested_at,
-       p.stopped_at, p.backing_since, p.uncompared_since, p.broker_first
+       p.stopped_at, p.backing_since, p.uncompared_since, p.broker_first, p.failure_class
 FROM outbox_partitions AS p
 LEFT JOIN outbox_messages AS f
   ON f.partition = p.partition

@@ -129,7 +129,8 @@ SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
 SELECT 0 AS a, 0 AS b, t.sequence AS c,
        json_object('stream', s.name, 'sequence', t.sequence, 'partition', t.partition,
                    'parked_at', t.parked_at, 'attempts', t.attempts, 'reason', t.reason,
-                   'error', t.error, 'was_lost', t.was_lost, 'failure', t.failure) AS line
+                   'error', t.error, 'was_lost', t.was_lost, 'failure', t.failure,
+                   'failure_class', t.failure_class) AS line
 FROM outbox_parked AS t LEFT JOIN streams AS s ON s.stream = t.stream
 WHERE t.sequence > :c AND :a = :a AND :b = :b
 ORDER BY t.sequence LIMIT :limit;
@@ -143,11 +144,11 @@ ORDER BY t.sequence LIMIT :limit;
 -- name: load_parked
 -- takes: rows text
 INSERT INTO outbox_parked (stream, sequence, partition, parked_at, attempts, reason, error,
-                           was_lost, failure)
+                           was_lost, failure, failure_class)
 SELECT (SELECT s.stream FROM streams AS s WHERE s.name = value ->> 'stream'),
        value ->> 'sequence', value ->> 'partition', value ->> 'parked_at',
        value ->> 'attempts', value ->> 'reason', value ->> 'error', value ->> 'was_lost',
-       value ->> 'failure'
+       value ->> 'failure', value ->> 'failure_class'
 FROM json_each(:rows);
 -- engine: postgres
 INSERT INTO outbox_parked
@@ -295,7 +296,7 @@ SELECT 0 AS a, 0 AS b, t.partition AS c,
                    'lost', t.lost, 'moved_at', t.moved_at, 'stopped_at', t.stopped_at,
                    'backing_since', t.backing_since, 'failures', t.failures,
                    'takeovers', t.takeovers, 'uncompared_since', t.uncompared_since,
-                   'broker_first', t.broker_first) AS line
+                   'broker_first', t.broker_first, 'failure_class', t.failure_class) AS line
 FROM outbox_partitions AS t
 WHERE t.partition > :c AND :a = :a AND :b = :b
 ORDER BY t.partition LIMIT :limit;
@@ -312,7 +313,8 @@ INSERT INTO outbox_partitions (partition, owner, epoch, lease_until, published_t
                                removed, published, redeliveries, parked, discarded, attempts,
                                next_attempt_at, last_error, stopped, stopped_detail, retired_at,
                                adopted, lost_at, lost, moved_at, stopped_at, backing_since,
-                               failures, takeovers, uncompared_since, broker_first)
+                               failures, takeovers, uncompared_since, broker_first,
+                               failure_class)
 SELECT value ->> 'partition', NULL, value ->> 'epoch', 0, value ->> 'published_through',
        value ->> 'broker_sequence', value ->> 'broker_id', value ->> 'flight_through',
        value ->> 'flight_count', value ->> 'removed', value ->> 'published',
@@ -322,7 +324,8 @@ SELECT value ->> 'partition', NULL, value ->> 'epoch', 0, value ->> 'published_t
        value ->> 'retired_at', value ->> 'adopted', value ->> 'lost_at', value ->> 'lost',
        value ->> 'moved_at', value ->> 'stopped_at', value ->> 'backing_since',
        coalesce(value ->> 'failures', 0), coalesce(value ->> 'takeovers', 0),
-       value ->> 'uncompared_since', coalesce(value ->> 'broker_first', 1)
+       value ->> 'uncompared_since', coalesce(value ->> 'broker_first', 1),
+       value ->> 'failure_class'
 FROM json_each(:rows);
 -- engine: postgres
 INSERT INTO outbox_partitions

@@ -10,11 +10,13 @@ namespace {
 /// What a listener threw, as a broker would say it.
 void refuse(Answer& answer, const std::exception_ptr& error) {
   answer.kind = Answer::Kind::rejected;
+  answer.failure = FailureClass::rejected;
   try {
     std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
     // Not the message's fault: any other might have met it.
     answer.kind = Answer::Kind::full;
+    answer.failure = FailureClass::other;
     answer.detail = "a listener had too little memory";
   } catch (const std::exception& e) {
     answer.detail = e.what();

@@ -40,6 +40,32 @@ std::string_view to_string(SetAsideReason reason) noexcept {
   return "unrecognized";
 }
 
+std::string_view to_string(FailureClass failure) noexcept {
+  switch (failure) {
+    case FailureClass::stream_full:
+      return "stream_full";
+    case FailureClass::stream_missing:
+      return "stream_missing";
+    case FailureClass::stream_sealed:
+      return "stream_sealed";
+    case FailureClass::stream_settings:
+      return "stream_settings";
+    case FailureClass::subject:
+      return "subject";
+    case FailureClass::permission:
+      return "permission";
+    case FailureClass::too_large:
+      return "too_large";
+    case FailureClass::no_answer:
+      return "no_answer";
+    case FailureClass::rejected:
+      return "rejected";
+    case FailureClass::other:
+      break;
+  }
+  return "other";
+}
+
 std::string_view to_string(StopReason reason) noexcept {
   switch (reason) {
     case StopReason::poison:
@@ -96,6 +122,14 @@ SetAsideReason parse_set_aside_reason(std::string_view text) noexcept {
       {SetAsideReason::refused, SetAsideReason::attempts, SetAsideReason::behind,
        SetAsideReason::discarded, SetAsideReason::skipped},
       text);
+}
+
+FailureClass parse_failure_class(std::string_view text) noexcept {
+  for (auto number = 0; number < static_cast<int>(FailureClass::other); ++number) {
+    const auto failure = static_cast<FailureClass>(number);
+    if (to_string(failure) == text) return failure;
+  }
+  return FailureClass::other;
 }
 
 StopReason parse_stop_reason(std::string_view text) noexcept {

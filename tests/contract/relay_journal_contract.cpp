@@ -125,11 +125,15 @@ TEST_P(RelayJournalContract, TellsSinceWhenAPartitionBacksOff) {
   const Timestamp since = subject->clock.now();
   store->note(leases[all], {.attempts = 1, .backoff = 1s, .error = "no answer"});
   subject->clock.advance(5s);
-  store->note(leases[all], {.attempts = 2, .backoff = 2s, .error = "no answer"});
+  store->note(
+      leases[all],
+      {.attempts = 2, .backoff = 2s, .error = "no answer", .failure = FailureClass::no_answer});
   EXPECT_EQ(history.partition().backing_since, since);
+  EXPECT_EQ(history.partition().failure, FailureClass::no_answer);
 
   store->note(leases[all], {});
 
+  EXPECT_EQ(history.partition().failure, std::nullopt);
   EXPECT_EQ(history.partition().backing_since, std::nullopt);
   EXPECT_EQ(OutboxOperations{store_of(*subject)}.status().failures, 2);
 }

@@ -55,6 +55,30 @@ TEST_P(RelayJournalContract, GroupsFailuresThatAreAlike) {
   EXPECT_NE(groups[0].group, groups[1].group);
 }
 
+TEST_P(RelayJournalContract, KeepsTheClassOfAFailure) {
+  append({1, 2, 3, 3});
+  acquire();
+  const auto park_as = [&](std::int64_t sequence, FailureClass failure, const std::string& error) {
+    relay::Advance advance = parking(sequence, Reason::refused, error);
+    advance.parked.front().failure = failure;
+    store->advance(leases[all], advance, false);
+  };
+  park_as(1, FailureClass::too_large, "its payload of 1.3 MiB");
+  park_as(2, FailureClass::too_large, "its payload of 900 KiB, and more");
+  park_as(3, FailureClass::rejected, "it isn't allowed");
+  park(4, 0, Reason::behind);
+  OutboxOperations operations{store_of(*subject)};
+
+  EXPECT_EQ(operations.list({.state = MessageState::parked}).front().failure,
+            FailureClass::too_large);
+  EXPECT_EQ(operations.show(GlobalSequence{3})->failure, FailureClass::rejected);
+  EXPECT_EQ(operations.show(GlobalSequence{4})->failure, std::nullopt);
+  const auto groups = operations.groups();
+  ASSERT_THAT(groups, SizeIs(2));
+  EXPECT_EQ(groups[0].streams, 2) << "all that is too large is one group";
+  EXPECT_EQ(groups[0].sample.failure, FailureClass::too_large);
+}
+
 TEST_P(RelayJournalContract, RetriesAGroup) {
   append({1, 2, 3, 1});
   acquire();

@@ -84,7 +84,7 @@ stream_full() {
   told partition_backing_off p01 'maximum bytes exceeded'
   dated
   why p01 'partition p01 is backing off: maximum bytes exceeded'
-  known_gap said SHOP_p01
+  said SHOP_p01
   said max_bytes
   doctor_says max_bytes
   jetstream set SHOP_p01 max_bytes=-1
@@ -108,7 +108,8 @@ message_too_large() {
   follow 'stela outbox list --state parked'
   advised "'stela outbox retry --all'"
   why "$first" "message $first of order-3 is parked (refused)"
-  known_gap said max_payload
+  said 'its payload has 97.6 KiB, and max_payload of the server is 64 KiB'
+  said 'raise max_payload of the server'
   why order-4 "message $((first + 1)) of order-4 is parked (refused)"
   why "$((first + 3))" "message $((first + 3)) of order-4 is parked behind an earlier message" 'is parked (refused)'
   # The broker is to take the one; the other is given up.

@@ -245,17 +245,39 @@ TEST_F(Publishing, SaysThatAStreamIsFull) {
   const Answer answer = sender->publish(2, 1);
 
   EXPECT_EQ(answer.kind, Kind::full);
+  EXPECT_EQ(answer.failure, FailureClass::stream_full);
   EXPECT_THAT(answer.detail, HasSubstr("10077"));
+  EXPECT_EQ(sender->read_back().limit, "max_msgs of 'SHOP' is 1");
+}
+
+TEST_F(Publishing, NamesTheFullStreamThatItNeverReadsBack) {
+  broker.make_stream("SHOP", "shop.>", [](jsStreamConfig& config) {
+    config.MaxMsgs = 1;
+    config.Discard = js_DiscardNew;
+  });
+  Sender sender{options_for(server.url(), Fence::none)};
+  ASSERT_EQ(sender.connect(), Kind::connected);
+  sender.publish(1);
+
+  EXPECT_THAT(sender.publish(2).detail, HasSubstr("; its stream is 'SHOP'"));
 }
 
 TEST_F(Publishing, RefusesMessagesThatTheServerNeverTakes) {
   const auto sender = connected();
 
-  EXPECT_EQ(sender->publish(1, 0, std::string(2'000'000, 'x')).kind, Kind::refused);
+  const Answer by_server = sender->publish(1, 0, std::string(2'000'000, 'x'));
+  EXPECT_EQ(by_server.kind, Kind::refused);
+  EXPECT_EQ(by_server.failure, FailureClass::too_large);
+  EXPECT_EQ(by_server.size_limit.bytes, 1'048'576);
+  EXPECT_EQ(by_server.size_limit.setting, "max_payload of the server");
   broker.update_stream("SHOP", [](jsStreamConfig& config) { config.MaxMsgSize = 2'000; });
   const Answer by_stream = sender->publish(1, 0, std::string(3'000, 'x'));
   EXPECT_EQ(by_stream.kind, Kind::refused);
+  EXPECT_EQ(by_stream.failure, FailureClass::too_large);
   EXPECT_THAT(by_stream.detail, HasSubstr("10054"));
+  const SizeLimit of_stream = sender->read_back().size_limit;
+  EXPECT_EQ(of_stream.bytes, 2'000);
+  EXPECT_EQ(of_stream.setting, "max_msg_size of 'SHOP'");
 }
 
 TEST_F(Publishing, SaysThatThereIsNoStream) {
@@ -426,13 +448,16 @@ TEST_F(Publishing, SaysWhyAStreamIsDangerous) {
     sender.connect();
     const Answer answer = sender.read_back();
     EXPECT_EQ(answer.kind, Kind::misconfigured) << wrong.reason;
+    EXPECT_EQ(answer.failure, FailureClass::stream_settings) << wrong.reason;
     EXPECT_THAT(answer.detail, HasSubstr(wrong.reason));
     broker.delete_stream("SHOP");
   }
   broker.make_stream("SHOP", "elsewhere.>");
   Sender sender{options_for(server.url())};
   sender.connect();
-  EXPECT_THAT(sender.read_back().detail, HasSubstr("doesn't take the subjects 'shop.>'"));
+  const Answer elsewhere = sender.read_back();
+  EXPECT_EQ(elsewhere.failure, FailureClass::subject);
+  EXPECT_THAT(elsewhere.detail, HasSubstr("doesn't take the subjects 'shop.>'"));
 }
 
 TEST_F(Publishing, MakesTheStreamAsItIsTold) {

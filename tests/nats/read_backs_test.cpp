@@ -289,6 +289,7 @@ TEST_F(Reading, NamesThePartitionWithoutPermission) {
   ASSERT_THAT(answers, SizeIs(1));
   EXPECT_EQ(answers[0].request, 2U);
   EXPECT_EQ(answers[0].kind, Kind::misconfigured);
+  EXPECT_EQ(answers[0].failure, FailureClass::permission);
   EXPECT_EQ(answers[0].detail, "reading the stream 'SHOP_p01': not allowed");
 }
 

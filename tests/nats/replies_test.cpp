@@ -104,6 +104,23 @@ TEST(BrokersErrors, OfAStoreAreAMessagesOwnOnlyIfItIsTooLarge) {
   EXPECT_EQ(reply(10'077, 503, "message to large").kind, Kind::refused);
 }
 
+TEST(BrokersErrors, HaveTheClassThatTellsWhatHelps) {
+  const auto class_of = [](int code, const char* description = "why") {
+    return reply(code, 400, description).failure;
+  };
+  EXPECT_EQ(class_of(10'059), FailureClass::stream_missing);
+  EXPECT_EQ(class_of(10'109), FailureClass::stream_sealed);
+  EXPECT_EQ(class_of(10'060), FailureClass::subject);
+  EXPECT_EQ(class_of(10'113), FailureClass::stream_settings);
+  EXPECT_EQ(class_of(10'054), FailureClass::too_large);
+  EXPECT_EQ(class_of(10'097), FailureClass::other) << "no setting changes the size of headers";
+  EXPECT_EQ(class_of(10'077, "message to large"), FailureClass::too_large);
+  EXPECT_EQ(class_of(10'077, "maximum bytes exceeded"), FailureClass::stream_full);
+  EXPECT_EQ(class_of(10'077, "no space left on device"), FailureClass::other);
+  EXPECT_EQ(class_of(10'111), FailureClass::rejected);
+  EXPECT_EQ(class_of(10'008), FailureClass::other);
+}
+
 /// The error numbers of each row of the page's table of answers.
 std::vector<std::set<int>> documented_rows() {
   std::ifstream file{STELA_SOURCE_DIR "/docs/reference/wire-format.md"};

@@ -33,7 +33,34 @@ TEST(NewerStates, OfAMessageAreShownAsUnrecognized) {
   EXPECT_EQ(shop.operations.show(GlobalSequence{1})->reason, SetAsideReason::unrecognized);
 }
 
+TEST(NewerStates, OfAFailureAreShownAsOther) {
+  Shop shop;
+  shop.too_large = {1};
+  shop.append("order-1");
+  shop.relay();
+  shop.raw().run("UPDATE outbox_parked SET failure_class = 'haunted'");
+
+  EXPECT_EQ(shop.operations.show(GlobalSequence{1})->failure, FailureClass::other);
+}
+
+TEST(FailuresOfAnOlderStela, HaveNoClass) {
+  Shop shop;
+  shop.too_large = {1};
+  shop.append("order-1");
+  shop.relay();
+  shop.raw().run("UPDATE outbox_parked SET failure_class = NULL");
+
+  EXPECT_EQ(shop.operations.show(GlobalSequence{1})->failure, std::nullopt);
+}
+
 TEST(States, KeepTheirWordsInTheDatabase) {
+  for (const FailureClass failure :
+       {FailureClass::stream_full, FailureClass::stream_missing, FailureClass::stream_sealed,
+        FailureClass::stream_settings, FailureClass::subject, FailureClass::permission,
+        FailureClass::too_large, FailureClass::no_answer, FailureClass::rejected,
+        FailureClass::other}) {
+    EXPECT_EQ(parse_failure_class(to_string(failure)), failure) << to_string(failure);
+  }
   for (const StopReason reason :
        {StopReason::poison, StopReason::foreign_writer, StopReason::broker_lost,
         StopReason::store_went_back, StopReason::unreadable, StopReason::damaged,

@@ -292,6 +292,37 @@ TEST(Diagnosis, MergesThoseInTheSameTrouble) {
               StartsWith("p03, p01  stopped: poison; the first: partition p03 is stopped"));
 }
 
+TEST(Diagnosis, AdvisesByTheClassOfAFailure) {
+  const auto remedy_of = [](std::optional<FailureClass> failure) {
+    const Facts facts = with_partition([&](auto& one) { one.attempts = 2, one.failure = failure; });
+    return diagnose(facts).front().remedy;
+  };
+  EXPECT_THAT(remedy_of(FailureClass::stream_full),
+              StartsWith("raise the limit"));
+  EXPECT_THAT(remedy_of(FailureClass::permission), HasSubstr("permissions"));
+  for (const auto failure : {std::optional<FailureClass>{}, std::optional{FailureClass::other},
+                             std::optional{FailureClass::no_answer}}) {
+    EXPECT_THAT(remedy_of(failure), StartsWith("tried again by itself"));
+  }
+}
+
+TEST(Diagnosis, SaysWhyMostMessagesAreParked) {
+  OutboxStatus status{.at = now};
+  status.parked = 3;
+  const OutboxMessage sample{.sequence = GlobalSequence{7},
+                             .last_error = "its payload of 1.3 MiB",
+                             .failure = FailureClass::too_large};
+  const Finding parked =
+      diagnose({.at = now, .outbox = status, .failures = {{.streams = 2, .sample = sample}}})
+          .front();
+
+  EXPECT_EQ(parked.sentence,
+            "3 messages parked; event 7, and in 2 streams alike: its payload of 1.3 MiB");
+  EXPECT_EQ(parked.failure, FailureClass::too_large);
+  EXPECT_THAT(parked.remedy, AllOf(HasSubstr("raise max_payload of the server"),
+                                   HasSubstr("outbox retry --all'")));
+}
+
 TEST(Diagnosis, JudgesByTheLimitsThatItIsGiven) {
   OutboxStatus status{.at = now};
   status.parked = 3;

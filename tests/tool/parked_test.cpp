@@ -11,6 +11,7 @@ namespace {
 
 using test::Ran;
 using test::RawSqlite;
+using test::run;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -30,6 +31,22 @@ TEST_F(ParkedAlike, AreOneGroup) {
   EXPECT_THAT(ran.out, AllOf(HasSubstr("\"group\":\"f0\",\"streams\":2,\"type\":\"order.placed\""),
                              HasSubstr("\"group\":\"\",\"streams\":1")));
   EXPECT_THAT(outbox({"groups"}).out, AllOf(HasSubstr("older"), Not(HasSubstr("\x1b"))));
+}
+
+TEST_F(ParkedAlike, AreShownWithTheClassOfTheirFailure) {
+  RawSqlite{db_}.run("UPDATE outbox_parked SET failure_class = 'too_large' WHERE sequence < 3");
+
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"show", "1", "--json"},
+                                                {"list", "--json"},
+                                                {"groups", "--json"}}) {
+    EXPECT_THAT(outbox(words).out, HasSubstr(R"("failure_class":"too_large")")) << words.front();
+  }
+  EXPECT_THAT(outbox({"show", "1"}).out, HasSubstr("too_large"));
+  EXPECT_THAT(outbox({"show", "3", "--json"}).out, HasSubstr(R"("failure_class":null)"));
+  EXPECT_THAT(run({"why", "1", "--db", db_}).out,
+              HasSubstr("→ raise max_payload of the server, or max_msg_size of the stream, "
+                        "whichever it names; then 'stela outbox retry 1'; 'stela outbox discard 1' "
+                        "gives it up"));
 }
 
 TEST_F(ParkedAlike, AreRetriedTogether) {

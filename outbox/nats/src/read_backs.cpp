@@ -16,6 +16,10 @@ constexpr std::uint64_t most_slots = 2'000;
 constexpr int no_stream = 10'059;
 constexpr int subjects_overlap = 10'065;
 
+constexpr Meaning misfit(FailureClass failure) noexcept {
+  return {Answer::Kind::misconfigured, failure};
+}
+
 }  // namespace
 
 // --- beginning and ending
@@ -87,22 +91,21 @@ void ReadBacks::finish(Steps& steps, PartitionId partition, std::size_t count) {
   drop(partition);
 }
 
-void ReadBacks::fail(Steps& steps, PartitionId partition, Answer::Kind kind, std::string why,
-                     StreamFault fault) {
+void ReadBacks::fail(Steps& steps, PartitionId partition, const Meaning& meaning, std::string why) {
   const ReadBack& read_back = open_.at(partition);
   // A session that isn't open has no partitions that the trouble could be of.
-  const bool is_lost = read_back.opens_session && kind != Answer::Kind::misconfigured;
+  const bool is_lost = read_back.opens_session && meaning.kind != Answer::Kind::misconfigured;
   steps.answers.push_back({.request = read_back.answer.request,
-                           .kind = is_lost ? Answer::Kind::disconnected : kind,
+                           .kind = is_lost ? Answer::Kind::disconnected : meaning.kind,
                            .detail = std::move(why),
-                           .stream_fault = fault});
+                           .failure = meaning.failure});
   drop(partition);
 }
 
 void ReadBacks::fail(Steps& steps, const Asked& asked, const ApiError& error) {
-  const bool is_ours = kind_of(error) == Answer::Kind::misconfigured;
-  fail(steps, asked.partition, is_ours ? Answer::Kind::misconfigured : Answer::Kind::full,
-       doing(asked) + ": " + in_words(error));
+  Meaning meaning = meaning_of(error);
+  if (meaning.kind != Answer::Kind::misconfigured) meaning.kind = Answer::Kind::full;
+  fail(steps, asked.partition, meaning, doing(asked) + ": " + in_words(error));
 }
 
 std::string ReadBacks::doing(const Asked& asked) const {
@@ -188,7 +191,8 @@ void ReadBacks::give_up_late(Steps& steps, Time now) {
     forget(asked_.begin());
     misses_messages |= late.step == Step::read;
     if (late.is_dropped) continue;
-    fail(steps, late.partition, Answer::Kind::unknown, doing(late) + ": no reply in time");
+    fail(steps, late.partition, {Answer::Kind::unknown, FailureClass::no_answer},
+         doing(late) + ": no reply in time");
   }
   // Their replies may be on the line still, and what is asked for next comes behind them.
   if (misses_messages) window_.on_missed();
@@ -207,7 +211,7 @@ Steps ReadBacks::on_reply(std::uint64_t number, std::string_view reply, Time now
         on_stream(steps, *asked, reply, now);
       }
     } catch (const codec::DecodeError& e) {
-      fail(steps, asked->partition, Answer::Kind::unknown,
+      fail(steps, asked->partition, {Answer::Kind::unknown, FailureClass::other},
            doing(*asked) + ": the reply can't be read: " + e.what());
     }
   }
@@ -218,7 +222,7 @@ Steps ReadBacks::on_reply(std::uint64_t number, std::string_view reply, Time now
 Steps ReadBacks::on_no_responders(std::uint64_t number, Time now) {
   Steps steps;
   if (const auto asked = take(number)) {
-    fail(steps, asked->partition, Answer::Kind::misconfigured,
+    fail(steps, asked->partition, misfit(FailureClass::no_answer),
          doing(*asked) + ": no server answers the JetStream API on " + asked->subject);
   }
   ask_for_messages(steps, now);
@@ -231,7 +235,7 @@ Steps ReadBacks::on_denied(std::string_view subject, std::string_view why, Time 
     return entry.second.subject == subject && !entry.second.is_dropped;
   });
   if (asked != asked_.end()) {
-    fail(steps, asked->second.partition, Answer::Kind::misconfigured,
+    fail(steps, asked->second.partition, misfit(FailureClass::permission),
          doing(asked->second) + ": " + std::string{why});
   }
   ask_for_messages(steps, now);
@@ -246,7 +250,7 @@ void ReadBacks::on_stream(Steps& steps, const Asked& asked, std::string_view rep
   const auto& error = std::get<ApiError>(read);
   if (error.code == no_stream) return on_missing_stream(steps, asked.partition, error, now);
   if (error.code == subjects_overlap) {
-    return fail(steps, asked.partition, Answer::Kind::misconfigured,
+    return fail(steps, asked.partition, misfit(FailureClass::subject),
                 doing(asked) + ": its subjects '" + layout_.subjects(asked.partition) +
                     "' overlap with those of another; give each database a prefix of its own");
   }
@@ -261,13 +265,16 @@ void ReadBacks::on_missing_stream(Steps& steps, PartitionId partition, const Api
                {.partition = partition, .step = Step::make, .subject = "STREAM.CREATE." + stream},
                creation_of(stream, layout_.subjects(partition), options_.stream_options), now);
   }
-  fail(steps, partition, Answer::Kind::misconfigured,
+  fail(steps, partition, misfit(FailureClass::stream_missing),
        "there is no JetStream stream '" + stream +
-           "'; make it, or let ensure_stream do so: " + in_words(error),
-       StreamFault::missing);
+           "'; make it, or let ensure_stream do so: " + in_words(error));
 }
 
 void ReadBacks::measure(const StreamInfo& info, Answer& answer) {
+  if (info.config.max_message_bytes > 0) {
+    answer.size_limit = {info.config.max_message_bytes,
+                         "max_msg_size of '" + info.config.name + "'"};
+  }
   const std::tuple<const char*, std::int64_t, std::uint64_t> limits[] = {
       {"max_bytes", info.config.max_bytes, info.bytes},
       {"max_msgs", info.config.max_messages, info.messages}};
@@ -282,10 +289,9 @@ void ReadBacks::measure(const StreamInfo& info, Answer& answer) {
 
 void ReadBacks::plan(Steps& steps, PartitionId partition, const StreamInfo& info) {
   // Each time: somebody may have changed the stream.
-  std::string danger = danger_in(info.config, layout_.subjects(partition), options_.fence);
-  if (!danger.empty()) {
-    return fail(steps, partition, Answer::Kind::misconfigured, std::move(danger),
-                info.config.sealed ? StreamFault::sealed : StreamFault::settings);
+  Danger danger = danger_in(info.config, layout_.subjects(partition), options_.fence);
+  if (!danger.what.empty()) {
+    return fail(steps, partition, misfit(danger.failure), std::move(danger.what));
   }
   ReadBack& read_back = open_.at(partition);
   read_back.answer.first_sequence = info.first_sequence;
@@ -354,7 +360,7 @@ void ReadBacks::on_next_of_subject(Steps& steps, PartitionId partition) {
   }
   if (last > 0) {
     return fail(
-        steps, partition, Answer::Kind::full,
+        steps, partition, {Answer::Kind::full, FailureClass::other},
         "the last message of '" + layout_.subject_of(partition) + "' was removed meanwhile");
   }
   read_back.slots.pop_back();

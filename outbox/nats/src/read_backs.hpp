@@ -122,8 +122,7 @@ class ReadBacks {
 
   /// With the first `count` slots.
   void finish(Steps& steps, PartitionId partition, std::size_t count);
-  void fail(Steps& steps, PartitionId partition, Answer::Kind kind, std::string why,
-            StreamFault fault = StreamFault::none);
+  void fail(Steps& steps, PartitionId partition, const Meaning& meaning, std::string why);
   void fail(Steps& steps, const Asked& asked, const ApiError& error);
   /// "reading message 7 of the stream 'SHOP'"
   std::string doing(const Asked& asked) const;

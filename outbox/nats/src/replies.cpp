@@ -49,7 +49,9 @@ Answer parse(std::string_view text) {
   json::Reader reader{text};
   reader.open_object();
   if (const auto error = error_in(reader)) {
-    answer.kind = kind_of(*error);
+    const Meaning meaning = meaning_of(*error);
+    answer.kind = meaning.kind;
+    answer.failure = meaning.failure;
     answer.detail = in_words(*error);
     return answer;
   }
@@ -92,6 +94,12 @@ bool is_too_large(const ApiError& error) noexcept {
   return error.description == "message too large" || error.description == "message to large";
 }
 
+Meaning meaning_of_store(const ApiError& error) noexcept {
+  if (is_too_large(error)) return {Answer::Kind::refused, FailureClass::too_large};
+  const bool is_limit = error.description.starts_with("maximum ");
+  return {Answer::Kind::full, is_limit ? FailureClass::stream_full : FailureClass::other};
+}
+
 }  // namespace
 
 std::string kept_words(std::string_view words) {
@@ -108,28 +116,33 @@ std::string in_words(const ApiError& error) {
   return error.description + " (JetStream error " + number + ')';
 }
 
-Answer::Kind kind_of(const ApiError& error) noexcept {
+Meaning meaning_of(const ApiError& error) noexcept {
+  using enum FailureClass;
   switch (error.code) {
     case 10070:  // wrong last message id
     case 10071:  // wrong last sequence
     case 10158:  // duplicate message id is in process
     case 10164:  // wrong last sequence, in a cluster
-      return Answer::Kind::stored_before;
+      return {Answer::Kind::stored_before, other};
     case 10054:  // message size exceeds maximum allowed
-    case 10097:  // header size exceeds maximum allowed of 64k
-      return Answer::Kind::refused;
+      return {Answer::Kind::refused, too_large};
+    case 10097:  // header size exceeds maximum allowed of 64k, which no setting changes
+      return {Answer::Kind::refused, other};
     case 10077:  // store failed: {why}
-      return is_too_large(error) ? Answer::Kind::refused : Answer::Kind::full;
+      return meaning_of_store(error);
+    case 10059:  // stream not found
+      return {Answer::Kind::misconfigured, stream_missing};
+    case 10109:  // invalid operation on sealed stream
+      return {Answer::Kind::misconfigured, stream_sealed};
+    case 10060:  // expected stream does not match
+    case 10065:  // subjects overlap with an existing stream
+      return {Answer::Kind::misconfigured, subject};
     case 10027:  // maximum number of streams reached
     case 10039:  // JetStream not enabled for account
     case 10052:  // stream configuration is invalid
     case 10053:  // stream configuration exceeds limits
-    case 10059:  // stream not found
-    case 10060:  // expected stream does not match
-    case 10065:  // subjects overlap with an existing stream
     case 10074:  // replicas > 1 not supported in non-clustered mode
     case 10076:  // JetStream not enabled
-    case 10109:  // invalid operation on sealed stream
     case 10113:  // account requires a stream config to have max bytes set
     case 10120:  // no JetStream default or applicable tiered limit present
     case 10122:  // stream max bytes exceeds account limit max stream bytes
@@ -138,7 +151,7 @@ Answer::Kind kind_of(const ApiError& error) noexcept {
     case 10169:  // message counter increment is missing: the stream counts
     case 10172:  // message counter is broken
     case 10185:  // JetStream minimum api level required
-      return Answer::Kind::misconfigured;
+      return {Answer::Kind::misconfigured, stream_settings};
     // What a header of the message asks for: roll-up, a time to live, a counter, a schedule.
     case 10111:
     case 10165:
@@ -156,9 +169,9 @@ Answer::Kind kind_of(const ApiError& error) noexcept {
     case 10212:
     case 10223:
     case 10227:
-      return Answer::Kind::rejected;
+      return {Answer::Kind::rejected, rejected};
     default:
-      return Answer::Kind::full;
+      return {Answer::Kind::full, other};
   }
 }
 
@@ -176,7 +189,8 @@ std::optional<ApiError> error_in(json::Reader& reply) {
 Answer read_reply(natsMsg* reply) {
   if (natsMsg_IsNoResponders(reply)) {
     return {.kind = Answer::Kind::misconfigured,
-            .detail = "no JetStream stream takes this subject"};
+            .detail = "no JetStream stream takes this subject",
+            .failure = FailureClass::subject};
   }
   const std::string_view text{natsMsg_GetData(reply),
                               static_cast<std::size_t>(natsMsg_GetDataLength(reply))};

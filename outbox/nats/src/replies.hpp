@@ -32,9 +32,18 @@ std::string kept_words(std::string_view words);
 /// "stream not found (JetStream error 10059)"
 std::string in_words(const ApiError& error);
 
-/// The meaning of an error to the relay: docs/reference/wire-format.md has the table. An error that
-/// isn't known to be a message's own fault is the broker's.
-Answer::Kind kind_of(const ApiError& error) noexcept;
+/// What an error means to the relay, and to people.
+struct Meaning {
+  Answer::Kind kind;
+  FailureClass failure;
+};
+
+/// The meaning of an error: docs/reference/wire-format.md has the table. An error that isn't known
+/// to be a message's own fault is the broker's.
+Meaning meaning_of(const ApiError& error) noexcept;
+inline Answer::Kind kind_of(const ApiError& error) noexcept {
+  return meaning_of(error).kind;
+}
 
 /// The error in the open object of a reply. DecodeError if it can't be read.
 std::optional<ApiError> error_in(json::Reader& reply);

@@ -138,7 +138,10 @@ void Session::on_denied(natsConnection* connection, const std::string& why) {
   }
   // Each message is denied for itself: the first time says it of all.
   for (const std::uint64_t request : unanswered_.take(subject)) {
-    answer({.request = request, .kind = Answer::Kind::misconfigured, .detail = why});
+    answer({.request = request,
+            .kind = Answer::Kind::misconfigured,
+            .detail = why,
+            .failure = FailureClass::permission});
   }
 }
 
@@ -167,9 +170,16 @@ void Session::publish(const OutgoingMessage& message) {
     return;
   }
   unanswered_.remove(message.request);
-  answer({.request = message.request,
-          .kind = status == NATS_MAX_PAYLOAD ? Answer::Kind::refused : Answer::Kind::disconnected,
-          .detail = "publishing to " + subject + ": " + natsStatus_GetText(status)});
+  Answer failed{.request = message.request,
+                .kind = Answer::Kind::disconnected,
+                .detail = "publishing to " + subject + ": " + natsStatus_GetText(status)};
+  if (status == NATS_MAX_PAYLOAD) {
+    failed.kind = Answer::Kind::refused;
+    failed.failure = FailureClass::too_large;
+    failed.size_limit = {natsConnection_GetMaxPayload(connection_.get()),
+                         "max_payload of the server"};
+  }
+  answer(std::move(failed));
 }
 
 void Session::set_fence(natsMsg* raw, const OutgoingMessage& message) {
@@ -212,6 +222,10 @@ void Session::on_reply(natsConnection* connection, natsSubscription*, natsMsg* r
   Answer answer = read_reply(raw);
   answer.request = sequence_in(name);
   if (answer.request == 0) return;
+  // Where streams are read back, they name themselves and their limits.
+  if (answer.failure == FailureClass::stream_full && session.options_.fence == Fence::none) {
+    answer.detail += "; its stream is '" + session.layout_.stream({}) + "'";
+  }
   session.unanswered_.remove(answer.request);
   session.answer(std::move(answer));
 }

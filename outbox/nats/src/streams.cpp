@@ -49,6 +49,7 @@ StreamConfig read_config(json::Reader& object) {
           .max_messages = number_in(object, "max_msgs"),
           .max_bytes = number_in(object, "max_bytes"),
           .max_messages_per_subject = number_in(object, "max_msgs_per_subject"),
+          .max_message_bytes = number_in(object, "max_msg_size"),
           .max_age = number_in(object, "max_age"),
           .no_ack = flag_in(object, "no_ack"),
           .sealed = flag_in(object, "sealed"),
@@ -143,19 +144,20 @@ std::string creation_of(const std::string& name, const std::string& subjects,
   return text;
 }
 
-std::string danger_in(const StreamConfig& config, const std::string& subjects, Fence fence) {
-  std::string danger;
+Danger danger_in(const StreamConfig& config, const std::string& subjects, Fence fence) {
+  Danger danger;
   if (config.sealed) {
-    danger = "is sealed and takes no message";
+    danger = {FailureClass::stream_sealed, "is sealed and takes no message"};
   } else if (config.no_ack) {
-    danger = "doesn't acknowledge what it stores; make it without no_ack";
+    danger.what = "doesn't acknowledge what it stores; make it without no_ack";
   } else if (!takes(config, subjects)) {
-    danger = "doesn't take the subjects '" + subjects + "'; add them to it";
+    danger = {FailureClass::subject,
+              "doesn't take the subjects '" + subjects + "'; add them to it"};
   } else if (fence != Fence::none) {
-    danger = fenced_danger(config);
+    danger.what = fenced_danger(config);
   }
-  if (danger.empty()) return {};
-  return "the JetStream stream '" + config.name + "' " + danger;
+  if (!danger.what.empty()) danger.what.insert(0, "the JetStream stream '" + config.name + "' ");
+  return danger;
 }
 
 }  // namespace stela::nats

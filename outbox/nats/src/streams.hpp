@@ -26,6 +26,7 @@ struct StreamConfig {
   std::int64_t max_messages = 0;
   std::int64_t max_bytes = 0;
   std::int64_t max_messages_per_subject = 0;
+  std::int64_t max_message_bytes = 0;
   std::int64_t max_age = 0;
   bool no_ack = false;
   bool sealed = false;
@@ -47,7 +48,13 @@ std::variant<StreamInfo, ApiError> read_stream_info(std::string_view reply);
 std::string creation_of(const std::string& name, const std::string& subjects,
                         const StreamOptions& options);
 
-/// What is dangerous about a stream for this fence, and what to do about it; empty if nothing is.
-std::string danger_in(const StreamConfig& config, const std::string& subjects, Fence fence);
+struct Danger {
+  FailureClass failure = FailureClass::stream_settings;
+  /// What it is, and what to do about it; empty if there is none.
+  std::string what = {};
+};
+
+/// What is dangerous about a stream for this fence.
+Danger danger_in(const StreamConfig& config, const std::string& subjects, Fence fence);
 
 }  // namespace stela::nats

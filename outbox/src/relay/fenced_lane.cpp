@@ -133,7 +133,8 @@ std::vector<const PendingMessage*> FencedLane::sort_out(const PendingBatch& batc
     if (message.event == nullptr) {
       parked_streams.insert(message.stream);
       advance.parked.push_back({message.sequence, message.redelivery,
-                                ParkedMessage::Reason::refused, message.attempts, message.problem});
+                                ParkedMessage::Reason::refused, message.attempts, message.problem,
+                                FailureClass::other});
       continue;
     }
     publishable.push_back(&message);
@@ -149,7 +150,7 @@ std::vector<const PendingMessage*> FencedLane::sort_out(const PendingBatch& batc
 bool FencedLane::gave_up_killer(const PendingMessage& message) {
   if (!suspicion_.suspects(message) || message.attempts < core_.options.max_attempts) return false;
   give_up(message, ParkedMessage::Reason::attempts, message.attempts,
-          "workers died each time when they sent this message alone");
+          "workers died each time when they sent this message alone", FailureClass::other);
   return true;
 }
 
@@ -225,24 +226,31 @@ void FencedLane::on_answer(const Answer& answer) {
   if (is_stored) {
     on_stored(*link, answer);
   } else {
-    on_failure(*link, answer.kind, answer.detail);
+    on_failure(*link, answer);
   }
   if (doubt_.is_announced()) settle();
 }
 
 void FencedLane::on_stored(Link& link, const Answer& answer) {
   if (!chain_.store(link, answer.broker_sequence)) {
-    return on_failure(link, Answer::Kind::stored_before, "stored at another place");
+    return on_failure(link,
+                      {.kind = Answer::Kind::stored_before, .detail = "stored at another place"});
   }
   // An answer that overtook another: what became of that one is unknown.
   if (is_fenced() && !chain_.is_acknowledged(link)) doubt_.announce();
 }
 
-void FencedLane::on_failure(const Link& link, Answer::Kind kind, const std::string& detail) {
-  if (kind == Answer::Kind::unknown) core_.session_doubted = true;
+void FencedLane::on_failure(const Link& link, const Answer& answer) {
+  if (answer.kind == Answer::Kind::unknown) core_.session_doubted = true;
   doubt_.announce();
   if (failure_ && failure_->position <= link.position) return;
-  failure_ = Failure{link.message, kind, detail, link.position};
+  failure_ = Failure{.message = link.message,
+                     .kind = answer.kind,
+                     .detail = answer.detail,
+                     .position = link.position,
+                     .failure = answer.failure,
+                     .bytes = link.bytes,
+                     .size_limit = answer.size_limit};
 }
 
 void FencedLane::settle() {
@@ -304,11 +312,12 @@ void FencedLane::miss(Link& link) {
   on_silence(what);
   chain_.shrink();
   chain_.answer(link);
-  on_failure(link, Answer::Kind::unknown, what);
+  on_failure(link,
+             {.kind = Answer::Kind::unknown, .detail = what, .failure = FailureClass::no_answer});
   settle();
 }
 
-void FencedLane::miss(const std::string& what) {
+void FencedLane::miss(const std::string& what, FailureClass failure) {
   on_silence(what);
   chain_.shrink();
   doubt();
@@ -316,7 +325,7 @@ void FencedLane::miss(const std::string& what) {
   // The first may have got lost.
   if (doubt_.count_fruitless() <= 1) return;
   wait_with_failure();
-  back_off(what);
+  back_off(what, failure);
 }
 
 Steady FencedLane::deadline() const {

@@ -44,6 +44,10 @@ class FencedLane final : public Lane {
     Answer::Kind kind = Answer::Kind::unknown;
     std::string detail = {};
     std::uint64_t position = 0;
+    FailureClass failure = FailureClass::other;
+    /// Of the message's payload, and what the broker takes, if it said so.
+    std::int64_t bytes = 0;
+    SizeLimit size_limit = {};
     /// The partition has waited since: no need to wait for this, too.
     bool has_waited = false;
   };
@@ -71,10 +75,10 @@ class FencedLane final : public Lane {
 
   // Answers.
   void on_stored(Link& link, const Answer& answer);
-  void on_failure(const Link& link, Answer::Kind kind, const std::string& detail);
+  void on_failure(const Link& link, const Answer& answer);
   void settle();
   /// An answer didn't come: nobody knows where the partition stands. Other lanes go on.
-  void miss(const std::string& what);
+  void miss(const std::string& what, FailureClass failure = FailureClass::no_answer);
   /// An answer to it didn't come in time. Without a fence its fate is all that isn't known.
   void miss(Link& link);
   /// Without a fence: notes everything that was stored, before what is in flight is forgotten.
@@ -105,9 +109,11 @@ class FencedLane final : public Lane {
   void wait_with_failure() noexcept;
   void resume(const Answer& answer);
   void report(const Failure& failure);
+  /// Adds the limit that was met, as far as the broker or its stream tell it.
+  static void explain(Failure& failure, const Answer& stream);
   void act_on(const Failure& failure);
   void give_up(const PendingMessage& message, ParkedMessage::Reason reason, int attempts,
-               const std::string& error);
+               const std::string& error, FailureClass failure);
 
   Chain chain_;
   Doubt doubt_;

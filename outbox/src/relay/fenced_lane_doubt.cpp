@@ -7,6 +7,28 @@
 #include <utility>
 
 namespace stela::relay {
+namespace {
+
+/// "64 KiB", "1.3 MiB".
+std::string size_in_words(std::int64_t bytes) {
+  constexpr std::int64_t unit = 1024;
+  if (bytes < unit) return std::to_string(bytes) + " bytes";
+  const bool is_large = bytes >= unit * unit;
+  const std::int64_t tenths = bytes * 10 / (is_large ? unit * unit : unit);
+  std::string text = std::to_string(tenths / 10);
+  if (tenths % 10 != 0) text += '.' + std::to_string(tenths % 10);
+  return text + (is_large ? " MiB" : " KiB");
+}
+
+/// "its payload has 1.3 MiB, and max_payload of the server is 1 MiB". Headers count, too.
+std::string size_of(std::int64_t bytes, const SizeLimit& limit) {
+  std::string text = "its payload has " + size_in_words(bytes);
+  if (limit.bytes == 0) return text;
+  if (bytes <= limit.bytes) text += " without its headers";
+  return text + ", and " + limit.setting + " is " + size_in_words(limit.bytes);
+}
+
+}  // namespace
 
 void FencedLane::doubt() {
   doubt_.begin();
@@ -47,9 +69,9 @@ void FencedLane::on_read_back(const Answer& answer) {
   if (answer.kind == Answer::Kind::misconfigured) {
     doubt();
     wait_with_failure();
-    return on_misfit(answer.detail);
+    return on_misfit(answer.detail, answer.failure);
   }
-  if (answer.kind != Answer::Kind::read_back) return miss(answer.detail);
+  if (answer.kind != Answer::Kind::read_back) return miss(answer.detail, answer.failure);
   const bool ends_before = end_of(answer) < chain_.position().broker_sequence;
   if (ends_before && answer.has_more) {
     // It has the messages again that it had lost.
@@ -114,7 +136,7 @@ void FencedLane::on_contradiction(StopReason reason, const Answer& answer) {
     return stop(reason, std::move(what));
   }
   wait_with_failure();
-  back_off(std::move(what));
+  back_off(std::move(what), FailureClass::other);
 }
 
 bool FencedLane::accept(std::span<const FoundMessage> messages, const Answer& answer) {
@@ -239,9 +261,22 @@ void FencedLane::resume(const Answer& answer) {
     // The server compares with nothing, so do we.
     chain_.follow_nothing();
   }
-  if (failure_) return act_on(*std::exchange(failure_, std::nullopt));
+  if (failure_) {
+    explain(*failure_, answer);
+    return act_on(*std::exchange(failure_, std::nullopt));
+  }
   // Without a read-back the next message tells.
   if (is_fenced() && !misfit().empty()) recover();
+}
+
+void FencedLane::explain(Failure& failure, const Answer& stream) {
+  if (failure.failure == FailureClass::stream_full && !stream.limit.empty()) {
+    failure.detail += "; " + stream.limit;
+  }
+  if (failure.failure != FailureClass::too_large) return;
+  const bool is_known = failure.size_limit.bytes > 0;
+  const SizeLimit& limit = is_known ? failure.size_limit : stream.size_limit;
+  failure.detail.insert(0, size_of(failure.bytes, limit) + ": ");
 }
 
 void FencedLane::report(const Failure& failure) {
@@ -254,22 +289,23 @@ void FencedLane::act_on(const Failure& failure) {
   switch (failure.kind) {
     case Answer::Kind::refused:
       return give_up(failure.message, ParkedMessage::Reason::refused, failure.message.attempts + 1,
-                     failure.detail);
+                     failure.detail, failure.failure);
     case Answer::Kind::rejected: {
       suspicion_.close();
       const int attempts = failure.message.attempts + 1;
       if (attempts >= core_.options.max_attempts) {
-        return give_up(failure.message, ParkedMessage::Reason::attempts, attempts, failure.detail);
+        return give_up(failure.message, ParkedMessage::Reason::attempts, attempts, failure.detail,
+                       failure.failure);
       }
       ++core_.counts.retried;
-      return back_off(failure.detail, &failure.message, attempts);
+      return back_off(failure.detail, failure.failure, &failure.message, attempts);
     }
     case Answer::Kind::misconfigured:
-      if (!failure.has_waited) on_misfit(failure.detail);
+      if (!failure.has_waited) on_misfit(failure.detail, failure.failure);
       return;
     case Answer::Kind::full:
       ++core_.counts.retried;
-      if (!failure.has_waited) back_off(failure.detail);
+      if (!failure.has_waited) back_off(failure.detail, failure.failure);
       return;
     default:
       // A broker that was started again may have forgotten the id of its last message.
@@ -278,18 +314,19 @@ void FencedLane::act_on(const Failure& failure) {
       // twice in a row, don't ask as fast as we can.
       if (doubt_.count_fruitless() <= 1) return;
       if (failure.kind == Answer::Kind::stored_before) report(failure);
-      if (!failure.has_waited) back_off(failure.detail);
+      if (!failure.has_waited) back_off(failure.detail, failure.failure);
   }
 }
 
 void FencedLane::give_up(const PendingMessage& message, ParkedMessage::Reason reason, int attempts,
-                         const std::string& error) {
+                         const std::string& error, FailureClass failure) {
   if (core_.options.on_poison == OnPoison::stop) {
     return stop(StopReason::poison, "event " + std::to_string(message.sequence.value()) +
                                         " can't be published: " + error);
   }
   Advance advance;
-  const ParkedMessage given_up{message.sequence, message.redelivery, reason, attempts, error};
+  const ParkedMessage given_up{message.sequence, message.redelivery, reason, attempts, error,
+                               failure};
   // What stands at the broker already can't be parked: sending it again is simply not done.
   const bool skip = core_.options.on_poison == OnPoison::skip || message.is_republished;
   (skip ? advance.skipped : advance.parked).push_back(given_up);

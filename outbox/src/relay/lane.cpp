@@ -145,11 +145,13 @@ void Lane::stop(StopReason reason, std::string detail) {
   release();
 }
 
-void Lane::back_off(std::string error, const PendingMessage* message, int message_attempts) {
+void Lane::back_off(std::string error, FailureClass failure, const PendingMessage* message,
+                    int message_attempts) {
   ++attempts_;
   const auto wait = backoff_of(core_.options).after(attempts_, core_.random);
   held_until_ = core_.now() + wait;
-  Trouble trouble{.attempts = attempts_, .backoff = wait, .error = std::move(error)};
+  Trouble trouble{
+      .attempts = attempts_, .backoff = wait, .error = std::move(error), .failure = failure};
   if (message != nullptr) {
     trouble.message = *message;
     trouble.message_attempts = message_attempts;
@@ -166,10 +168,10 @@ void Lane::on_silence(const std::string& what) {
   core_.report(Incident::Kind::publish_failed, partition_, {}, what);
 }
 
-void Lane::on_misfit(const std::string& why) {
+void Lane::on_misfit(const std::string& why, FailureClass failure) {
   if (misfit_ != why) core_.report(Incident::Kind::misconfigured, partition_, {}, why);
   misfit_ = why;
-  back_off(why);
+  back_off(why, failure);
 }
 
 void Lane::recover() {

@@ -76,7 +76,7 @@ class Lane {
   /// Nobody publishes this partition until an operator adopts it.
   void stop(StopReason reason, std::string detail);
   /// Waits before sending again, longer each time; `message` is charged if it is set.
-  void back_off(std::string error, const PendingMessage* message = nullptr,
+  void back_off(std::string error, FailureClass failure, const PendingMessage* message = nullptr,
                 int message_attempts = 0);
   void recover();
   /// What the broker has of what it lost: not even its end, or that, or all of it.
@@ -85,7 +85,7 @@ class Lane {
   /// An answer didn't come in time.
   void on_silence(const std::string& what);
   /// The broker isn't set up for this partition: says so, and tries again ever more slowly.
-  void on_misfit(const std::string& why);
+  void on_misfit(const std::string& why, FailureClass failure);
   /// Counts and reports what was noted.
   void count(const Advance& advance);
   bool is_backing_off() const { return core_.now() < held_until_; }

@@ -137,6 +137,8 @@ struct ParkedMessage {
   Reason reason = Reason::refused;
   int attempts = 0;
   std::string error = {};
+  /// Unset if it only follows another one.
+  std::optional<FailureClass> failure = {};
 };
 
 /// Everything that an owner notes of its partition at once, in one transaction.
@@ -162,6 +164,8 @@ struct Trouble {
   int attempts = 0;
   std::chrono::microseconds backoff{0};
   std::string error = {};
+  /// Unset if nothing is wrong with the partition.
+  std::optional<FailureClass> failure = {};
 };
 
 /// Short synchronous calls. All throw Error: StoreBusy and StoreFull are to be tried again.

@@ -69,9 +69,14 @@ class Application {
       return;
     }
     std::string failure;
+    std::optional<std::string_view> failure_class;
     if (!is_behind) {
       const std::string_view reason = to_string(message.reason);
-      failure = failure_of(reason, type_of(message.sequence), message.error);
+      failure_class = to_string(message.failure.value_or(FailureClass::other));
+      // What is too large is so by more than one unit, and by more than one setting.
+      const bool is_too_large = message.failure == FailureClass::too_large;
+      failure = failure_of(reason, type_of(message.sequence),
+                           is_too_large ? *failure_class : std::string_view{message.error});
     }
     connection_.run(sql::insert_parked{.stream = taken->stream,
                                        .sequence = message.sequence.value(),
@@ -81,7 +86,8 @@ class Application {
                                        .reason = to_string(message.reason),
                                        .error = message.error,
                                        .was_lost = taken->was_lost,
-                                       .failure = database::or_null(failure)});
+                                       .failure = database::or_null(failure),
+                                       .failure_class = failure_class});
     if (is_behind) send_followers(taken->stream);
   }
 

@@ -221,6 +221,8 @@ bool RelayStore::advance(const Lease& lease, const relay::Advance& advance, bool
 
 bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
   const Timestamp at = now();
+  std::optional<std::string_view> failure_class;
+  if (trouble.failure) failure_class = to_string(*trouble.failure);
   return write(lease, false, [&](Connection& connection) {
     const bool is_ours =
         connection.run(sql::note_partition{.partition = lease.partition.number,
@@ -229,6 +231,7 @@ bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
                                            .attempts = trouble.attempts,
                                            .next_attempt_at = end_of(trouble.backoff, at),
                                            .error = database::or_null(trouble.error),
+                                           .failure_class = failure_class,
                                            .now = at}) == 1;
     if (!is_ours) return false;
     if (!trouble.message) return true;

@@ -41,12 +41,15 @@ void copy_facts(const OutboxMessage& event, OutboxMessage& message) {
 }  // namespace
 
 OutboxMessage read_set_aside(const sql::set_aside_row& row, MessageState state) {
+  std::optional<FailureClass> failure;
+  if (const auto word = row.failure_class()) failure = parse_failure_class(*word);
   return {.sequence = GlobalSequence{row.sequence()},
           .state = state,
           .partition = {static_cast<int>(row.partition())},
           .attempts = static_cast<int>(row.attempts()),
           .reason = parse_set_aside_reason(row.reason()),
           .last_error = std::string{row.error()},
+          .failure = failure,
           .since = row.since()};
 }
 

@@ -62,6 +62,7 @@ PartitionStatus read_partition(const sql::status_of_partitions::Row& row, Timest
                             .stopped_at = row.stopped_at(),
                             .uncompared_since = row.uncompared_since(),
                             .broker_first = static_cast<std::uint64_t>(row.broker_first())};
+  if (const auto word = row.failure_class()) partition.failure = parse_failure_class(*word);
   if (!row.stopped().empty()) partition.stopped = parse_stop_reason(row.stopped());
   if (partition.stopped == StopReason::unrecognized) {
     partition.stopped_detail = std::string{row.stopped()} + ": " + partition.stopped_detail;

@@ -196,6 +196,48 @@ TEST(FencedLane, ParksARefusedMessageAndClosesTheChainOverIt) {
   EXPECT_THAT(bench.incidents, Contains("parked: too large"));
 }
 
+TEST(FencedLane, SaysHowLargeARefusedMessageIsAndWhatIsTaken) {
+  Bench bench;
+  bench.store.let_wait(1, 1, std::string(100'000, 'x'));
+  bench.begin();
+
+  bench.lane.on_answer({.request = bench.publisher.sent.at(1).request,
+                        .kind = Kind::refused,
+                        .detail = "no",
+                        .failure = FailureClass::too_large,
+                        .size_limit = {65'536, "max_payload of the server"}});
+  bench.find({});
+
+  EXPECT_THAT(bench.incidents, Contains("parked: its payload has 97.6 KiB, and max_payload of the "
+                                        "server is 64 KiB: no"));
+}
+
+TEST(FencedLane, TakesTheLimitsThatWereMetFromTheStream) {
+  const auto trouble_of = [](Kind kind, FailureClass failure) {
+    Bench bench;
+    bench.begin_with({1});
+    bench.lane.on_answer({.request = bench.publisher.sent.at(1).request,
+                          .kind = kind,
+                          .detail = "no",
+                          .failure = failure});
+    bench.lane.on_answer({.request = bench.publisher.question,
+                          .kind = Kind::read_back,
+                          .size_limit = {2, "max_msg_size of 'SHOP'"},
+                          .first_sequence = 1,
+                          .fullness = 1,
+                          .limit = "max_bytes of 'SHOP' is 7"});
+    return std::pair{bench.incidents, bench.store.last_trouble};
+  };
+
+  const auto [parked, nothing] = trouble_of(Kind::refused, FailureClass::too_large);
+  EXPECT_THAT(parked,
+              Contains("parked: its payload has 2 bytes without its headers, and max_msg_size "
+                       "of 'SHOP' is 2 bytes: no"));
+  const auto [failed, trouble] = trouble_of(Kind::full, FailureClass::stream_full);
+  EXPECT_EQ(trouble.error, "no; max_bytes of 'SHOP' is 7");
+  EXPECT_EQ(trouble.failure, FailureClass::stream_full);
+}
+
 TEST(FencedLane, TriesARejectedMessageAgainAfterItsBackOff) {
   Bench bench;
   bench.begin_with({1, 2});

@@ -105,9 +105,35 @@ std::string way_to_send_again(const std::string& call) {
          "outbox reconcile --against-broker', which looks for it";
 }
 
-std::string way_to_unpark(const std::string& call) {
-  return "'" + call + "outbox list --state parked' says why; then '" + call +
-         "outbox retry --all', or '" + call +
+std::string way_to_mend(const std::string& call, std::optional<FailureClass> failure) {
+  switch (failure.value_or(FailureClass::other)) {
+    case FailureClass::stream_full:
+      return "raise the limit that it names, or use another stream (nats.stream)";
+    case FailureClass::stream_missing:
+      return "correct nats.stream, or create the stream with '" + call +
+             "outbox work --ensure-stream'";
+    case FailureClass::stream_sealed:
+      return "a sealed stream can't be changed: use another one (nats.stream)";
+    case FailureClass::stream_settings:
+    case FailureClass::subject:
+      return "change the stream as it says with the broker's own tool, or use another one "
+             "(nats.stream, nats.prefix)";
+    case FailureClass::permission:
+      return "allow that to this user (nats.user and the like) in the server's permissions";
+    case FailureClass::too_large:
+      return "raise max_payload of the server, or max_msg_size of the stream, whichever it names";
+    case FailureClass::no_answer:
+    case FailureClass::rejected:
+    case FailureClass::other:
+      break;
+  }
+  return {};
+}
+
+std::string way_to_unpark(const std::string& call, std::optional<FailureClass> failure) {
+  const std::string mend = way_to_mend(call, failure);
+  return "'" + call + "outbox list --state parked' says why; " + mend + (mend.empty() ? "" : ", ") +
+         "then '" + call + "outbox retry --all', or '" + call +
          "outbox discard SEQUENCE' for messages that can never be published; messages parked after "
          "them are retried";
 }

@@ -6,6 +6,7 @@
 #include <stela/outbox/messages.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,8 +31,11 @@ std::chrono::microseconds longest_flight(const OutboxStatus& status);
 /// "no answer from the broker for 12 s".
 std::string silence_in_words(std::chrono::microseconds flight_age);
 
-/// What to do about parked messages.
-std::string way_to_unpark(const std::string& call);
+/// What an operator changes, and where, so that such messages are published. Empty if nothing is
+/// known to help but waiting, or to look closer.
+std::string way_to_mend(const std::string& call, std::optional<FailureClass> failure);
+/// What to do about parked messages, most of which met this.
+std::string way_to_unpark(const std::string& call, std::optional<FailureClass> failure = {});
 /// Whether a worker is alive, as far as its heartbeat and its process tell.
 std::string life_of(const WorkerStatus& worker);
 /// What an operator does about a partition that is stopped; `call` is what commands begin with.

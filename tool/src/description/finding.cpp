@@ -13,6 +13,7 @@ constexpr Field<Finding> finding_fields[] = {
         "severity"),
     field<&Finding::subject>("subject", {.kind = Kind::untrusted}),
     field<&Finding::since>("since_at", {.is_nullable = true}),
+    field<&Finding::failure>("failure_class", {.is_nullable = true}),
     field<&Finding::sentence>("sentence"),
     field<&Finding::remedy>("remedy"),
     field<&Finding::known>("known", {.is_nullable = true}),

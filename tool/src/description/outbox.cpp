@@ -78,6 +78,7 @@ constexpr Field<PartitionIn> partition_fields[] = {
     outbox_field<&PartitionStatus::broker_sequence>("broker_sequence"),
     outbox_field<&PartitionStatus::attempts>("attempts"),
     outbox_field<&PartitionStatus::last_error>("last_error"),
+    outbox_field<&PartitionStatus::failure>("failure_class"),
     field<[](const PartitionIn& in) { return word_of(in.partition.stopped); }>("stopped"),
     outbox_field<&PartitionStatus::stopped_detail>("stopped_detail"),
     outbox_field<&PartitionStatus::flight_age>("flight_age_s"),
@@ -181,6 +182,7 @@ constexpr Field<OutboxMessage> message_fields[] = {
     field<&M::attempts>("attempts"),
     field<[](const M& message) { return word_of(message.reason); }>("reason", {.most = 9}),
     field<&M::last_error>("last_error", {.title = "error", .kind = Kind::untrusted, .most = 60}),
+    field<&M::failure>("failure_class", {.title = "class"}),
     field<[](const M& message) { return unless_empty(message.redelivery); }>("redelivery"),
     field<&M::next_attempt_at>("next_attempt_at", {.title = "next attempt"}),
     field<&M::since>("since"),
@@ -230,6 +232,8 @@ constexpr Field<FailureGroup> failure_group_fields[] = {
     field<&FailureGroup::streams>("streams"),
     field<[](const FailureGroup& group) { return group.sample.type; }>("type"),
     field<[](const FailureGroup& group) { return word_of(group.sample.reason); }>("reason"),
+    field<[](const FailureGroup& group) { return group.sample.failure; }>("failure_class",
+                                                                          {.title = "class"}),
     field<&FailureGroup::first_at>("first_at", {.title = "first"}),
     field<&FailureGroup::last_at>("last_at", {.title = "last"}),
     field<[](const FailureGroup& group) { return group.sample.sequence; }>("sample"),
@@ -302,17 +306,19 @@ constexpr Description<WorkerStatus> worker{
     worker_fields, {.table = "worker alive broker partitions heartbeat_until started_at pid host"}};
 constexpr Description<OutboxMessage> message{
     message_fields,
-    {.table = "sequence state reason partition stream type recorded_at attempts last_error",
+    {.table = "sequence state reason failure_class partition stream type recorded_at attempts "
+              "last_error",
      .sheet =
          "sequence state partition place type id recorded_at attempts since broker next_attempt_at "
-         "redelivery reason last_error"}};
+         "redelivery reason failure_class last_error"}};
 
 constexpr Description<Affected> affected{affected_fields};
 constexpr Description<ParkedRun> parked_run{
     parked_run_fields, {.table = "stream sequence parked_at messages last error"}};
 constexpr Description<AppliedPlan> applied_plan{applied_plan_fields};
 constexpr Description<FailureGroup> failure_group{
-    failure_group_fields, {.table = "group streams type reason first_at last_at sample error"}};
+    failure_group_fields,
+    {.table = "group streams type reason failure_class first_at last_at sample error"}};
 constexpr Description<Compared> compared{compared_fields};
 constexpr Description<Purged> purged{purged_fields};
 constexpr Description<Reconciled> reconciled{reconciled_fields};

@@ -10,21 +10,9 @@ namespace {
 
 constexpr double nearly_full = 0.9;
 
-/// What is wrong with a stream says what to change, unless nothing but another stream helps.
 std::string way_to_a_stream(const std::optional<Answer>& answer, const std::string& call) {
-  switch (answer ? answer->stream_fault : StreamFault::none) {
-    case StreamFault::missing:
-      return "correct nats.stream, or create the stream with '" + call +
-             "outbox work --ensure-stream'";
-    case StreamFault::sealed:
-      return "a sealed stream can't be changed: use another one (nats.stream)";
-    case StreamFault::settings:
-      return "change the stream as it says with the broker's own tool, or use another one "
-             "(nats.stream)";
-    case StreamFault::none:
-      break;
-  }
-  return "check the broker's log, and this user's permissions there";
+  const std::string way = way_to_mend(call, answer ? std::optional{answer->failure} : std::nullopt);
+  return way.empty() ? "check the broker's log, and this user's permissions there" : way;
 }
 
 /// It is worse where no worker reaches it either.
@@ -76,7 +64,7 @@ void judge_limits(const std::string& label, std::uint64_t known_first, const Ans
 bool is_to_be_made(const PartitionStatus& partition, const std::optional<Answer>& answer,
                    const Facts& facts) {
   const LivingWorkers living = living_workers(*facts.outbox);
-  return answer && answer->stream_fault == StreamFault::missing && partition.broker_sequence == 0 &&
+  return answer && answer->failure == FailureClass::stream_missing && partition.broker_sequence == 0 &&
          living.all > living.cut_off;
 }
 

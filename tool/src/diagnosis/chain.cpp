@@ -127,9 +127,11 @@ Finding describe(const OutboxMessage& message, const Facts& facts) {
         found.sentence += " behind an earlier message of its stream";
       } else {
         found.sentence += " (" + word_of(message.reason) + "): " + in_one_line(message.last_error);
-        found.remedy = "'" + facts.call + "outbox retry " + sequence +
-                       "' once the cause is gone; '" + facts.call + "outbox discard " + sequence +
-                       "' gives it up";
+        found.failure = message.failure;
+        const std::string mend = way_to_mend(facts.call, message.failure);
+        found.remedy = mend + (mend.empty() ? "'" : "; then '") + facts.call + "outbox retry " +
+                       sequence + (mend.empty() ? "' once the cause is gone; '" : "'; '") +
+                       facts.call + "outbox discard " + sequence + "' gives it up";
       }
       break;
     case MessageState::discarded:

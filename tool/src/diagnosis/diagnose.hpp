@@ -7,6 +7,7 @@
 #include <stela/eventstore/postgres_status.hpp>
 #include <stela/nats/inbox.hpp>
 #include <stela/outbox/messages.hpp>
+#include <stela/outbox/operations.hpp>
 #include <stela/outbox/publisher.hpp>
 #include <stela/projections/operations.hpp>
 #include <stela/projections/timers.hpp>
@@ -68,6 +69,8 @@ struct Facts {
   std::optional<OutboxStatus> outbox = {};
   /// Unset: it wasn't asked.
   std::optional<BrokerLook> broker = {};
+  /// If messages are parked: what their failures have in common, the largest group first.
+  std::vector<FailureGroup> failures = {};
   std::vector<ProjectorStatus> projectors = {};
   std::vector<ProcessStatus> processes = {};
   std::vector<TimerHold> holds = {};

@@ -17,6 +17,7 @@ Facts ask(StoreSession& session, Invocation& call) {
   }
   if (session.has_outbox()) {
     facts.outbox = session.operations().status();
+    if (facts.outbox->parked > 0) facts.failures = session.operations().groups();
     if (call.settings().is_set("nats.url")) {
       facts.broker = look_at_broker(call.settings(), *facts.outbox, session.partitioner());
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/framework/clock.hpp>
+#include <stela/outbox/states.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -103,6 +104,8 @@ struct Finding {
   std::int64_t amount = 0;
   /// A few words, the same for each subject in the same trouble: "stopped: broker_lost".
   std::string trouble = {};
+  /// What kind of trouble messages met at the broker, if that is known.
+  std::optional<FailureClass> failure = {};
   /// Says all, and names the subject. Without control characters.
   std::string sentence = {};
   /// The command or the deed that ends it.

@@ -108,17 +108,11 @@ std::string when_retried(const PartitionStatus& partition, Timestamp now) {
   return "; next retry " + (left.count() > 0 ? "in " + in_words(left) : std::string{"now"});
 }
 
-/// Out of a back-off, by the broker's words.
-std::string way_on(std::string_view error, const Facts& facts) {
-  constexpr std::pair<std::string_view, std::string_view> ways[] = {
-      {"maximum bytes exceeded", "raise max_bytes of its JetStream stream"},
-      {"maximum messages exceeded", "raise max_msgs of its JetStream stream"},
-      {"no response from stream", "make its JetStream stream, or let ensure_stream do so"}};
-  for (const auto& [words, way] : ways) {
-    if (error.find(words) == std::string_view::npos) continue;
-    return std::string{way} + ", or give it another one (nats.stream); tried again by itself";
-  }
-  return "tried again by itself; '" + facts.call + "doctor' says what to do";
+/// Out of a back-off.
+std::string way_on(const PartitionStatus& partition, const Facts& facts) {
+  const std::string mend = way_to_mend(facts.call, partition.failure);
+  if (mend.empty()) return "tried again by itself; '" + facts.call + "doctor' says what to do";
+  return mend + "; tried again by itself then";
 }
 
 Finding describe_stop(const PartitionStatus& partition, const Facts& facts) {
@@ -180,6 +174,16 @@ std::string where_parked(const OutboxStatus& status) {
   return where + " and " + std::to_string(with.size() - most_named) + " partitions more";
 }
 
+/// ". Event 4690: its payload of 1.3 MiB; max_payload of the server is 1 MiB", and how many streams
+/// are held up alike.
+std::string why_parked(const std::vector<FailureGroup>& failures) {
+  if (failures.empty()) return {};
+  const FailureGroup& most = failures.front();
+  std::string text = "; event " + std::to_string(most.sample.sequence.value());
+  if (most.streams > 1) text += ", and in " + counted(most.streams, "stream") + " alike";
+  return text + ": " + in_one_line(most.sample.last_error);
+}
+
 }  // namespace
 
 Code code_of(StopReason reason) noexcept {
@@ -215,9 +219,10 @@ std::optional<Finding> find_trouble(const PartitionStatus& partition, const Fact
                    .subject = label,
                    .since = partition.backing_since,
                    .trouble = "backing off: " + error,
+                   .failure = partition.failure,
                    .sentence = "partition " + label + " is backing off: " + error +
                                when_retried(partition, facts.at),
-                   .remedy = way_on(partition.last_error, facts)};
+                   .remedy = way_on(partition, facts)};
   }
   const auto silence = partition.flight_age.value_or(std::chrono::microseconds{0});
   const Severity severity = tolerance.unanswered.judge(in_seconds(silence));
@@ -247,14 +252,17 @@ void judge_outbox(const OutboxStatus& status, const Facts& facts, const Toleranc
        .trouble = "late",
        .sentence = "the oldest message has been pending for " + in_words(lag),
        .remedy = "see the partitions and the broker: '" + facts.call + "outbox status'"});
-  findings.add_judged(
-      tolerance.parked_messages, static_cast<double>(status.parked),
-      {.code = Code::outbox_parked,
-       .latest = status.last_parked_at,
-       .amount = status.parked,
-       .trouble = "parked messages",
-       .sentence = counted(status.parked, "message") + " parked" + where_parked(status),
-       .remedy = way_to_unpark(facts.call)});
+  std::optional<FailureClass> most;
+  if (!facts.failures.empty()) most = facts.failures.front().sample.failure;
+  findings.add_judged(tolerance.parked_messages, static_cast<double>(status.parked),
+                      {.code = Code::outbox_parked,
+                       .latest = status.last_parked_at,
+                       .amount = status.parked,
+                       .trouble = "parked messages",
+                       .failure = most,
+                       .sentence = counted(status.parked, "message") + " parked" +
+                                   where_parked(status) + why_parked(facts.failures),
+                       .remedy = way_to_unpark(facts.call, most)});
 }
 
 }  // namespace stela::tool

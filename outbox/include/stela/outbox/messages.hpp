@@ -35,6 +35,9 @@ struct OutboxMessage {
   /// Set if the message is parked or discarded.
   std::optional<SetAsideReason> reason = {};
   std::string last_error = {};
+  /// What kind of trouble a parked message met. Unset if an older Stela parked it, or if it only
+  /// follows another one.
+  std::optional<FailureClass> failure = {};
   /// When it was parked, discarded or published. For published messages it is known while the log
   /// of batches is kept.
   std::optional<Timestamp> since = {};
@@ -113,6 +116,8 @@ struct PartitionStatus {
   std::optional<Timestamp> backing_since = {};
   std::optional<Timestamp> next_attempt_at = {};
   std::string last_error = {};
+  /// What kind of trouble it backs off from. Unset if it doesn't, or if an older Stela noted it.
+  std::optional<FailureClass> failure = {};
   /// Why the partition is stopped; unset if it isn't. A stopped partition publishes nothing until
   /// an operator acts. The detail is for people; for an unrecognized reason it begins with the
   /// stored word.

@@ -6,6 +6,7 @@
 #include <stela/framework/stored_event.hpp>
 #include <stela/outbox/export.hpp>
 #include <stela/outbox/partitioner.hpp>
+#include <stela/outbox/states.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -74,15 +75,12 @@ struct FoundMessage {
   std::int64_t redelivery = 0;
 };
 
-/// What is wrong with a partition's stream.
-enum class StreamFault : std::uint8_t {
-  /// Nothing, or nothing that is known.
-  none,
-  missing,
-  /// It takes no message, and can't be changed.
-  sealed,
-  /// Its settings would lose messages, or don't take them.
-  settings,
+/// The most bytes that a message may have.
+struct SizeLimit {
+  /// 0 if there is no limit, or none is known.
+  std::int64_t bytes = 0;
+  /// The setting that says so, for people: "max_payload of the server".
+  std::string setting = {};
 };
 
 struct Answer {
@@ -117,7 +115,10 @@ struct Answer {
   std::uint64_t broker_sequence = 0;
   /// The broker's words, for people.
   std::string detail = {};
-  StreamFault stream_fault = StreamFault::none;
+  /// Of an answer that says what is wrong.
+  FailureClass failure = FailureClass::other;
+  /// Of `refused`, if the message is larger than that; of `read_back`, what the stream takes.
+  SizeLimit size_limit = {};
 
   // For `read_back`: the first and last sequence of the partition's stream, and the messages from
   // the requested sequence on. If there are fewer than the sequences announce, some can't be read

@@ -42,6 +42,29 @@ enum class SetAsideReason : std::uint8_t {
   unrecognized,
 };
 
+/// What kind of trouble keeps messages from being published: it tells what helps.
+enum class FailureClass : std::uint8_t {
+  /// The broker's stream has reached a limit of its own.
+  stream_full,
+  stream_missing,
+  /// It takes no message, and can't be changed.
+  stream_sealed,
+  /// Its settings, or the server's, would lose messages or don't allow them.
+  stream_settings,
+  /// No stream takes the subject, or another one does.
+  subject,
+  /// The broker's user may not do what is needed.
+  permission,
+  /// The message is larger than the broker takes.
+  too_large,
+  /// The broker didn't answer in time.
+  no_answer,
+  /// The broker didn't accept the message, and the message itself may be the reason.
+  rejected,
+  /// Anything else, or what a newer version of Stela has stored.
+  other,
+};
+
 /// Why a partition publishes nothing until an operator acts.
 enum class StopReason : std::uint8_t {
   /// A message can't be published, and `on_poison` is `stop`.
@@ -93,6 +116,7 @@ struct BrokerStatus {
 // The words in the database and in the tool's output.
 STELA_OUTBOX_EXPORT std::string_view to_string(MessageState state) noexcept;
 STELA_OUTBOX_EXPORT std::string_view to_string(SetAsideReason reason) noexcept;
+STELA_OUTBOX_EXPORT std::string_view to_string(FailureClass failure) noexcept;
 STELA_OUTBOX_EXPORT std::string_view to_string(StopReason reason) noexcept;
 STELA_OUTBOX_EXPORT std::string_view to_string(BrokerState state) noexcept;
 /// "connected", "connecting", "down: …" or "misconfigured: …".
@@ -102,6 +126,9 @@ STELA_OUTBOX_EXPORT std::string to_string(const BrokerStatus& status);
 STELA_OUTBOX_EXPORT std::optional<MessageState> parse_message_state(std::string_view text) noexcept;
 /// `unrecognized` for any other text.
 STELA_OUTBOX_EXPORT SetAsideReason parse_set_aside_reason(std::string_view text) noexcept;
+/// `other` for any other text.
+STELA_OUTBOX_EXPORT FailureClass parse_failure_class(std::string_view text) noexcept;
+/// `unrecognized` for any other text.
 STELA_OUTBOX_EXPORT StopReason parse_stop_reason(std::string_view text) noexcept;
 /// What `to_string` made. Of other words the state is `down`, and they are the detail.
 STELA_OUTBOX_EXPORT BrokerStatus parse_broker_status(std::string_view text);
