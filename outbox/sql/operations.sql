@@ -72,6 +72,12 @@ ORDER BY sequence LIMIT :most;
 -- takes: partition int
 UPDATE outbox_partitions SET removed = removed + 1 WHERE partition = :partition;
 
+-- name: try_now
+-- A worker that has it backed off sees the 0, and tries at once; a new owner does so anyway.
+-- takes: partition int
+UPDATE outbox_partitions SET next_attempt_at = 0
+WHERE partition = :partition AND attempts > 0 AND stopped IS NULL;
+
 -- name: retire
 -- Unless something waits or is parked in it, or somebody has it.
 -- takes: partition int, now time

@@ -486,6 +486,10 @@ void OutboxOperations::resume(PartitionId partition) {
   impl_->port.resume(partition, impl_->who);
 }
 
+bool OutboxOperations::try_now(PartitionId partition) {
+  return impl_->port.try_now(partition, impl_->who);
+}
+
 void OutboxOperations::adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence) {
   impl_->port.adopt(partition, broker_sequence, impl_->who);
 }

@@ -138,6 +138,24 @@ TEST_P(RelayJournalContract, TellsSinceWhenAPartitionBacksOff) {
   EXPECT_EQ(OutboxOperations{store_of(*subject)}.status().failures, 2);
 }
 
+TEST_P(RelayJournalContract, TellsTheOwnerThatAPartitionIsToTryAtOnce) {
+  append({1});
+  acquire();
+  OutboxOperations operations{store_of(*subject), {.who = "ann"}};
+  EXPECT_FALSE(operations.try_now(all)) << "it isn't backing off";
+  store->note(leases[all], {.attempts = 1, .backoff = 1min, .error = "full"});
+  EXPECT_FALSE(store->look().partitions[0].is_to_retry);
+
+  EXPECT_TRUE(operations.try_now(all));
+
+  EXPECT_TRUE(store->look().partitions[0].is_to_retry);
+  EXPECT_EQ(operations.status().partitions.front().next_attempt_at, std::nullopt);
+  const OperatorAction action = operations.actions().front();
+  EXPECT_EQ(action.who + ": " + action.what + ' ' + action.detail, "ann: retry partition all");
+  store->note(leases[all], {.attempts = 2, .backoff = 1min, .error = "full"});
+  EXPECT_FALSE(store->look().partitions[0].is_to_retry) << "it has tried";
+}
+
 TEST_P(RelayJournalContract, TellsSinceWhenAWorkerSeesItsBrokerSo) {
   const History history{store_of(*subject)};
   const auto beat = [&](BrokerState state, bool is_cut_off) {

@@ -76,6 +76,8 @@ doubts_the_stream() {
 }
 
 stream_full() {
+  # Nothing but the operator ends the wait.
+  retry_backoff=10m
   live 4
   jetstream set SHOP_p01 max_bytes="$(($(bytes_of SHOP_p01) + 100))"
   # Before anything is refused.
@@ -88,6 +90,7 @@ stream_full() {
   said max_bytes
   doctor_says max_bytes
   jetstream set SHOP_p01 max_bytes=-1
+  follow 'stela outbox partitions retry p01'
   published
   well
   whole

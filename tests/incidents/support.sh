@@ -190,8 +190,8 @@ lease_renew = "1s"
 heartbeat_ttl = "3s"
 publish_timeout = "1s"
 idle_backoff_ms = 100
-retry_backoff = "200ms"
-retry_backoff_max = "2s"
+retry_backoff = "${retry_backoff:-200ms}"
+retry_backoff_max = "${retry_backoff:-2s}"
 
 [nats]
 url = "$url"

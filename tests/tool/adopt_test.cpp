@@ -1,4 +1,4 @@
-// How stopped partitions are adopted.
+// How stopped partitions are adopted, and partitions that are backing off tried.
 #include "nats/jetstream.hpp"
 #include "support/nats_server.hpp"
 #include "tool/tool_outbox.hpp"
@@ -61,6 +61,49 @@ TEST_F(Adopting, TakesEitherOnePartitionOrAll) {
   EXPECT_THAT(outbox({"partitions", "adopt", "--all", "--broker-sequence", "1"}).err,
               HasSubstr("--broker-sequence is of one partition"));
   EXPECT_EQ(stopped(), "1");
+}
+
+class BackingOff : public ToolOutbox {
+ protected:
+  void SetUp() override {
+    ToolOutbox::SetUp();
+    RawSqlite{db_}.run(
+        "UPDATE outbox_partitions SET attempts = 3, next_attempt_at = (strftime('%s', 'now') + "
+        "60) * 1000000, last_error = 'full; max_bytes of ''SHOP'' is 7', "
+        "failure_class = 'stream_full'");
+  }
+  bool waits() const {
+    return outbox({"partitions", "list", "--json"}).out.find("\"next_attempt_at\":\"20") !=
+           std::string::npos;
+  }
+};
+
+TEST_F(BackingOff, IsTriedAtOnceAsItIsAdvised) {
+  const Ran checked = run({"check", "--db", db_});
+  EXPECT_THAT(checked.out, AllOf(HasSubstr("max_bytes of 'SHOP' is 7"),
+                                 HasSubstr("outbox partitions retry all'")));
+  EXPECT_THAT(run({"check", "--db", db_, "--json"}).out,
+              HasSubstr(R"("failure_class":"stream_full")"));
+
+  const Ran dry = outbox({"partitions", "retry", "all", "--dry-run"});
+  EXPECT_EQ(dry.code, 0);
+  EXPECT_THAT(dry.err, HasSubstr("Partition all would be tried now"));
+  EXPECT_TRUE(waits());
+
+  const Ran retried = outbox({"partitions", "retry", "all"});
+  EXPECT_EQ(retried.code, 0);
+  EXPECT_THAT(retried.err, HasSubstr("Partition all is tried now; it backs off from: full"));
+  EXPECT_FALSE(waits());
+  EXPECT_THAT(run({"log", "--db", db_}).out, HasSubstr("partition all"));
+}
+
+TEST_F(BackingOff, IsTriedWithAllOthers) {
+  EXPECT_EQ(outbox({"partitions", "retry", "--all"}).code, 0);
+  EXPECT_FALSE(waits());
+  RawSqlite{db_}.run("UPDATE outbox_partitions SET attempts = 0");
+  const Ran none = outbox({"partitions", "retry", "--all"});
+  EXPECT_EQ(none.code, 0);
+  EXPECT_THAT(none.err, HasSubstr("No partition is backing off"));
 }
 
 class AdoptingAt : public Adopting {

@@ -125,6 +125,8 @@ TEST_F(ToolBadInput, GetsOneSentenceAndItsExitCode) {
       {{"outbox", "list", "--db", db_, "--partition", "p9999"}, 2, "p00, p01"},
       {{"outbox", "partitions", "resize", "4096", "--db", db_}, 2, "1 to 1024"},
       {{"outbox", "partitions", "adopt", "all", "--yes", "--db", db_}, 2, "stopped"},
+      {{"outbox", "partitions", "retry", "all", "--db", db_}, 2, "isn't backing off"},
+      {{"outbox", "partitions", "retry", "--db", db_}, 2, "Pass PARTITION or --all"},
       {{"outbox", "enable", "--db", db_, "--fence", "none"}, 2, "fence"},
       {{"outbox", "enable", "--db", db_, "--fence", "barbed"}, 2, "stream|subject|none"},
       {{"events", "show", "-3", "--db", db_}, 2, "whole number"},

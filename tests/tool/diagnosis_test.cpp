@@ -298,7 +298,7 @@ TEST(Diagnosis, AdvisesByTheClassOfAFailure) {
     return diagnose(facts).front().remedy;
   };
   EXPECT_THAT(remedy_of(FailureClass::stream_full),
-              StartsWith("raise the limit"));
+              AllOf(StartsWith("raise the limit"), HasSubstr("partitions retry p03'")));
   EXPECT_THAT(remedy_of(FailureClass::permission), HasSubstr("permissions"));
   for (const auto failure : {std::optional<FailureClass>{}, std::optional{FailureClass::other},
                              std::optional{FailureClass::no_answer}}) {

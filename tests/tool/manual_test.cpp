@@ -82,7 +82,7 @@ TEST(ToolManual, BashCompletesCommandsAndOptions) {
   };
   EXPECT_EQ(completed("stela out", 1), "outbox\n");
   EXPECT_EQ(completed("stela outbox re", 2), "reconcile republish retry\n");
-  EXPECT_EQ(completed("stela outbox partitions re", 3), "resize resume\n");
+  EXPECT_EQ(completed("stela outbox partitions re", 3), "resize resume retry\n");
   EXPECT_EQ(completed("stela outbox work --en", 3), "--ensure-stream\n");
   EXPECT_EQ(completed("stela outbox list --state p", 4), "pending parked published\n");
   EXPECT_EQ(completed("stela outbox enable --fence s", 4), "stream subject\n");

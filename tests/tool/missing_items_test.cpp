@@ -43,6 +43,7 @@ TEST_F(ToolMissingItems, AreNotFoundWhateverTheyAre) {
       {"outbox", "republish", "--stream", "order-99", "--yes"},
       {"outbox", "partitions", "adopt", "p77", "--yes"},
       {"outbox", "partitions", "resume", "p77"},
+      {"outbox", "partitions", "retry", "p77"},
       {"projections", "retry", "orders"},
       {"projections", "remove", "orders", "--yes"},
       {"inbox", "retry", "1"},

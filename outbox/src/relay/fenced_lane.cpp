@@ -328,6 +328,12 @@ void FencedLane::miss(const std::string& what, FailureClass failure) {
   back_off(what, failure);
 }
 
+void FencedLane::retry() {
+  if (!is_owned() || !is_in_trouble() || !is_backing_off()) return;
+  wait_no_more();
+  doubt();
+}
+
 Steady FencedLane::deadline() const {
   if (!is_owned()) return never;
   Steady earliest = is_backing_off() ? held_until() : never;

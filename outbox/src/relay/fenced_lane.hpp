@@ -30,6 +30,7 @@ class FencedLane final : public Lane {
   bool is_idle() const noexcept override { return chain_.empty() && !doubt_.is_asked(); }
   void mark_if_due() override;
   void on_time() override;
+  void retry() override;
   Steady deadline() const override;
   void on_answer(const Answer& answer) override;
   void on_session() override;

@@ -36,6 +36,9 @@ class Lane {
   /// Looks once more at a partition that is stopped because the broker lost messages, if it hasn't
   /// just done so: it may have them again.
   void look_for_lost();
+  /// An operator said that it is to try at once, if it is backing off: it looks at the broker
+  /// first.
+  virtual void retry() = 0;
   /// It has the lease only to look.
   bool is_looking() const noexcept { return looking_; }
   /// Renews it; without success the lane is lost.
@@ -89,6 +92,7 @@ class Lane {
   /// Counts and reports what was noted.
   void count(const Advance& advance);
   bool is_backing_off() const { return core_.now() < held_until_; }
+  void wait_no_more() noexcept { held_until_ = {}; }
   /// It has been backed off since it last published something.
   bool is_in_trouble() const noexcept { return attempts_ > 0; }
   Steady held_until() const noexcept { return held_until_; }

@@ -62,6 +62,8 @@ struct Overview {
     /// Of the current generation, or something of an older one still waits in it, or it is adopted
     /// and nobody has looked at the broker since.
     bool is_needed = true;
+    /// It is backed off, and an operator said that it is to try at once.
+    bool is_to_retry = false;
   };
   std::vector<Partition> partitions;
   /// Those with a valid heartbeat, by name. One that lasts absurdly long isn't valid: it is of a

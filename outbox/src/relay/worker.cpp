@@ -227,6 +227,7 @@ void Worker::look() {
   hand_over_unneeded(overview);
   take_free(overview);
   look_for_lost(overview);
+  retry(overview);
   hand_over_surplus();
 }
 
@@ -293,6 +294,13 @@ void Worker::look_for_lost(const Overview& overview) {
   if (core_.session == 0) return;
   for (const Overview::Partition& partition : overview.partitions) {
     if (partition.is_lost && partition.is_free) lane(partition.id).look_for_lost();
+  }
+}
+
+void Worker::retry(const Overview& overview) {
+  for (const Overview::Partition& partition : overview.partitions) {
+    Lane* const held = partition.is_to_retry ? find_lane(partition.id) : nullptr;
+    if (held != nullptr) held->retry();
   }
 }
 

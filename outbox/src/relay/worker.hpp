@@ -74,6 +74,8 @@ class Worker {
   void hand_over_unneeded(const Overview& overview);
   /// Those that are stopped because the broker lost messages.
   void look_for_lost(const Overview& overview);
+  /// Those of them that an operator wants to try at once.
+  void retry(const Overview& overview);
   void hand_over_surplus();
   void hand_over_drained();
 

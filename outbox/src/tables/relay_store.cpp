@@ -194,7 +194,8 @@ Overview RelayStore::look() {
                                      .is_stopped = row.stopped().has_value(),
                                      .is_lost = row.stopped() == to_string(StopReason::broker_lost),
                                      .is_needed = current.has(id) || row.first_waiting() ||
-                                                  row.has_redeliveries() || row.adopted()});
+                                                  row.has_redeliveries() || row.adopted(),
+                                     .is_to_retry = row.is_to_retry()});
     }
     auto worker = connection.rows(sql::workers{});
     while (worker.step()) {

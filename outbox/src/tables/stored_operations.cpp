@@ -448,6 +448,15 @@ void StoredOperations::resume(PartitionId partition, std::string_view who) {
   let_go_on({partition, std::nullopt, false}, "resume", partition.label(), who);
 }
 
+bool StoredOperations::try_now(PartitionId partition, std::string_view who) {
+  bool is_retried = false;
+  write([&](Connection& connection) {
+    is_retried = connection.run(sql::try_now{.partition = partition.number}) == 1;
+    if (is_retried) note(connection, who, "retry", "partition " + partition.label());
+  });
+  return is_retried;
+}
+
 void StoredOperations::let_go_on(const GoOn& how, std::string_view what, const std::string& detail,
                                  std::string_view who) {
   write([&](Connection& connection) {

@@ -94,6 +94,8 @@ class StoredOperations final : public relay::Operations {
 
   /// Lets a partition that poison stopped go on; UsageError if something else did.
   void resume(PartitionId partition, std::string_view who);
+  /// Lets a partition that backs off try at once; false if it doesn't.
+  bool try_now(PartitionId partition, std::string_view who);
   /// Enqueues what was never enqueued, and passes over the rest. How many.
   std::int64_t enqueue_missing(std::span<const GlobalSequence> sequences, std::string_view who);
   /// Sends again what was published and isn't at the broker: until it is, it isn't published any

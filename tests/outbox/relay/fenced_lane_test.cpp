@@ -238,6 +238,24 @@ TEST(FencedLane, TakesTheLimitsThatWereMetFromTheStream) {
   EXPECT_EQ(trouble.failure, FailureClass::stream_full);
 }
 
+TEST(FencedLane, TriesAtOnceIfAnOperatorSaysSo) {
+  Bench bench;
+  bench.begin_with({1});
+  bench.answer(1, Kind::full, "offline");
+  bench.find({});
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "read back from 1");
+
+  bench.lane.retry();
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "read back from 1") << "what was changed there?";
+  bench.lane.retry();
+  bench.find({});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "note 1 in flight, send 1 after 0");
+}
+
 TEST(FencedLane, TriesARejectedMessageAgainAfterItsBackOff) {
   Bench bench;
   bench.begin_with({1, 2});

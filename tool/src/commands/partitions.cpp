@@ -1,4 +1,4 @@
-// outbox partitions list, sync, resize, adopt, resume.
+// outbox partitions list, sync, resize, adopt, retry, resume.
 #include "asked_broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
@@ -8,6 +8,7 @@
 #include "store_session.hpp"
 
 #include <stela/framework/error.hpp>
+#include <stela/framework/not_found.hpp>
 
 #include <algorithm>
 #include <map>
@@ -309,6 +310,45 @@ int resume_partition(Invocation& call) {
   return done;
 }
 
+bool is_backing_off(const PartitionStatus& partition) {
+  return partition.attempts > 0 && !partition.stopped;
+}
+
+/// The one that is named, or all that back off.
+std::vector<PartitionStatus> partitions_to_retry(Invocation& call, StoreSession& session) {
+  std::vector<PartitionStatus> partitions = session.operations().status().partitions;
+  const auto& named = call.arguments.operands();
+  if (named.empty()) {
+    std::erase_if(partitions, [](const auto& each) { return !is_backing_off(each); });
+    return partitions;
+  }
+  const PartitionId partition = to_partition(named.front());
+  std::erase_if(partitions, [&](const auto& each) { return each.id != partition; });
+  if (partitions.empty()) throw NotFound{"there is no partition " + partition.label()};
+  return partitions;
+}
+
+int retry_partitions(Invocation& call) {
+  const bool all = call.arguments.has("--all");
+  if (all == !call.arguments.operands().empty()) {
+    throw Misuse{"which partition? Pass PARTITION or --all"};
+  }
+  const bool dry = call.arguments.has("--dry-run");
+  StoreSession session{call, {.only_reads = dry}};
+  const std::vector<PartitionStatus> partitions = partitions_to_retry(call, session);
+  if (partitions.empty()) call.out.note("No partition is backing off.");
+  for (const PartitionStatus& each : partitions) {
+    const std::string label = each.id.label();
+    if (dry ? is_backing_off(each) : session.operations().try_now(each.id)) {
+      call.out.note("Partition " + label + (dry ? " would be" : " is") +
+                    " tried now; it backs off from: " + in_one_line(each.last_error));
+    } else if (!all) {
+      throw UsageError{"partition " + label + " isn't backing off: there is nothing to retry"};
+    }
+  }
+  return done;
+}
+
 const std::vector<Operand> one_partition{
     {"PARTITION", "its label: all, p00, p01, …", true, false, "@partitions"}};
 
@@ -357,6 +397,14 @@ std::vector<Command> partition_commands() {
                      "outbox partitions adopt p03 --broker-sequence 0 --yes"},
                     {"after a restored backup", "outbox partitions adopt --all"}},
        .run = adopt},
+      {.path = "outbox partitions retry",
+       .summary = "Let a partition that is backing off try now",
+       .about = "Its worker tries as soon as it looks, instead of at the next attempt's time.",
+       .operands = {{"PARTITION", "its label: all, p00, p01, …", false, false, "@partitions"}},
+       .options = {db_option, {"--all", "", "all partitions that are backing off"}, dry_run_option},
+       .examples = {{"after raising a limit of its stream", "outbox partitions retry p03"},
+                    {"after granting a permission", "outbox partitions retry --all"}},
+       .run = retry_partitions},
       {.path = "outbox partitions resume",
        .summary = "Resume a partition that a failing message stopped",
        .operands = one_partition,

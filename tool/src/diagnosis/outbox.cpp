@@ -112,7 +112,8 @@ std::string when_retried(const PartitionStatus& partition, Timestamp now) {
 std::string way_on(const PartitionStatus& partition, const Facts& facts) {
   const std::string mend = way_to_mend(facts.call, partition.failure);
   if (mend.empty()) return "tried again by itself; '" + facts.call + "doctor' says what to do";
-  return mend + "; tried again by itself then";
+  return mend + "; tried again by itself then, and at once by '" + facts.call +
+         "outbox partitions retry " + partition.id.label() + "'";
 }
 
 Finding describe_stop(const PartitionStatus& partition, const Facts& facts) {

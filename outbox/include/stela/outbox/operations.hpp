@@ -236,6 +236,9 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   Synced sync(bool prune, Mode mode = Mode::carry_out);
   /// Resumes a partition that `on_poison = stop` stopped. The message is tried again.
   void resume(PartitionId partition);
+  /// Lets a partition that is backing off try as soon as its worker looks. False if it isn't
+  /// backing off.
+  bool try_now(PartitionId partition);
   /// Resumes a stopped partition from the broker's present contents, whatever stopped it. Its own
   /// messages there are marked as published, other messages are skipped, and the next message
   /// follows them all. What the broker has lost isn't sent again, unless `republish` or `compare`
