@@ -81,7 +81,7 @@ stream_full() {
   live 4
   jetstream set SHOP_p01 max_bytes="$(($(bytes_of SHOP_p01) + 100))"
   # Before anything is refused.
-  known_gap told '*' p01 SHOP_p01
+  told stream_nearly_full p01 SHOP_p01
   append 40
   told partition_backing_off p01 'maximum bytes exceeded'
   dated
