@@ -175,6 +175,8 @@ bool Consumer::Worker::hold_lease() {
     if (reader_.is_unclean()) alone_ = static_cast<std::size_t>(options_.batch_size);
     parked_bytes_ = reader_.count_parked_bytes();
     standstill_.clear();
+    // What the last holder stood still for is noted again if it is still so.
+    if (standing.failing.at == 0) reader_.note_standstill(0, "");
     tick_.reader.clear();
     return true;
   }
