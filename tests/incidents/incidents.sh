@@ -41,7 +41,7 @@ stream_deleted() {
   append 40
   told partition_broker_lost p01 'the broker has nothing'
   dated
-  known_gap pasteable
+  pasteable
   why p01 'partition p01 is stopped (broker_lost)'
   follow 'stela outbox partitions adopt p01' --yes
   gone partition_broker_lost p01
@@ -130,7 +130,7 @@ worker_lost() {
   stop w1 KILL
   append 20
   told worker_ended w1 'its process has ended'
-  known_gap dated
+  dated_by_heartbeat
   told outbox_unattended '' 'no live worker' worker_ended
   dated
   why '' '20 messages are pending, and there is no live worker' "worker 'w1' is gone (its process has ended)"

@@ -119,9 +119,7 @@ Chain explain(StoreSession& session, const Facts& facts, const std::vector<Findi
     return chain_of_message(session.operations(), *message, facts, findings);
   }
   if (const auto event = stored_event(session.store(), what)) {
-    return {{.code = Code::event_local,
-             .subject = std::to_string(event->sequence.value()),
-             .sentence = event->describe() + " isn't one that is published"}};
+    return chain_without_message(*event, facts, findings);
   }
   return {};
 }

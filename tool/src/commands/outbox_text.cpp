@@ -64,8 +64,8 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
   const std::string partition = stopped.id.label();
   const std::string adopt = "'" + call + "outbox partitions adopt " + partition + "'";
   if (stopped.stopped == StopReason::poison) {
-    return "fix the cause, or '" + call + "outbox discard' the message, then '" + call +
-           "outbox partitions resume " + partition + "'";
+    return "fix the cause, or '" + call + "outbox discard SEQUENCE' for the message, then '" +
+           call + "outbox partitions resume " + partition + "'";
   }
   if (stopped.stopped == StopReason::foreign_writer) {
     return "find the other program that writes to this stream (another database with the same "
@@ -83,7 +83,14 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
   if (stopped.stopped == StopReason::broker_lost) {
     return "the partition resumes by itself once the broker has them again; if they are gone for "
            "good, " +
-           adopt + ", and " + way_to_send_again(call);
+           adopt + ", and then " + way_to_send_again(call);
+  }
+  if (stopped.stopped == StopReason::damaged) {
+    return "restore a backup, or repair the row as it says; then " + adopt;
+  }
+  if (stopped.stopped == StopReason::unrecognized) {
+    return "ask the newer version that stopped it; if that is gone, check the broker, then " +
+           adopt;
   }
   return "check the broker, then " + adopt;
 }
@@ -101,8 +108,7 @@ std::string silence_in_words(std::chrono::microseconds flight_age) {
 }
 
 std::string way_to_send_again(const std::string& call) {
-  return "'" + call + "outbox republish' sends again what is missing, or '" + call +
-         "outbox reconcile --against-broker', which looks for it";
+  return "'" + call + "outbox reconcile --against-broker', which sends again what is missing";
 }
 
 std::string way_to_mend(const std::string& call, std::optional<FailureClass> failure) {

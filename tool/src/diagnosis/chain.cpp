@@ -214,4 +214,22 @@ Chain chain_of_message(OutboxOperations& outbox, const OutboxMessage& message, c
   return chain;
 }
 
+Chain chain_without_message(const StoredEvent& event, const Facts& facts,
+                            const std::vector<Finding>& findings) {
+  Finding found{.code = Code::event_local,
+                .subject = std::to_string(event.sequence.value()),
+                .sentence = event.describe() + " isn't one that is published"};
+  if (!event.publishes()) return {found};
+  found.sentence = event.describe() + " has no message in a partition that exists";
+  if (const auto missing = find_of(findings, Code::partition_missing)) {
+    found.code = Code::message_pending;
+    Chain chain{found};
+    follow(chain, findings, *missing);
+    return chain;
+  }
+  found.sentence += ": it is older than the outbox, or its message is missing";
+  found.remedy = "'" + facts.call + "outbox reconcile --dry-run' says what is missing";
+  return {found};
+}
+
 }  // namespace stela::tool

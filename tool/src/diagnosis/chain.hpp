@@ -28,4 +28,8 @@ Finding describe(const OutboxMessage& message, const Facts& facts);
 Chain chain_of_message(OutboxOperations& outbox, const OutboxMessage& message, const Facts& facts,
                        const std::vector<Finding>& findings);
 
+/// Of an event that has no message.
+Chain chain_without_message(const StoredEvent& event, const Facts& facts,
+                            const std::vector<Finding>& findings);
+
 }  // namespace stela::tool

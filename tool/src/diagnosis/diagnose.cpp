@@ -61,6 +61,11 @@ std::optional<std::size_t> cause_of(const Finding& finding, const std::vector<Fi
   }
 }
 
+std::optional<Timestamp> since_of(const Finding& finding, const Facts& facts) {
+  const auto noted = facts.since.find({finding.code, finding.subject});
+  return noted == facts.since.end() ? std::nullopt : std::optional{noted->second};
+}
+
 /// Unless it is worse than the operator knew, or another one that began later.
 bool covers(const Acknowledgement& known, const Finding& finding) {
   const bool is_same =
@@ -139,6 +144,7 @@ std::vector<Finding> diagnose(const Facts& facts, const Tolerance& tolerance) {
   std::vector<Finding> findings = std::move(judged).take();
   for (Finding& finding : findings) {
     finding.caused_by = cause_of(finding, findings);
+    if (!finding.since) finding.since = since_of(finding, facts);
     mark_known(facts.acknowledged, finding);
   }
   return in_order(std::move(findings));

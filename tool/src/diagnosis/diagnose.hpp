@@ -13,8 +13,10 @@
 #include <stela/projections/timers.hpp>
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stela::tool {
@@ -75,6 +77,9 @@ struct Facts {
   std::vector<ProcessStatus> processes = {};
   std::vector<TimerHold> holds = {};
   std::vector<nats::ConsumerStatus> consumers = {};
+  /// When what a finding counts began, where the counts above don't say it: by its code and
+  /// subject.
+  std::map<std::pair<Code, std::string>, Timestamp> since = {};
   /// Findings that operators know of.
   std::vector<Acknowledgement> acknowledged = {};
 };

@@ -3,7 +3,39 @@
 #include "asked_broker.hpp"
 #include "commands/server_measures.hpp"
 
+#include <algorithm>
+
 namespace stela::tool {
+namespace {
+
+void note(Facts& facts, Code code, const std::string& subject, Timestamp at) {
+  auto& since = facts.since.try_emplace({code, subject}, at).first->second;
+  since = std::min(since, at);
+}
+
+/// Asked for only where there is some: the oldest of what is parked or missing.
+void ask_since(StoreSession& session, Facts& facts) {
+  for (const FailureGroup& group : facts.failures) {
+    note(facts, Code::outbox_parked, {}, group.first_at);
+  }
+  ProjectionOperations projections{session.store()};
+  for (const ProjectorStatus& one : facts.projectors) {
+    if (one.parked == 0 || one.state != BuildState::living) continue;
+    for (const ParkedEvent& event : projections.parked(one.name)) {
+      if (event.state == ParkedEventState::skipped) continue;
+      note(facts, Code::projector_parked, one.name, event.parked_at);
+    }
+  }
+  nats::InboxOperations inbox{session.store()};
+  for (const nats::ConsumerStatus& one : facts.consumers) {
+    if (one.gaps == 0) continue;
+    for (const nats::Gap& gap : inbox.gaps({.consumer = one.consumer, .limit = 1})) {
+      note(facts, Code::consumer_gaps, one.consumer, gap.seen_at);
+    }
+  }
+}
+
+}  // namespace
 
 Facts ask(StoreSession& session, Invocation& call) {
   Store& store = session.store();
@@ -27,6 +59,7 @@ Facts ask(StoreSession& session, Invocation& call) {
   facts.processes = timers.processes();
   facts.holds = timers.holds();
   facts.consumers = nats::InboxOperations{store}.status();
+  ask_since(session, facts);
   facts.acknowledged = Journal{store}.acknowledgements();
   return facts;
 }

@@ -121,7 +121,7 @@ void judge_process(const ProcessStatus& one, const Facts& facts, const Tolerance
        .sentence = who + "parked " + counted(one.parked, "timer"),
        .remedy = "'" + facts.call + "timers list --parked" + of_process + " says why; then '" +
                  facts.call + "timers retry " + in_one_line(one.name) + "', or '" + facts.call +
-                 "timers cancel'"});
+                 "timers cancel " + in_one_line(one.name) + " KEY KIND'"});
   if (one.unknown > 0) {
     findings.add(
         {.code = Code::process_unknown_timers,
@@ -130,6 +130,11 @@ void judge_process(const ProcessStatus& one, const Facts& facts, const Tolerance
          .sentence = who + "has " + counted(one.unknown, "timer") + " that no runner knows",
          .remedy = "start a runner of the release that sets them"});
   }
+}
+
+std::string way_to_unpark_in_inbox(const Facts& facts) {
+  return "'" + facts.call + "inbox list' says what is parked, and why; then '" + facts.call +
+         "inbox retry MESSAGE' or '" + facts.call + "inbox discard MESSAGE'";
 }
 
 void judge_reader(const nats::ReaderStatus& reader, const Facts& facts, Findings& findings) {
@@ -169,7 +174,7 @@ void judge_reader(const nats::ReaderStatus& reader, const Facts& facts, Findings
     found.code = Code::consumer_standing;
     found.trouble = "stands still";
     found.sentence = who + "stands still at " + stream + ": " + error;
-    found.remedy = "'" + facts.call + "inbox list' says what is parked";
+    found.remedy = way_to_unpark_in_inbox(facts);
   } else {
     return;
   }
@@ -230,8 +235,7 @@ void judge_consumer(const nats::ConsumerStatus& one, const Facts& facts, Finding
                   .amount = one.parked_messages,
                   .trouble = "parked messages",
                   .sentence = who + "parked " + counted(one.parked_messages, "message"),
-                  .remedy = "'" + facts.call + "inbox list' says why; then '" + facts.call +
-                            "inbox retry' or '" + facts.call + "inbox discard'"});
+                  .remedy = way_to_unpark_in_inbox(facts)});
   }
   if (one.gaps > 0) {
     findings.add({.code = Code::consumer_gaps,
@@ -240,8 +244,8 @@ void judge_consumer(const nats::ConsumerStatus& one, const Facts& facts, Finding
                   .trouble = "gaps",
                   .sentence = who + "missed messages of its streams: " + counted(one.gaps, "gap"),
                   .remedy = "'" + facts.call +
-                            "inbox gaps' lists them; where they were published, "
-                            "'outbox reconcile --against-broker' sends again what the broker lost; "
+                            "inbox gaps' lists them; where they were published, '" + facts.call +
+                            "outbox reconcile --against-broker' sends again what the broker lost; "
                             "what was discarded there stays missing: '" +
                             facts.call + "findings ack consumer_gaps " + in_one_line(one.consumer) +
                             " --why TEXT'"});
@@ -274,7 +278,8 @@ void judge_projectors(const Facts& facts, const Tolerance& tolerance, Findings& 
          .trouble = "parked events",
          .sentence = name_of(one) + "parked " + counted(one.parked, "event"),
          .remedy = "'" + facts.call + "projections list' says why; then '" + facts.call +
-                   "projections retry " + in_one_line(one.name) + " SEQUENCE', or skip instead"});
+                   "projections retry " + in_one_line(one.name) + " SEQUENCE', or '" + facts.call +
+                   "projections skip " + in_one_line(one.name) + " SEQUENCE'"});
   }
 }
 

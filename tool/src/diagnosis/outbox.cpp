@@ -116,9 +116,19 @@ std::string way_on(const PartitionStatus& partition, const Facts& facts) {
          "outbox partitions retry " + partition.id.label() + "'";
 }
 
+/// Relays don't know what the program is called that an operator has.
+std::string as_run(std::string text, const std::string& call) {
+  constexpr std::string_view command = "'outbox ";
+  for (std::size_t at = text.find(command); at != std::string::npos; at = text.find(command, at)) {
+    text.insert(at + 1, call);
+    at += call.size() + command.size();
+  }
+  return text;
+}
+
 Finding describe_stop(const PartitionStatus& partition, const Facts& facts) {
   const std::string word = word_of(partition.stopped);
-  const std::string detail = in_one_line(partition.stopped_detail);
+  const std::string detail = as_run(in_one_line(partition.stopped_detail), facts.call);
   return {.code = code_of(*partition.stopped),
           .severity = Severity::critical,
           .subject = partition.id.label(),
