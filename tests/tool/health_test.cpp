@@ -259,6 +259,10 @@ TEST_F(ToolReadiness, IsLostByAStoppedPartitionAndANewerSchema) {
   test::RawSqlite raw{db_};
   raw.run("UPDATE outbox_partitions SET stopped = 'broker_lost', broker_sequence = 9");
   EXPECT_TRUE(becomes(worker, "is stopped (broker_lost)")) << ready(worker);
+  EXPECT_THAT(
+      get(port_in(worker.err()), "/metrics"),
+      AllOf(HasSubstr(R"(stela_findings{code="partition_broker_lost",severity="critical"} 1)"),
+            HasSubstr(R"(stela_findings{code="partition_poison",severity="critical"} 0)")));
   raw.run(
       "INSERT INTO stela_migrations SELECT module, number + 100, name, checksum, applied_at "
       "FROM stela_migrations WHERE module = 'eventstore'");
