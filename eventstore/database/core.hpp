@@ -18,8 +18,6 @@
 
 namespace stela {
 
-class EventImport;
-
 /// Tags that an event of history is to get.
 struct TagsOfEvent {
   GlobalSequence sequence;
@@ -65,7 +63,6 @@ class STELA_EVENTSTORE_EXPORT Store::Core : public EventStore, public database::
 
   virtual VerifyResult verify(FunctionRef<void(const Problem&)> report,
                               const VerifyOptions& options) = 0;
-  virtual std::unique_ptr<EventImport> make_import() = 0;
   /// The last event that the tables or their indexes know of, or nearly, if they can't be read.
   virtual std::int64_t last_known_sequence() = 0;
 

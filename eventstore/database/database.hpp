@@ -21,6 +21,10 @@
 #include <span>
 #include <string_view>
 
+namespace stela {
+class EventImport;
+}
+
 namespace stela::database {
 
 /// What a commit has to wait for.
@@ -106,6 +110,7 @@ class STELA_EVENTSTORE_EXPORT Database {
   virtual void sync() = 0;
 
   virtual std::unique_ptr<EventReader> make_event_reader() = 0;
+  virtual std::unique_ptr<EventImport> make_import() = 0;
   /// The store must outlive the watch.
   virtual std::unique_ptr<CommitWatch> watch_commits() = 0;
   /// Lets others see that this process lives, for as long as the presence does.

@@ -1,6 +1,8 @@
 // The lines of an export: writing them and taking them apart.
 #pragma once
 
+#include "database/event_import.hpp"
+
 #include <stela/framework/codec/codec.hpp>
 #include <stela/framework/query.hpp>
 #include <stela/framework/stored_event.hpp>
@@ -84,27 +86,6 @@ inline constexpr std::size_t write_bytes = std::size_t{256} * 1024;
 void write_lines(std::ostream& out, std::string& text);
 /// The same with the last of them, and flushes.
 void finish_lines(std::ostream& out, std::string& text);
-
-/// An event that owns what it is made of.
-struct ParsedEvent {
-  StreamId stream;
-  EventKind kind;
-  GlobalSequence sequence;
-  StreamVersion version;
-  EventId id;
-  Timestamp recorded_at;
-  std::string correlation;
-  EventId causation_id;
-  std::string metadata;
-  std::string payload;
-  std::vector<Tag> tags;
-
-  /// As if it were stored, but for `published_before`, which isn't in the line.
-  StoredEvent view(const EventKind& stored_kind, StreamVersion published_before) const noexcept {
-    return {sequence,    stream,       version,  stored_kind,      id,     recorded_at,
-            correlation, causation_id, metadata, published_before, payload};
-  }
-};
 
 /// BadLine, in words that name the field, if `line` isn't one that `append_line` could write.
 ParsedEvent parse_line(std::string_view line, const ExportHeader& header, Embedding& embedding);

@@ -1,6 +1,6 @@
+#include "database/event_import.hpp"
 #include "event_ids.hpp"
 #include "event_lines.hpp"
-#include "import_port.hpp"
 #include "operations_sql/catalogue.hpp"
 #include "operations_sql/transfer.hpp"
 #include "schema_requirement.hpp"

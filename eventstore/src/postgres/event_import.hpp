@@ -1,7 +1,7 @@
 // Events of an import, stored in PostgreSQL.
 #pragma once
 
-#include "import_port.hpp"
+#include "database/event_import.hpp"
 
 namespace stela::postgres {
 

@@ -1,7 +1,7 @@
 // Events of an import, stored in SQLite.
 #pragma once
 
-#include "import_port.hpp"
+#include "database/event_import.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/kind_blocks.hpp"
 #include "sqlite/stream_heads.hpp"

@@ -1,9 +1,9 @@
-// What an import asks of an engine.
+// Events that have their ids, versions and times already, and how an engine stores them.
 #pragma once
 
 #include "database/connection.hpp"
-#include "event_lines.hpp"
 
+#include <stela/framework/stored_event.hpp>
 #include <stela/framework/tag_facts.hpp>
 
 #include <algorithm>
@@ -12,10 +12,32 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stela {
 
-/// Stores events that have their numbers already.
+/// An event that owns what it is made of.
+struct ParsedEvent {
+  StreamId stream;
+  EventKind kind;
+  GlobalSequence sequence;
+  StreamVersion version;
+  EventId id;
+  Timestamp recorded_at;
+  std::string correlation;
+  EventId causation_id;
+  std::string metadata;
+  std::string payload;
+  std::vector<Tag> tags;
+
+  /// As if it were stored, but for `published_before`, which isn't in the line.
+  StoredEvent view(const EventKind& stored_kind, StreamVersion published_before) const noexcept {
+    return {sequence,    stream,       version,  stored_kind,      id,     recorded_at,
+            correlation, causation_id, metadata, published_before, payload};
+  }
+};
+
+/// Stores events that have their numbers already. Participants learn nothing of them.
 /// Threads: one at a time.
 class EventImport {
  public:
