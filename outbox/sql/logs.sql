@@ -24,16 +24,18 @@ ORDER BY last_sequence DESC, redelivery DESC LIMIT :most;
 SELECT partition FROM outbox_partitions ORDER BY partition;
 
 -- name: batch_page
--- The last sequence of the next page of the log, and how many of its rows are old.
+-- The last sequence of the next page of the log, and how many of its rows are old. Those of imported
+-- events stay: their places at the broker don't follow the order of the sequences.
 -- takes: partition int, after int, old_before time, most int
 -- gives: last int, count int, old int
-SELECT max(last_sequence) AS last, count(*) AS count, sum(published_at < :old_before) AS old
-FROM (SELECT last_sequence, published_at FROM outbox_batches
+SELECT max(last_sequence) AS last, count(*) AS count,
+       sum(published_at < :old_before AND redelivery >= 0) AS old
+FROM (SELECT last_sequence, redelivery, published_at FROM outbox_batches
       WHERE partition = :partition AND last_sequence > :after ORDER BY last_sequence LIMIT :most);
 -- engine: postgres
 SELECT max(last_sequence) AS last, count(*) AS count,
-       count(*) FILTER (WHERE published_at < :old_before) AS old
-FROM (SELECT last_sequence, published_at FROM outbox_batches
+       count(*) FILTER (WHERE published_at < :old_before AND redelivery >= 0) AS old
+FROM (SELECT last_sequence, redelivery, published_at FROM outbox_batches
       WHERE partition = :partition AND last_sequence > :after ORDER BY last_sequence LIMIT :most)
      AS page;
 
@@ -41,7 +43,7 @@ FROM (SELECT last_sequence, published_at FROM outbox_batches
 -- takes: partition int, after int, last int, old_before time
 DELETE FROM outbox_batches
 WHERE partition = :partition AND last_sequence > :after AND last_sequence <= :last
-  AND published_at < :old_before;
+  AND published_at < :old_before AND redelivery >= 0;
 
 -- name: count_old_actions
 -- takes: old_before time

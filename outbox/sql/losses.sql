@@ -1,4 +1,4 @@
--- What an operator says of messages that the broker lost.
+-- What an operator says of messages that the broker lost, and of events that only the broker has.
 
 -- name: adopt
 -- takes: partition int, broker_sequence int?, anew bool, now time
@@ -48,3 +48,36 @@ WHERE partition =
   coalesce((SELECT p.partition FROM outbox_partitions AS p
             WHERE p.partition = :partition AND p.published > 0),
            (SELECT p.partition FROM outbox_partitions AS p WHERE p.published > 0 LIMIT 1));
+
+-- name: imported_messages
+-- The events of a partition that were imported from the broker, and where they stand there.
+-- takes: partition int
+-- gives: last_sequence int, first_broker int
+SELECT last_sequence, first_broker FROM outbox_batches
+WHERE partition = :partition AND redelivery < 0;
+
+-- name: count_imported
+-- takes: partition int, count int
+UPDATE outbox_partitions SET published = published + :count WHERE partition = :partition;
+
+-- name: stream_end
+-- takes: name text
+-- gives: version int, recorded_at time
+SELECT e.version, e.recorded_at FROM streams AS s JOIN events AS e ON e.stream = s.stream
+WHERE s.name = :name ORDER BY e.version DESC LIMIT 1;
+
+-- name: id_of_version
+-- takes: name text, version int
+-- gives: event_id blob
+SELECT e.event_id FROM streams AS s JOIN events AS e ON e.stream = s.stream
+WHERE s.name = :name AND e.version = :version;
+
+-- name: tagged_types
+-- gives: type text
+SELECT type FROM tag_types ORDER BY type;
+
+-- name: other_participants
+-- What takes part in each append, beside the outbox. A row of a migration takes no part.
+-- gives: name text
+SELECT name FROM stela_participants WHERE name <> 'outbox' AND name NOT LIKE 'schema:%'
+ORDER BY name;

@@ -153,7 +153,8 @@ WHERE partition = :partition AND last_sequence >= :sequence AND redelivery = 0
 ORDER BY last_sequence LIMIT 1;
 
 -- name: redelivered_batch_of
--- Wherever it was sent again: that may have been under another generation.
+-- Wherever it was sent again: that may have been under another generation. Or where it stood before it
+-- was imported: its redelivery is -1 there.
 -- CROSS JOIN holds the order: the other way round walks through all batches.
 -- takes: sequence int
 -- gives: partition int, redelivery int, published_at time, first_broker int, last_broker int
@@ -161,10 +162,10 @@ SELECT b.partition AS partition, b.redelivery AS redelivery, b.published_at AS p
        b.first_broker AS first_broker, b.last_broker AS last_broker
 FROM outbox_partitions AS p
 CROSS JOIN outbox_batches AS b
-  ON b.partition = p.partition AND b.last_sequence = :sequence AND b.redelivery > 0;
+  ON b.partition = p.partition AND b.last_sequence = :sequence AND b.redelivery <> 0;
 
 -- name: set_apart
--- Of a range, what has a message, or was sent again: all others are published, or missing.
+-- Of a range, what has a message, was sent again or imported: all others are published, or missing.
 -- takes: first int, last int
 -- gives: sequence int
 SELECT m.sequence FROM outbox_partitions AS p
@@ -175,7 +176,7 @@ UNION ALL SELECT sequence FROM outbox_discarded WHERE sequence BETWEEN :first AN
 UNION ALL SELECT sequence FROM outbox_redeliveries WHERE sequence BETWEEN :first AND :last
 UNION ALL SELECT b.last_sequence FROM outbox_partitions AS p
 CROSS JOIN outbox_batches AS b
-  ON b.partition = p.partition AND b.last_sequence BETWEEN :first AND :last AND b.redelivery > 0;
+  ON b.partition = p.partition AND b.last_sequence BETWEEN :first AND :last AND b.redelivery <> 0;
 
 -- name: oldest_batch
 -- takes: partition int

@@ -8,6 +8,7 @@
 #include "outbox_sql/operations.hpp"
 #include "outbox_sql/states.hpp"
 #include "tables/comparison.hpp"
+#include "tables/import.hpp"
 #include "tables/outbox_view.hpp"
 #include "tables/settings.hpp"
 #include "tables/stored_operations.hpp"
@@ -446,6 +447,15 @@ Compared OutboxOperations::compare(BrokerContents& broker, GlobalSequence from, 
   outbox::Comparison comparison{impl_->store, impl_->partitioner, impl_->progress};
   comparison.read(broker, from);
   return comparison.carry_out(impl_->port, {from, mode, impl_->who});
+}
+
+ImportPlan OutboxOperations::plan_import(BrokerArchive& broker) {
+  return outbox::Import{impl_->store, impl_->progress}.plan(broker);
+}
+
+AppliedImport OutboxOperations::apply(const ImportPlan& plan, BrokerArchive& broker,
+                                      std::stop_token stop) {
+  return outbox::Import{impl_->store, impl_->progress}.apply(plan, broker, impl_->who, stop);
 }
 
 Purged OutboxOperations::purge(std::chrono::hours older_than, Mode mode) {

@@ -9,7 +9,10 @@
 #include "stream_source.hpp"
 #include "subject_layout.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,6 +21,8 @@ namespace {
 
 /// Messages asked for at a time.
 constexpr int batch = 1'000;
+/// Messages that are asked for one by one are also read if so many others stand between them.
+constexpr std::uint64_t near = 16;
 
 /// Of other streams, what is gone was removed by somebody.
 bool drops_what_is_old(const jsStreamConfig& config) noexcept {
@@ -57,6 +62,17 @@ class StreamReader::Impl {
   }
 
   bool read(PartitionId partition, Take take) {
+    return in_stream(partition, [&] { return read_stream(partition, take); });
+  }
+
+  void fetch(PartitionId partition, std::span<const std::uint64_t> places, TakeEvent take) {
+    in_stream(partition, [&] { return fetch_places(places, take); });
+  }
+
+  bool has_found_a_stream() const noexcept { return found_; }
+
+ private:
+  bool in_stream(PartitionId partition, FunctionRef<bool()> work) {
     if (!maker_.is_this()) {
       throw UsageError{
           "a forked process used a reader that its parent had made; make it after the "
@@ -64,16 +80,54 @@ class StreamReader::Impl {
     }
     stream_ = layout_.stream(partition);
     try {
-      return read_stream(partition, take);
+      return work();
     } catch (const BrokerFailed&) {
       denials_->fail_if_any("reading the JetStream stream '" + stream_ + "' failed");
       throw;
     }
   }
 
-  bool has_found_a_stream() const noexcept { return found_; }
+  bool fetch_places(std::span<const std::uint64_t> places, TakeEvent take) {
+    const StreamInfoHandle info = places.empty() ? nullptr : look();
+    if (!info) return false;
+    const jsStreamState& state = info->State;
+    LeaderReads reads{connection_, api_, stream_, options_.publish_timeout,
+                      state.Bytes / std::max<std::uint64_t>(state.Msgs, 1)};
+    while (!places.empty()) {
+      std::size_t count = 1;
+      while (count < places.size() && places[count] - places[count - 1] <= near) ++count;
+      const auto run = places.first(count);
+      reads.read(run.front(), run.back(), [&](const StoredMessage& message) {
+        if (std::binary_search(run.begin(), run.end(), message.sequence)) hand_over(message, take);
+      });
+      places = places.subspan(count);
+    }
+    return true;
+  }
 
- private:
+  void hand_over(const StoredMessage& message, TakeEvent take) {
+    const std::chrono::nanoseconds time{message.time};
+    BrokerEvent found{
+        .broker_stream = stream_,
+        .broker_sequence = message.sequence,
+        .stored_at = Timestamp{std::chrono::duration_cast<std::chrono::microseconds>(time)}};
+    std::optional<ReceivedEvent> event;
+    std::string problem;
+    try {
+      event = read_envelope(KeptHeaders{message.headers}, message.payload);
+    } catch (const CorruptEvent& e) {
+      problem = e.what();
+      found.problem = problem;
+      return take(found);
+    }
+    const StoredEvent stored = event->as_stored();
+    found.store_id = event->store_id;
+    found.redelivery = event->redelivery;
+    found.codec = event->codec;
+    found.event = &stored;
+    take(found);
+  }
+
   bool read_stream(PartitionId partition, Take take) {
     const StreamInfoHandle info = look();
     if (!info) return false;
@@ -186,6 +240,11 @@ StreamReader::~StreamReader() = default;
 
 bool StreamReader::read(PartitionId partition, Take take) {
   return impl_->read(partition, take);
+}
+
+void StreamReader::fetch(PartitionId partition, std::span<const std::uint64_t> places,
+                         TakeEvent take) {
+  impl_->fetch(partition, places, take);
 }
 
 bool StreamReader::has_found_a_stream() const noexcept {

@@ -8,9 +8,7 @@
 #include "tables/locator.hpp"
 #include "tables/settings.hpp"
 
-#include <cstring>
 #include <string>
-#include <unordered_map>
 
 namespace stela::outbox {
 
@@ -21,8 +19,6 @@ namespace {
 constexpr std::size_t page_rows = 1'000;
 constexpr std::size_t most_examples = 100;
 constexpr std::size_t sent_at_once = 500;
-/// What a message's id begins with.
-constexpr std::size_t event_id_size = 36;
 
 bool is_set(const std::vector<bool>& bits, std::int64_t sequence) noexcept {
   const auto at = static_cast<std::size_t>(sequence);
@@ -59,28 +55,13 @@ bool keeps_all_in_one_place(Store& store) {
   return shared;
 }
 
-/// The ids of these events, as far as the store has them: in one statement, as a server is far
-/// away.
-std::unordered_map<std::int64_t, std::string> ids_of(Connection& connection,
-                                                     const std::string& sequences) {
-  std::unordered_map<std::int64_t, std::string> ids;
-  auto rows = connection.rows(sql::event_ids{.sequences = sequences});
-  while (rows.step()) {
-    EventId::Bytes bytes{};
-    const std::string_view stored = rows.event_id();
-    if (stored.size() != bytes.size()) continue;
-    std::memcpy(bytes.data(), stored.data(), bytes.size());
-    ids.emplace(rows.sequence(), EventId{bytes}.to_string());
-  }
-  return ids;
-}
-
 }  // namespace
 
 Comparison::Comparison(Store& store, const Partitioner& partitioner, const OnProgress& progress)
     : store_{store},
       partitioner_{partitioner},
       progress_{progress},
+      known_{store},
       is_shared_{keeps_all_in_one_place(store)} {}
 
 // --- what counts as published
@@ -112,55 +93,56 @@ void Comparison::read(BrokerContents& broker, GlobalSequence from) {
     auto rows = connection.rows(sql::published_partitions{});
     while (rows.step()) partitions.push_back({static_cast<int>(rows.partition())});
   });
-  if (is_shared_ && !partitions.empty()) partitions = {PartitionId{}};
-  for (const PartitionId partition : partitions) read(broker, partition);
+  if (is_shared_ && !partitions.empty()) {
+    known_.begin(partitions);
+    return read(broker, PartitionId{});
+  }
+  for (const PartitionId partition : partitions) {
+    known_.begin({&partition, 1});
+    read(broker, partition);
+  }
 }
 
 void Comparison::read(BrokerContents& broker, PartitionId partition) {
   const std::string store_id = store_.id().to_string();
-  std::vector<Found> page;
-  std::optional<std::int64_t> first;
-  std::optional<std::int64_t>& begin = begins_[partition];
+  std::vector<FoundMessage> page;
+  Kept kept;
   const bool dropped = broker.read(partition, [&](const FoundMessage& message) {
-    const auto at = static_cast<std::int64_t>(message.broker_sequence);
-    begin = std::min(begin.value_or(at), at);
+    if (kept.first_place == 0) kept.first_place = message.broker_sequence;
     if (!message.is_ours || message.store_id != store_id) {
       ++compared_.foreign;
       return;
     }
-    page.push_back({message.sequence.value(), message.message_id, message.redelivery != 0});
-    if (page.size() == page_rows) recognise(page, first);
+    page.push_back(message);
+    if (page.size() == known_page) recognise(page, kept);
   });
-  recognise(page, first);
-  if (dropped) first_kept_[partition] = first;
+  recognise(page, kept);
+  auto& begin = begins_[partition];
+  if (kept.first_place != 0) begin = static_cast<std::int64_t>(kept.first_place);
+  if (!dropped) return;
+  first_kept_[partition] = kept.first;
+  for (const auto& [place, sequence] : known_.imported()) {
+    if (kept.first_place == 0 || place < kept.first_place) set(dropped_, sequence);
+  }
 }
 
-/// A page at a time, so that no reader stays for as long as the broker takes.
-void Comparison::recognise(std::vector<Found>& page, std::optional<std::int64_t>& first) {
-  store_.database().read([&](Connection& connection) {
-    const auto ids = ids_of(connection, sequences_of(page));
-    for (const auto& [sequence, id, is_redelivery] : page) {
-      const auto event = ids.find(sequence);
-      if (event == ids.end() || event->second != id.substr(0, event_id_size)) {
-        ++compared_.unknown;
-        continue;
-      }
-      // What a message says of itself alone would do for nothing: anybody may have published it.
-      if (!first && !is_redelivery) first = sequence;
-      set(at_broker_, sequence);
-      ++compared_.found;
+void Comparison::recognise(std::vector<FoundMessage>& page, Kept& kept) {
+  const std::vector<std::int64_t> events = known_.find(page);
+  for (std::size_t i = 0; i < page.size(); ++i) {
+    if (events[i] == 0) {
+      ++compared_.unknown;
+      continue;
     }
-  });
+    // What a message says of itself alone would do for nothing: anybody may have published it. The
+    // place of what was imported tells nothing of others.
+    const bool is_first_delivery =
+        page[i].redelivery == 0 && !known_.imported().contains(page[i].broker_sequence);
+    if (!kept.first && is_first_delivery) kept.first = events[i];
+    set(at_broker_, events[i]);
+    ++compared_.found;
+  }
   page.clear();
   report("reading the broker", compared_.found, 0);
-}
-
-std::string Comparison::sequences_of(const std::vector<Found>& page) {
-  std::string sequences = "[";
-  for (const Found& found : page) {
-    sequences.append(sequences.size() > 1 ? "," : "").append(std::to_string(found.sequence));
-  }
-  return sequences += ']';
 }
 
 void Comparison::report(std::string_view stage, std::int64_t done, std::int64_t total) const {
@@ -168,6 +150,7 @@ void Comparison::report(std::string_view stage, std::int64_t done, std::int64_t 
 }
 
 bool Comparison::may_be_dropped(const OutboxMessage& message) const {
+  if (is_set(dropped_, message.sequence.value())) return true;
   const auto at = first_kept_.find(is_shared_ ? PartitionId{} : message.partition);
   if (at == first_kept_.end()) return false;
   return !at->second || message.sequence.value() < *at->second;

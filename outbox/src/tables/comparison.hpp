@@ -1,6 +1,7 @@
 // What the outbox counts as published against what stands at the broker.
 #pragma once
 
+#include "tables/known_messages.hpp"
 #include "tables/stored_operations.hpp"
 #include "tables/upkeep.hpp"
 
@@ -33,17 +34,14 @@ class Comparison {
   Compared carry_out(StoredOperations& operations, const CompareRequest& request);
 
  private:
-  /// What a message says that it is.
-  struct Found {
-    std::int64_t sequence = 0;
-    std::string id = {};
-    bool is_redelivery = false;
+  /// The first of what a stream has: an event, and a place.
+  struct Kept {
+    std::optional<std::int64_t> first = {};
+    std::uint64_t first_place = 0;
   };
 
   void read(BrokerContents& broker, PartitionId partition);
-  /// `first` becomes the first event that was found, unless it is set.
-  void recognise(std::vector<Found>& page, std::optional<std::int64_t>& first);
-  static std::string sequences_of(const std::vector<Found>& page);
+  void recognise(std::vector<FoundMessage>& page, Kept& kept);
   void note_published(std::int64_t from, std::int64_t end);
   void report(std::string_view stage, std::int64_t done, std::int64_t total) const;
   bool may_be_dropped(const OutboxMessage& message) const;
@@ -54,9 +52,12 @@ class Comparison {
   Store& store_;
   const Partitioner& partitioner_;
   const OnProgress& progress_;
+  KnownMessages known_;
   const bool is_shared_;
   std::vector<bool> published_;
   std::vector<bool> at_broker_;
+  /// Imported events that the broker has dropped.
+  std::vector<bool> dropped_;
   /// Where the broker has dropped what is old: the first event that it has kept, if there is one.
   std::map<PartitionId, std::optional<std::int64_t>> first_kept_;
   /// The first message of each stream that was read, if it has one.

@@ -153,9 +153,9 @@ void Locator::find_published(Located& located) {
   located.is_missing = progress.through < sequence;
   if (may_be_set_apart(sequence)) {
     auto again = connection_.rows(sql::redelivered_batch_of{.sequence = sequence});
-    std::int64_t last = 0;
+    std::optional<std::int64_t> last;
     while (again.step()) {
-      if (again.redelivery() < last) continue;
+      if (last && again.redelivery() < *last) continue;
       last = again.redelivery();
       message.since = again.published_at();
       // Under another generation it may have been another partition.
@@ -163,7 +163,7 @@ void Locator::find_published(Located& located) {
       message.broker_from = is_of_this ? static_cast<std::uint64_t>(again.first_broker()) : 0;
       message.broker_to = is_of_this ? static_cast<std::uint64_t>(again.last_broker()) : 0;
     }
-    if (last > 0) {
+    if (last) {
       located.is_missing = false;
       return;
     }

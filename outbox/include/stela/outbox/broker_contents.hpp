@@ -6,6 +6,8 @@
 #include <stela/outbox/publisher.hpp>
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 namespace stela {
@@ -23,6 +25,31 @@ class STELA_OUTBOX_EXPORT BrokerContents {
   /// broker has dropped older messages because of its own limits. BrokerFailed if it can't read to
   /// the end.
   virtual bool read(PartitionId partition, Take take) = 0;
+};
+
+/// An event as a message at the broker has it. A view that is valid during the call.
+struct BrokerEvent {
+  std::string_view broker_stream = {};
+  std::uint64_t broker_sequence = 0;
+  /// When the broker stored it.
+  Timestamp stored_at = {};
+  std::string_view store_id = {};
+  std::int64_t redelivery = 0;
+  Codec codec = Codec::json;
+  /// Null if the message isn't one that a relay can have published: why.
+  const StoredEvent* event = nullptr;
+  std::string_view problem = {};
+};
+
+/// The same broker, whose messages can be read with their events.
+class STELA_OUTBOX_EXPORT BrokerArchive : public BrokerContents {
+ public:
+  using TakeEvent = FunctionRef<void(const BrokerEvent&)>;
+
+  /// Calls `take` for the messages at these places, which rise, of the partition's stream. Leaves
+  /// out those that are gone. BrokerFailed as `read`.
+  virtual void fetch(PartitionId partition, std::span<const std::uint64_t> places,
+                     TakeEvent take) = 0;
 };
 
 struct Compared {

@@ -8,6 +8,7 @@
 #include <stela/outbox/export.hpp>
 #include <stela/outbox/messages.hpp>
 #include <stela/outbox/partitioner.hpp>
+#include <stela/outbox/stray_events.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -171,7 +172,8 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
 
   // --- looking
 
-  /// Called by republish, reconcile and compare on their thread, about once per thousand events.
+  /// Called by republish, reconcile, compare and imports on their thread, about once per thousand
+  /// events.
   void on_progress(std::function<void(const Progress&)> listener);
 
   /// Its cost depends only on the number of partitions and workers.
@@ -224,6 +226,16 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// the broker are thrown before anything is changed.
   Compared compare(BrokerContents& broker, GlobalSequence from = GlobalSequence{1},
                    Mode mode = Mode::carry_out);
+  /// Events of this store that the broker has and the store doesn't, as after the restore of an
+  /// older backup, and which of them fit: each is the next version of its stream. Changes nothing.
+  /// Errors of the broker are thrown.
+  ImportPlan plan_import(BrokerArchive& broker);
+  /// Appends the events that fit, in their order, with their ids, versions, times, contexts and
+  /// payloads. Leaves alone and names what doesn't fit any more. They count as published, and no
+  /// relay publishes them again. Participants of appends learn nothing of them: UsageError if there
+  /// are others than the outbox. In steps, each of which is one transaction; if it ends early,
+  /// another plan continues.
+  AppliedImport apply(const ImportPlan& plan, BrokerArchive& broker, std::stop_token stop = {});
   /// Removes entries older than `older_than` from the logs of batches and of actions, in bounded
   /// steps. Discarded messages stay discarded.
   Purged purge(std::chrono::hours older_than, Mode mode = Mode::carry_out);

@@ -9,10 +9,10 @@
 
 namespace stela::nats {
 
-/// Reads only headers, by a short-lived consumer, without disturbing relays. A stream with several
-/// replicas is read message by message from its leader, because the others may lag. Threads: one at
-/// a time.
-class STELA_NATS_EXPORT StreamReader final : public BrokerContents {
+/// Reads only headers, except of messages that are fetched, by a short-lived consumer, without
+/// disturbing relays. A stream with several replicas is read message by message from its leader,
+/// because the others may lag. Threads: one at a time.
+class STELA_NATS_EXPORT StreamReader final : public BrokerArchive {
  public:
   /// Takes the publisher's options: they name the streams and the fence. UsageError as `check`;
   /// BrokerFailed if the broker can't be reached.
@@ -23,6 +23,8 @@ class STELA_NATS_EXPORT StreamReader final : public BrokerContents {
   /// BrokerFailed also, after a few tries, if the stream has no leader, or if its leader changes
   /// meanwhile.
   bool read(PartitionId partition, Take take) override;
+  /// From the server that leads the stream.
+  void fetch(PartitionId partition, std::span<const std::uint64_t> places, TakeEvent take) override;
   /// Whether any of the streams that it was asked to read existed.
   bool has_found_a_stream() const noexcept;
 
