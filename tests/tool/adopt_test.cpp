@@ -226,5 +226,75 @@ TEST_F(AdoptingAt, ContinuesARestoredDatabase) {
   EXPECT_EQ(stopped(), "0");
 }
 
+/// What was appended after a backup is at the broker alone: order-4 twice, with a local event
+/// between, and order-5.
+class Importing : public AdoptingAt {
+ protected:
+  void SetUp() override {
+    AdoptingAt::SetUp();
+    RawSqlite{db_}.run("UPDATE outbox_partitions SET stopped = NULL");
+    const std::string backup = dir_.file("backup.db");
+    run_well({"backup", "--db", db_, backup});
+    for (const char* const stream : {"order-4", "order-5"}) append(stream, {"--publish"});
+    append("order-4");
+    append("order-4", {"--publish"});
+    ASSERT_EQ(at_broker({"work", "--until-empty", "--silent"}).code, 0);
+    db_ = backup;
+  }
+  void append(const std::string& stream, const std::vector<std::string>& how = {}) const {
+    std::vector<std::string> words{"events", "append", "--db",         db_,      "--stream",
+                                   stream,   "--type", "order.placed", "--data", "{}"};
+    words.insert(words.end(), how.begin(), how.end());
+    run_well(words);
+  }
+};
+
+TEST_F(Importing, ShowsFirstWhatOnlyTheBrokerHasAndWhatFits) {
+  const Ran planned = at_broker({"reconcile", "--from-broker", "--dry-run"});
+  EXPECT_EQ(planned.code, 0);
+  EXPECT_THAT(planned.out,
+              AllOf(HasSubstr("order-4        1  fits "), HasSubstr("SHOP #4 "),
+                    HasSubstr("order-4        3  gap "), HasSubstr("version 2 wasn't published"),
+                    HasSubstr("Only the broker has 3 events, of which 2 fit.")));
+
+  const auto lines = lines_of(at_broker({"reconcile", "--from-broker", "--dry-run", "--json"}).out);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_THAT(lines[0],
+              AllOf(HasSubstr(R"({"stream":"order-4","version":1,"type":"order.placed",)"),
+                    HasSubstr(R"("broker_stream":"SHOP","broker_sequence":4,)"),
+                    HasSubstr(R"("fit":"fits")")));
+  EXPECT_EQ(member(lines[1], "fit"), "gap");
+
+  const Ran asked = at_broker({"reconcile", "--from-broker"});
+  EXPECT_EQ(asked.code, 2);
+  EXPECT_THAT(asked.err, AllOf(HasSubstr("of which 2 fit. Import what fits?"), HasSubstr("--yes")));
+  EXPECT_EQ(run_well({"streams", "list", "--db", db_}).find("order-4"), std::string::npos);
+}
+
+TEST_F(Importing, BringsBackWhatFitsOnce) {
+  at_broker({"work", "--until-empty", "--silent"});
+  ASSERT_THAT(outbox({"status"}).out, HasSubstr("store_went_back"));
+
+  EXPECT_EQ(at_broker({"reconcile", "--from-broker", "--yes"}).out,
+            "2 events of 2 streams imported.\n");
+  EXPECT_EQ(at_broker({"reconcile", "--from-broker", "--yes"}).out,
+            "Only the broker has 1 event, of which 0 fit.\n");
+  ASSERT_EQ(outbox({"partitions", "adopt", "all", "--yes"}).code, 0);
+  ASSERT_EQ(at_broker({"work", "--until-empty", "--silent"}).code, 0);
+
+  EXPECT_EQ(JetStream{nats.url()}.count("SHOP"), 6);
+  EXPECT_THAT(run_well({"verify", "--db", db_}), HasSubstr("5 events checked, no problem"));
+  EXPECT_THAT(at_broker({"reconcile", "--against-broker", "--dry-run"}).out,
+              AllOf(HasSubstr("None is missing"), HasSubstr("1 message at the broker")));
+  EXPECT_THAT(run_well({"log", "--db", db_}), HasSubstr("2 messages, 4 to 5, from the broker"));
+}
+
+TEST_F(Importing, GoesWithNoOtherComparison) {
+  EXPECT_THAT(at_broker({"reconcile", "--from-broker", "--against-broker"}).err,
+              HasSubstr("--from-broker goes neither with --against-broker nor with --from"));
+  EXPECT_THAT(at_broker({"reconcile"}).err,
+              HasSubstr("--nats is for --against-broker and --from-broker"));
+}
+
 }  // namespace
 }  // namespace stela::test::adopt_test

@@ -368,7 +368,7 @@ TEST_F(ToolOutbox, AdvisesACopyToTakeAStreamOfItsOwn) {
     EXPECT_THAT(seen,
                 HasSubstr("first give it its own stream and prefix (nats.stream, nats.prefix)"));
     EXPECT_THAT(seen, HasSubstr("its consumers other names"));
-    EXPECT_THAT(seen, HasSubstr("outbox reconcile --against-broker --dry-run'"));
+    EXPECT_THAT(seen, HasSubstr("outbox reconcile --from-broker --dry-run'"));
     EXPECT_THAT(seen, HasSubstr("then '"));
   }
 }

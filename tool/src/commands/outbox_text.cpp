@@ -76,8 +76,9 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
     return "if this is a copy of a database that is still in use, first give it its own stream and "
            "prefix (nats.stream, nats.prefix), and its consumers other names, or it publishes into "
            "the original's stream; if this is a restored backup, '" +
-           call + "outbox reconcile --against-broker --dry-run' says what the stream is missing; " +
-           "then " + adopt;
+           call + "outbox reconcile --from-broker --dry-run' lists the events that only the " +
+           "broker has, and '" + call + "outbox reconcile --from-broker' imports what fits; then " +
+           adopt;
   }
   if (stopped.stopped == StopReason::missing) return "'" + call + "outbox partitions sync'";
   if (stopped.stopped == StopReason::broker_lost) {

@@ -1,6 +1,7 @@
 // outbox reconcile.
 #include "broker.hpp"
 #include "cli/exit.hpp"
+#include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/outbox_text.hpp"
@@ -9,6 +10,7 @@
 
 #include <stela/nats/stream_reader.hpp>
 
+#include <algorithm>
 #include <span>
 
 namespace stela::tool {
@@ -101,16 +103,96 @@ int compare(Invocation& call, StoreSession& session, ProgressBar& bar, GlobalSeq
   return done;
 }
 
-int reconcile(Invocation& call) {
-  for (const char* const option : {"--nats", "--stream", "--prefix"}) {
-    if (call.arguments.has("--against-broker") || !call.arguments.has(option)) continue;
-    throw Misuse{std::string{option} + " is for --against-broker"};
+// --- --from-broker
+
+/// What was asked for by name, and doesn't exist, has no events for another reason.
+void require_named_stream(Invocation& call, const nats::StreamReader& broker) {
+  const auto name = call.arguments.text("--stream");
+  if (!name || broker.has_found_a_stream()) return;
+  throw Exit{failed, "there is no JetStream stream '" + *name + "' to import from"};
+}
+
+std::string in_words(const ImportPlan& plan) {
+  std::string text = "Only the broker has " + counted(std::ssize(plan.events), "event") +
+                     ", of which " + in_digits(plan.fitting) +
+                     (plan.fitting == 1 ? " fits." : " fit.");
+  if (plan.foreign > 0) text += ' ' + counted(plan.foreign, "message") + " of other writers.";
+  if (plan.is_cut) text += " It may have more: import these, and look again.";
+  return text;
+}
+
+/// Stream by stream.
+void print_plan(Invocation& call, ImportPlan& plan) {
+  std::stable_sort(plan.events.begin(), plan.events.end(),
+                   [](const StrayEvent& a, const StrayEvent& b) { return a.stream < b.stream; });
+  print_list(call.out, description::stray_event, plan.events);
+}
+
+int report_import(Invocation& call, const ImportPlan& plan, const AppliedImport& applied) {
+  if (call.out.is_json()) {
+    print_json(call.out, description::applied_import, applied,
+               {{"planned", plan.fitting}, {"dry_run", false}});
+  } else {
+    call.out.line(counted(applied.imported, "event") + " of " + counted(applied.streams, "stream") +
+                  " imported" +
+                  (applied.changed > 0
+                       ? "; " + in_digits(applied.changed) +
+                             (applied.changed == 1 ? " doesn't fit any more and was left alone:"
+                                                   : " don't fit any more and were left alone:")
+                       : "."));
+    constexpr std::size_t most_shown = 20;
+    const std::size_t shown = std::min(applied.examples.size(), most_shown);
+    if (shown > 0) {
+      print_list(call.out, description::stray_event, std::span{applied.examples}.first(shown));
+    }
   }
+  if (applied.finished) return done;
+  call.out.note("Interrupted: the same again continues.");
+  return interrupted;
+}
+
+int import_from_broker(Invocation& call, StoreSession& session, ProgressBar& bar) {
+  nats::StreamReader broker{
+      broker_options(call.settings(), session.operations().status().fence, session.partitioner())};
+  ImportPlan plan = session.operations().plan_import(broker);
+  bar.clear();
+  require_named_stream(call, broker);
+  if (reconcile_mode(call.arguments) == Mode::dry_run) {
+    print_plan(call, plan);
+    call.out.is_json() ? call.out.note(in_words(plan)) : call.out.line(in_words(plan));
+    return done;
+  }
+  if (plan.fitting == 0 && !call.out.is_json()) {
+    call.out.line(in_words(plan));
+    return done;
+  }
+  if (plan.fitting > 0 && !call.confirm(in_words(plan) + " Import what fits?")) return failed;
+  const Signals signals;
+  const AppliedImport applied = session.operations().apply(plan, broker, signals.token());
+  bar.clear();
+  return report_import(call, plan, applied);
+}
+
+/// At most one of the two, and what belongs to them.
+void check_brokers(const Arguments& arguments) {
+  const bool imports = arguments.has("--from-broker");
+  if (imports && (arguments.has("--against-broker") || arguments.has("--from"))) {
+    throw Misuse{"--from-broker goes neither with --against-broker nor with --from"};
+  }
+  for (const char* const option : {"--nats", "--stream", "--prefix"}) {
+    if (imports || arguments.has("--against-broker") || !arguments.has(option)) continue;
+    throw Misuse{std::string{option} + " is for --against-broker and --from-broker"};
+  }
+}
+
+int reconcile(Invocation& call) {
+  check_brokers(call.arguments);
   const GlobalSequence from{call.arguments.integer("--from", {1, largest}).value_or(1)};
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   ProgressBar bar{call.out, "events"};
   session.operations().on_progress([&](const Progress& p) { bar.show(p.stage, p.done, p.total); });
   if (call.arguments.has("--against-broker")) return compare(call, session, bar, from);
+  if (call.arguments.has("--from-broker")) return import_from_broker(call, session, bar);
   const Reconciled found = session.operations().reconcile(from, reconcile_mode(call.arguments));
   bar.clear();
   if (call.out.is_json()) {
@@ -136,25 +218,33 @@ int reconcile(Invocation& call) {
 }  // namespace
 
 Command reconcile_command() {
-  return {.path = "outbox reconcile",
-          .summary = "Enqueue events that the outbox or the broker is missing",
-          .about =
-              "Also corrects the counts of partitions. --against-broker compares published events "
-              "with the messages in JetStream and publishes missing ones again, after those "
-              "already pending; use it after a broker lost acknowledged messages. Messages that "
-              "the stream's limits removed don't count as missing.",
-          .options = {db_option,
-                      from_option,
-                      {"--against-broker", "", "compare with the broker's stream"},
-                      {"--nats", "URL", "the broker", "nats.url"},
-                      jetstream_option,
-                      prefix_option,
-                      dry_run_option,
-                      yes_option},
-          .examples = {{"only report them", "outbox reconcile --dry-run"},
-                       {"publish again what the broker lost",
-                        "outbox reconcile --against-broker --stream SHOP --dry-run"}},
-          .run = reconcile};
+  return {
+      .path = "outbox reconcile",
+      .summary = "Enqueue events that the outbox or the broker is missing",
+      .about =
+          "Also corrects the counts of partitions. --against-broker compares published events "
+          "with the messages in JetStream and publishes missing ones again, after those "
+          "already pending; use it after a broker lost acknowledged messages. Messages that "
+          "the stream's limits removed don't count as missing. --from-broker imports events that "
+          "only the broker has, after an older backup was restored: those that are the next "
+          "version of their stream, with their ids, times and contexts. They count as published "
+          "and aren't published again. Import before you adopt the stopped partitions, while "
+          "nothing else appends.",
+      .options = {db_option,
+                  from_option,
+                  {"--against-broker", "", "compare with the broker's stream"},
+                  {"--from-broker", "", "import events that only the broker has"},
+                  {"--nats", "URL", "the broker", "nats.url"},
+                  jetstream_option,
+                  prefix_option,
+                  dry_run_option,
+                  yes_option},
+      .examples = {{"only report them", "outbox reconcile --dry-run"},
+                   {"publish again what the broker lost",
+                    "outbox reconcile --against-broker --stream SHOP --dry-run"},
+                   {"list what a restored backup lacks",
+                    "outbox reconcile --from-broker --stream SHOP --dry-run"}},
+      .run = reconcile};
 }
 
 }  // namespace stela::tool

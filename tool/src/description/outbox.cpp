@@ -251,6 +251,57 @@ constexpr Field<Compared> compared_fields[] = {
     field<[](const Compared& found) { return numbers_of(found.examples); }>("examples"),
 };
 
+std::string_view word_of(Fit fit) noexcept {
+  switch (fit) {
+    case Fit::fits:
+      return "fits";
+    case Fit::gap:
+      return "gap";
+    case Fit::other_history:
+      return "other_history";
+    case Fit::after_misfit:
+      return "after_misfit";
+    case Fit::other_store:
+      return "other_store";
+    case Fit::other_codec:
+      return "other_codec";
+    case Fit::tagged:
+      return "tagged";
+    case Fit::unreadable:
+      return "unreadable";
+  }
+  return "unreadable";
+}
+
+constexpr Field<StrayEvent> stray_event_fields[] = {
+    field<&StrayEvent::stream>("stream", {.kind = Kind::untrusted}),
+    field<[](const StrayEvent& event) { return unless_empty(event.version.value()); }>("version"),
+    field<&StrayEvent::type>("type", {.kind = Kind::untrusted}),
+    field<[](const StrayEvent& event) {
+      return event.id.is_nil() ? std::string{} : event.id.to_string();
+    }>("id"),
+    field<[](const StrayEvent& event) {
+      return event.stream.empty() ? std::optional<Timestamp>{} : event.recorded_at;
+    }>("recorded_at"),
+    field<&StrayEvent::broker_stream>("broker_stream", {.kind = Kind::untrusted}),
+    field<&StrayEvent::broker_sequence>("broker_sequence"),
+    field<[](const StrayEvent& event) {
+      return event.broker_stream + " #" + std::to_string(event.broker_sequence);
+    }>("broker", {.title = "at the broker", .is_text_only = true}),
+    field<[](const StrayEvent& event) { return word_of(event.fit); }>("fit"),
+    field<&StrayEvent::why>("why", {.kind = Kind::untrusted, .most = 60}),
+};
+
+constexpr Field<AppliedImport> applied_import_fields[] = {
+    field<&AppliedImport::imported>("imported"),
+    field<&AppliedImport::streams>("streams"),
+    field<&AppliedImport::changed>("changed"),
+    field<[](const AppliedImport& applied) {
+      return json_list(description::stray_event, applied.examples);
+    }>("examples"),
+    field<&AppliedImport::finished>("finished"),
+};
+
 constexpr Field<Purged> purged_fields[] = {
     field<&Purged::batches>("batches"),
     field<&Purged::actions>("actions"),
@@ -320,6 +371,9 @@ constexpr Description<FailureGroup> failure_group{
     failure_group_fields,
     {.table = "group streams type reason failure_class first_at last_at sample error"}};
 constexpr Description<Compared> compared{compared_fields};
+constexpr Description<StrayEvent> stray_event{stray_event_fields,
+                                              {.table = "stream version fit type broker id why"}};
+constexpr Description<AppliedImport> applied_import{applied_import_fields};
 constexpr Description<Purged> purged{purged_fields};
 constexpr Description<Reconciled> reconciled{reconciled_fields};
 constexpr Description<Resized> resized{resized_fields};

@@ -36,6 +36,8 @@ extern const Description<ParkedRun> parked_run;
 extern const Description<AppliedPlan> applied_plan;
 extern const Description<FailureGroup> failure_group;
 extern const Description<Compared> compared;
+extern const Description<StrayEvent> stray_event;
+extern const Description<AppliedImport> applied_import;
 extern const Description<Purged> purged;
 extern const Description<Reconciled> reconciled;
 extern const Description<Resized> resized;
