@@ -199,6 +199,7 @@ struct PublishedBatch {
   GlobalSequence first = {};
   GlobalSequence last = {};
   std::int64_t count = 0;
+  /// 0 for new messages; -1 for an event that was imported from the broker.
   std::int64_t redelivery = 0;
   Timestamp published_at = {};
   std::uint64_t first_broker = 0;
