@@ -6,6 +6,8 @@
 #include <stela/framework/codec/json_writer.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <variant>
 
 namespace stela::tool {
@@ -30,9 +32,9 @@ std::string plain_text(const FieldFacts& field, const Value& value) {
                  [](bool flag) { return std::string{flag ? "yes" : "no"}; },
                  [&](std::int64_t number) { return in_words_of(field.kind, number); },
                  [](double number) {
-                   std::string text;
-                   json::append_double(text, number);
-                   return text;
+                   std::array<char, 32> text{};
+                   std::snprintf(text.data(), text.size(), "%.2f", number);
+                   return std::string{text.data()};
                  },
                  [](const std::string& text) { return text; },
                  [](Timestamp time) { return to_string(time); },
