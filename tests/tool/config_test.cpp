@@ -39,13 +39,17 @@ TEST_F(ToolConfig, FlagsWinOverTheEnvironmentOverTheFile) {
   const std::string shown = run_well(
       {"config", "show", "--json", "--db", "flag.db", "--set", "nats.stream=SHOP"}, options);
 
-  EXPECT_THAT(shown, HasSubstr(R"("db":{"value":"flag.db","from":"--db"})"));
+  EXPECT_THAT(shown, HasSubstr(R"({"setting":"db","value":"flag.db","from":"--db"})"));
+  EXPECT_THAT(
+      shown,
+      HasSubstr(R"({"setting":"outbox.batch_size","value":"8","from":"STELA_OUTBOX_BATCH_SIZE"})"));
   EXPECT_THAT(shown,
-              HasSubstr(R"("outbox.batch_size":{"value":"8","from":"STELA_OUTBOX_BATCH_SIZE"})"));
-  EXPECT_THAT(shown, HasSubstr(R"("outbox.lease_ttl":{"value":"30s","from":"stela.toml:3"})"));
-  EXPECT_THAT(shown, HasSubstr(R"("outbox.retry_jitter":{"value":"0.5","from":"stela.toml:5"})"));
-  EXPECT_THAT(shown, HasSubstr(R"("nats.stream":{"value":"SHOP","from":"--set"})"));
-  EXPECT_THAT(shown, HasSubstr(R"("outbox.lease_renew":{"value":"6s","from":"default"})"));
+              HasSubstr(R"({"setting":"outbox.lease_ttl","value":"30s","from":"stela.toml:3"})"));
+  EXPECT_THAT(
+      shown, HasSubstr(R"({"setting":"outbox.retry_jitter","value":"0.5","from":"stela.toml:5"})"));
+  EXPECT_THAT(shown, HasSubstr(R"({"setting":"nats.stream","value":"SHOP","from":"--set"})"));
+  EXPECT_THAT(shown,
+              HasSubstr(R"({"setting":"outbox.lease_renew","value":"6s","from":"default"})"));
 }
 
 TEST_F(ToolConfig, NamesAnErrorAndItsPlace) {
@@ -94,7 +98,8 @@ TEST_F(ToolConfig, ShowsWhereSettingsThatContradictEachOtherComeFrom) {
 
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.err, HasSubstr("lease_renew (2000 ms) must be less than half of lease_ttl"));
-  EXPECT_THAT(ran.out, HasSubstr(R"("outbox.lease_renew":{"value":"2s","from":"stela.toml:3"})"));
+  EXPECT_THAT(ran.out,
+              HasSubstr(R"({"setting":"outbox.lease_renew","value":"2s","from":"stela.toml:3"})"));
 }
 
 TEST_F(ToolConfig, RefusesVariablesThatLookMistyped) {

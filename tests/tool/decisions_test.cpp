@@ -93,9 +93,9 @@ TEST_F(ToolDecisions, ReportAnExpectedVersionThatWasNot) {
       "\n");
 
   EXPECT_EQ(ran.out,
-            "{\"conflict\":{\"stream\":\"course-c1\",\"expected\":7,\"version\":2}}\n"
+            "{\"conflict\":{\"stream\":\"course-c1\",\"expected\":7,\"stream_version\":2}}\n"
             "{\"first\":4,\"last\":4}\n"
-            "{\"conflict\":{\"stream\":\"course-c2\",\"expected\":0,\"version\":1}}\n");
+            "{\"conflict\":{\"stream\":\"course-c2\",\"expected\":0,\"stream_version\":1}}\n");
   EXPECT_EQ(ran.code, 5);
 }
 
@@ -119,13 +119,13 @@ TEST_F(ToolDecisions, KeepTheFieldsOfEachEvent) {
   const std::string first = run_well({"events", "show", "1", "--db", db_, "--json"});
   EXPECT_THAT(first, HasSubstr(R"("id":"0190f5a0-0000-7000-8000-000000000001")"));
   EXPECT_THAT(first, HasSubstr(R"("schema_version":3)"));
-  EXPECT_THAT(first, HasSubstr(R"("correlation":"c-1")"));
-  EXPECT_THAT(first, HasSubstr(R"("causation":"0190f5a0-0000-7000-8000-000000000002")"));
+  EXPECT_THAT(first, HasSubstr(R"("correlation_id":"c-1")"));
+  EXPECT_THAT(first, HasSubstr(R"("causation_id":"0190f5a0-0000-7000-8000-000000000002")"));
   EXPECT_THAT(first, HasSubstr(R"("actor":"jane")"));
   EXPECT_THAT(first, HasSubstr(R"("headers":{"tenant":"acme"})"));
   const std::string second = run_well({"events", "show", "2", "--db", db_, "--json"});
   EXPECT_THAT(second, Not(HasSubstr("jane")));
-  EXPECT_THAT(second, HasSubstr(R"("correlation":"0190f5a0-0000-7000-8000-000000000001")"));
+  EXPECT_THAT(second, HasSubstr(R"("correlation_id":"0190f5a0-0000-7000-8000-000000000001")"));
 }
 
 TEST_F(ToolDecisions, ReadWhatMatchesAndTheHead) {
@@ -134,7 +134,7 @@ TEST_F(ToolDecisions, ReadWhatMatchesAndTheHead) {
   const auto both = query({"--type", "course.subscribed", "--tag", "student-s1", "--or", "--type",
                            "course.defined", "--tag", "course-c2"});
   ASSERT_THAT(both, SizeIs(3));
-  EXPECT_THAT(both[0], HasSubstr(R"({"sequence":2,"stream":"course-c2","version":1,)"));
+  EXPECT_THAT(both[0], HasSubstr(R"({"sequence":2,"stream":"course-c2","stream_version":1,)"));
   EXPECT_THAT(both[0], HasSubstr(R"("type":"course.defined","tags":[])"));
   EXPECT_THAT(both[1], HasSubstr(R"("type":"course.subscribed","tags":["student-s1","term-7"])"));
   EXPECT_EQ(both[2], R"({"head":3})");
@@ -181,7 +181,7 @@ TEST_F(ToolDecisions, OfOneEventReportTheirConflictsAndContinue) {
   const auto out = lines_of(ran.out);
   ASSERT_THAT(out, SizeIs(3));
   EXPECT_EQ(member(out[0], "sequence"), "1");
-  EXPECT_EQ(out[1], R"({"conflict":{"stream":"order-1","expected":0,"version":1}})");
+  EXPECT_EQ(out[1], R"({"conflict":{"stream":"order-1","expected":0,"stream_version":1}})");
   EXPECT_EQ(member(out[2], "sequence"), "2");
 }
 
@@ -195,7 +195,7 @@ TEST_F(ToolDecisions, OfOneEventLeaveConflictsOutOfTheirBatch) {
   const auto out = lines_of(ran.out);
   ASSERT_THAT(out, SizeIs(4));
   EXPECT_EQ(member(out[0], "sequence"), "1");
-  EXPECT_EQ(out[1], R"({"conflict":{"stream":"order-1","expected":0,"version":1}})");
+  EXPECT_EQ(out[1], R"({"conflict":{"stream":"order-1","expected":0,"stream_version":1}})");
   EXPECT_EQ(member(out[2], "sequence"), "2");
   EXPECT_EQ(member(out[3], "sequence"), "3");
 
@@ -203,7 +203,7 @@ TEST_F(ToolDecisions, OfOneEventLeaveConflictsOutOfTheirBatch) {
   EXPECT_EQ(stopped.code, 5) << stopped.err;
   ASSERT_THAT(lines_of(stopped.out), SizeIs(2));
   EXPECT_EQ(lines_of(stopped.out)[1],
-            R"({"conflict":{"stream":"order-1","expected":0,"version":1}})");
+            R"({"conflict":{"stream":"order-1","expected":0,"stream_version":1}})");
   EXPECT_EQ(run_well({"events", "head", "--db", db_, "--json"}), "{\"head\":4}\n");
 }
 

@@ -39,7 +39,6 @@ constexpr Field<Parcel> parcel_fields[] = {
     field<&Parcel::sent_at>("sent_at"),
     field<&Parcel::age>("age_s", {.title = "age",
                                   .absent = "none",
-                                  .is_nullable = true,
                                   .metric = {.name = "parcel_age_seconds", .help = "How old."}}),
     field<&Parcel::colour>("colour"),
     field<&Parcel::note>("note", {.kind = Kind::untrusted}),
@@ -69,10 +68,10 @@ TEST(Descriptions, WriteJsonInTheOrderOfTheFields) {
             R"("note":"x\\x1b\\xff"})");
 }
 
-TEST(Descriptions, OmitAbsentValuesFromJsonUnlessNullable) {
-  EXPECT_EQ(to_json(parcel, Parcel{}, {{"dry_run", true}}),
-            R"({"parcel":"","weight":0,"is_fragile":false,"age_s":null,"colour":"red",)"
-            R"("note":"","dry_run":true})");
+TEST(Descriptions, HaveNullInJsonForWhatIsAbsentOrEmpty) {
+  EXPECT_EQ(to_json(parcel, Parcel{}, {{"dry_run", true}, {"path", ""}}),
+            R"({"parcel":null,"weight":0,"is_fragile":false,"sent_at":null,"age_s":null,)"
+            R"("colour":"red","note":null,"dry_run":true,"path":null})");
 }
 
 TEST(Descriptions, MakeTablesWithNumbersOnTheRight) {
@@ -100,9 +99,9 @@ TEST(Descriptions, WriteAMetricForEachMeasuredField) {
 TEST(Descriptions, NestAsLists) {
   EXPECT_EQ(json_list(parcel, std::vector<Parcel>{}).text, "[]");
   const std::string two = json_list(parcel, std::vector<Parcel>(2)).text;
-  EXPECT_THAT(two, HasSubstr(R"("note":""},{"parcel":"")"));
+  EXPECT_THAT(two, HasSubstr(R"("note":null},{"parcel":null)"));
   EXPECT_EQ(to_json({{"list", json_list(parcel, std::vector<Parcel>{})}, {"absent", Value{}}}),
-            R"({"list":[]})");
+            R"({"list":[],"absent":null})");
 }
 
 TEST(Descriptions, DeriveTheKindOfAFieldFromItsType) {

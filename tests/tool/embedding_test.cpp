@@ -29,7 +29,7 @@ class ToolEmbedded : public ::testing::Test {
 
 TEST_F(ToolEmbedded, ShowsStatesNowAndEarlier) {
   EXPECT_EQ(shop({"streams", "state", "bill-1", "--json"}).out,
-            "{\"stream\":\"bill-1\",\"version\":2,\"state\":{\"total_cents\":735}}\n");
+            "{\"stream\":\"bill-1\",\"stream_version\":2,\"state\":{\"total_cents\":735}}\n");
   EXPECT_THAT(shop({"streams", "state", "bill-1", "--at", "1", "--json"}).out,
               HasSubstr("\"total_cents\":700"));
   EXPECT_EQ(shop({"streams", "state", "bill-1", "--at", "1h"}).code, 3);

@@ -79,7 +79,7 @@ TEST_F(ToolEvents, StdinIsATransactionALine) {
   const std::string shown = run_well({"events", "show", "2", "--db", db_, "--json"});
   EXPECT_EQ(member(shown, "schema_version"), "3");
   EXPECT_EQ(member(shown, "publishes"), "true");
-  EXPECT_EQ(member(shown, "correlation"), "c-1");
+  EXPECT_EQ(member(shown, "correlation_id"), "c-1");
   EXPECT_THAT(shown, HasSubstr("\"ada\""));
 }
 
@@ -262,7 +262,7 @@ TEST_F(ToolEvents, StreamsAreListedAndShownAsATimeline) {
   const auto streams = lines_of(run_well({"streams", "list", "--db", db_, "--json"}));
   ASSERT_THAT(streams, SizeIs(2));
   EXPECT_EQ(member(streams[1], "stream"), "order-1");
-  EXPECT_EQ(member(streams[1], "version"), "2");
+  EXPECT_EQ(member(streams[1], "stream_version"), "2");
   EXPECT_THAT(lines_of(run_well({"streams", "list", "--db", db_, "--json", "--category", "bill"})),
               SizeIs(1));
   EXPECT_THAT(lines_of(run_well({"streams", "list", "--db", db_, "--json", "--after", "bill-1"})),

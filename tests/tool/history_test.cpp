@@ -43,7 +43,7 @@ TEST_F(Past, HasARowAMinuteAndNothingWhereNobodyLooked) {
 
   const Ran ran = stela({"outbox", "history", "--since", "4m", "--json"});
 
-  EXPECT_THAT(ran.out, AllOf(ContainsRegex("\"published\":60,\"published_per_s\":1,[^\n]*"
+  EXPECT_THAT(ran.out, AllOf(ContainsRegex("\"published\":60,\"published_per_second\":1,[^\n]*"
                                            "\"pending\":7,[^\n]*\n"
                                            "[^\n]*\"published\":null,[^\n]*\"pending\":null[^\n]*\n"
                                            "[^\n]*\"published\":240,[^\n]*\"pending\":0,"),

@@ -27,7 +27,7 @@ TEST_F(ToolOutbox, ChecksForMonitoringSystems) {
   EXPECT_THAT(nagios.out, HasSubstr("STELA OUTBOX CRITICAL - pending is 3, more than 2 | lag="));
   EXPECT_THAT(nagios.out, HasSubstr("s;60;300 unanswered=0s;10;300 parked=0;0; pending=3;;2 "
                                     "cut_off=0;0; misconfigured=0;0; stopped=0;;0"));
-  EXPECT_EQ(member(check({"--json"}).out, "state"), "OK");
+  EXPECT_EQ(member(check({"--json"}).out, "state"), "ok");
   EXPECT_THAT(outbox({"check", "--format", "prometheus"}).out,
               HasSubstr("# TYPE stela_outbox_check_lag_seconds gauge\n"));
   EXPECT_EQ(run({"outbox", "check", "--db", dir_.file("none.db")}).code, 3);
@@ -57,7 +57,7 @@ TEST_F(ToolOutbox, ChecksSayUnknownWhereTheyAreMisused) {
           "--warn-pending is above --max-pending");
   const Ran json = outbox({"check", "--max-lag", "soon", "--json"});
   EXPECT_EQ(json.code, 3);
-  EXPECT_EQ(member(json.out, "state"), "UNKNOWN");
+  EXPECT_EQ(member(json.out, "state"), "unknown");
   EXPECT_THAT(outbox({"check", "--max-lag", "soon", "--format", "nagios"}).out,
               StartsWith("STELA OUTBOX UNKNOWN - "));
   EXPECT_EQ(outbox({"chekc"}).code, 2);

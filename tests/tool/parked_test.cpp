@@ -29,7 +29,7 @@ TEST_F(ParkedAlike, AreOneGroup) {
   const Ran ran = outbox({"groups", "--json"});
 
   EXPECT_THAT(ran.out, AllOf(HasSubstr("\"group\":\"f0\",\"streams\":2,\"type\":\"order.placed\""),
-                             HasSubstr("\"group\":\"\",\"streams\":1")));
+                             HasSubstr("\"group\":null,\"streams\":1")));
   EXPECT_THAT(outbox({"groups"}).out, AllOf(HasSubstr("older"), Not(HasSubstr("\x1b"))));
 }
 

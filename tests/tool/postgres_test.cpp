@@ -3,6 +3,7 @@
 #include "support/postgres_server.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
+#include "tool/json_walk.hpp"
 #include "tool/program.hpp"
 
 #include <stela/eventstore.hpp>
@@ -318,6 +319,14 @@ TEST_F(ToolOnPostgres, ShowsNoPasswordInErrorsAsJson) {
     EXPECT_NE(ran.code, 0);
     EXPECT_THAT(ran.err, HasSubstr(R"({"error":")"));
   }
+}
+
+TEST_F(ToolOnPostgres, JsonOfEveryCommandHasOneVocabulary) {
+  well({"migrate"});
+  Store store = postgres::open(url());
+  populate(store, url(),
+           [&](const std::string& statement) { sql("SET search_path = stela; " + statement); });
+  check_json_of_every_command(url());
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ TEST_F(ToolTimers, AreCheckedByDoctorAndForMonitoring) {
 TEST_F(ToolTimers, ThatAreTriedAgainCountAsLate) {
   Projections failing{store_};
   failing.add_process(
-      PaymentDeadline{[](Process&, const std::string&) { throw std::runtime_error{"no"}; }},
+      PaymentDeadline{[](stela::Process&, const std::string&) { throw std::runtime_error{"no"}; }},
       {.handling = {.retry_backoff = 1h, .retry_backoff_max = 1h}});
   EXPECT_EQ(Runner{failing}.run_once().timers_failed, 1);
 

@@ -204,7 +204,7 @@ class Appender {
     const StreamVersion version = expected.version().value_or(StreamVersion{});
     return "{\"conflict\":{\"stream\":" + stream +
            ",\"expected\":" + std::to_string(version.value()) +
-           ",\"version\":" + std::to_string(conflict.actual().value()) + "}}";
+           ",\"stream_version\":" + std::to_string(conflict.actual().value()) + "}}";
   }
   static std::string conflict_of(const ConditionConflict& conflict,
                                  const AppendCondition& condition) {
@@ -413,8 +413,9 @@ Command append_command() {
       .summary = "Append events and print their sequences",
       .about =
           "With --stdin, each line is one event: {\"stream\":…,\"type\":…,\"data\":{…}}, and "
-          "optionally \"version\", \"expected\", \"publish\", \"tags\", \"correlation\", "
-          "\"causation\" and \"actor\"; flags are defaults for lines without them. Each line is a "
+          "optionally \"schema_version\", \"expected\", \"publish\", \"tags\", \"correlation_id\", "
+          "\"causation_id\" and \"actor\"; flags are defaults for lines without them. Each line is "
+          "a "
           "transaction, or each --batch N lines, without those that conflict. Or a line is an "
           "append of several events: "
           "{\"events\":[…],\"condition\":{\"query\":[{\"types\":[…],\"tags\":[…]}],\"after\":N},"

@@ -69,7 +69,7 @@ bool parse_event_field(std::string_view name, json::Reader& reader, Draft& draft
     draft.stream = reader.get_string();
   } else if (name == "type") {
     draft.type = reader.get_string();
-  } else if (name == "version") {
+  } else if (name == "schema_version" || name == "version") {
     const std::int64_t version = reader.get_int64();
     if (version < 1 || version > largest_schema_version) reader.fail("isn't a version");
     draft.version = static_cast<int>(version);
@@ -77,10 +77,10 @@ bool parse_event_field(std::string_view name, json::Reader& reader, Draft& draft
     draft.publish = reader.get_bool();
   } else if (name == "data") {
     draft.data = reader.get_raw();
-  } else if (name == "correlation") {
+  } else if (name == "correlation_id" || name == "correlation") {
     draft.context.correlation_id = reader.get_string();
-  } else if (name == "causation") {
-    draft.context.causation_id = parse_event_id(reader.get_string(), "causation");
+  } else if (name == "causation_id" || name == "causation") {
+    draft.context.causation_id = parse_event_id(reader.get_string(), name);
   } else if (name == "actor") {
     draft.context.actor = reader.get_string();
   } else if (name == "tags") {
@@ -109,8 +109,8 @@ Draft parse_event(json::Reader& reader, const Draft& defaults) {
       parse_headers(reader, draft.context);
     } else {
       constexpr std::array<std::string_view, 11> known{
-          "stream", "type",  "version",   "publish",     "data",   "tags",
-          "id",     "actor", "causation", "correlation", "headers"};
+          "stream", "type",  "schema_version", "publish",        "data",   "tags",
+          "id",     "actor", "causation_id",   "correlation_id", "headers"};
       refuse_field(name, known);
     }
   }
@@ -182,8 +182,8 @@ Draft parse_event_line(const std::string& line, const Draft& defaults) {
       continue;
     }
     constexpr std::array<std::string_view, 10> known{
-        "stream", "type", "version", "publish",   "expected",
-        "data",   "tags", "actor",   "causation", "correlation"};
+        "stream", "type", "schema_version", "publish",      "expected",
+        "data",   "tags", "actor",          "causation_id", "correlation_id"};
     refuse_field(name, known);
   }
   reader.finish();

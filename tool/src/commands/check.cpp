@@ -31,6 +31,7 @@ std::vector<Measure> outbox_measures(const OutboxStatus& status, const Arguments
            .warning = limits.seconds("--warn-lag", warning_lag),
            .critical = limits.seconds("--max-lag", critical_lag),
            .unit = "s",
+           .is_absent = !status.lag,
            .codes = {Code::outbox_late}},
           {.name = "unanswered",
            .value = static_cast<double>(longest_flight(status).count()) / 1e6,

@@ -62,23 +62,20 @@ constexpr Field<TreeNode> tree_fields[] = {
     field<&TreeNode::id>("id"),
     field<&TreeNode::type>("type"),
     field<&TreeNode::recorded_at>("recorded_at"),
-    field<[](const TreeNode& node) {
-      return node.cause.is_nil() ? std::nullopt : std::optional{node.cause};
-    }>("causation_id", {.is_nullable = true}),
+    field<[](const TreeNode& node) { return unless_empty(node.cause); }>("causation_id"),
     field<&TreeNode::is_asked>("is_asked"),
-    field<&TreeNode::state>("state"),
+    field<&TreeNode::state>("state", {.kind = Kind::word}),
     field<[](const TreeNode& node) {
       return node.message ? std::optional{node.message->partition} : std::nullopt;
-    }>("partition", {.is_nullable = true}),
+    }>("partition"),
     field<[](const TreeNode& node) {
       const bool is_known = node.message && node.message->broker_from != 0;
       return is_known ? std::optional{static_cast<std::int64_t>(node.message->broker_to)}
                       : std::nullopt;
-    }>("broker_sequence", {.is_nullable = true}),
+    }>("broker_sequence"),
     field<[](const TreeNode& node) {
-      const bool has_error = node.message && !node.message->last_error.empty();
-      return has_error ? std::optional{node.message->last_error} : std::nullopt;
-    }>("error", {.kind = Kind::untrusted, .is_nullable = true}),
+      return node.message ? node.message->last_error : std::string{};
+    }>("error", {.kind = Kind::untrusted}),
     field<shown_event>("event", {.is_text_only = true}),
     field<[](const TreeNode& node) {
       return node.stream + '@' + std::to_string(node.version.value());

@@ -124,7 +124,7 @@ void EventSelection::read_stream(EventStore& store, StreamQuery part, Page& page
 
 void EventSelection::read(StoreSession& session, Page& page, Take take) const {
   Store& store = session.store();
-  if (stream) return read_stream(store, {}, page, sequence_of, take);
+  if (stream) return read_stream(store, {.with_tags = query.with_tags}, page, sequence_of, take);
   AllQuery part = query;
   part.to = std::min(query.to, store.last_sequence());
   part.limit = page.rows_read();
@@ -171,7 +171,7 @@ void print_matching(Invocation& call, StoreSession& session, EventSelection& sel
   const Codec codec = session.store().conventions().codec;
   Listing listing{call.out, description::event_with_tags};
   selection.read(session, query, page, [&](const StoredEvent& event) {
-    listing.add({event, codec, {}, /*has_tags=*/true});
+    listing.add({event, codec});
   });
   listing.print();
   page.tell(call.out, "events", session.store().last_sequence().value());

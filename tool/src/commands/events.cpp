@@ -70,6 +70,7 @@ int list_events(Invocation& call) {
     const std::int64_t limit = call.arguments.integer("--limit", {1, largest}).value_or(100);
     return list_linked(call, *links, selection.query, limit);
   }
+  selection.query.with_tags = call.out.is_json();
   Page page{call.arguments};
   StoreSession session{call, {.only_reads = true}};
   if (selection.stream) require_stream(session.store(), *selection.stream);
@@ -146,7 +147,7 @@ int show_event(Invocation& call) {
     const bool has_more = std::ssize(found.sequences) > max_effects;
     if (has_more) found.sequences.pop_back();
     if (call.out.is_json()) {
-      print_json(call.out, description::event, {event, codec_of(store), {}, /*has_tags=*/true},
+      print_json(call.out, description::event, {event, codec_of(store)},
                  {{"effects", effects_in_json(store, found.sequences)}});
     } else {
       show_sheet(call, session, event, found.sequences);
@@ -282,6 +283,7 @@ class Tail {
 
 int tail(Invocation& call) {
   EventSelection selection{call.arguments};
+  selection.query.with_tags = call.out.is_json();
   const std::int64_t limit = call.arguments.integer("--limit", {1, largest}).value_or(largest);
   const Signals signals;
   StoreSession session{call, {.only_reads = true}};

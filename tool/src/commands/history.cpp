@@ -40,24 +40,24 @@ struct Span {
 
 constexpr Field<Span> span_fields[] = {
     field<&Span::at>("at"),
-    field<&Span::appended>("appended", {.absent = "-", .is_nullable = true}),
-    field<&Span::published>("published", {.absent = "-", .is_nullable = true}),
-    field<&Span::per_s>("published_per_s",
-                        {.title = "a second", .absent = "-", .is_nullable = true}),
-    field<&Span::failed>("failed", {.absent = "-", .is_nullable = true}),
-    field<&Span::taken_over>("taken_over", {.absent = "-", .is_nullable = true}),
-    field<&Span::pending>("pending", {.absent = "-", .is_nullable = true}),
-    field<&Span::lag>("lag", {.absent = "-", .is_nullable = true}),
-    field<&Span::parked>("parked", {.absent = "-", .is_nullable = true}),
-    field<&Span::workers>("workers", {.absent = "-", .is_nullable = true}),
-    field<&Span::unowned>("without_owner", {.absent = "-", .is_nullable = true}),
-    field<&Span::stopped>("stopped", {.absent = "-", .is_nullable = true}),
+    field<&Span::appended>("appended", {.absent = "-"}),
+    field<&Span::published>("published", {.absent = "-"}),
+    field<&Span::per_s>("published_per_second", {.title = "a second", .absent = "-"}),
+    field<&Span::failed>("failed", {.absent = "-"}),
+    field<&Span::taken_over>("taken_over", {.absent = "-"}),
+    field<&Span::pending>("pending", {.absent = "-"}),
+    field<&Span::lag>("lag_s", {.title = "lag", .absent = "-"}),
+    field<&Span::parked>("parked", {.absent = "-"}),
+    field<&Span::workers>("workers", {.absent = "-"}),
+    field<&Span::unowned>("without_owner", {.absent = "-"}),
+    field<&Span::stopped>("stopped", {.absent = "-"}),
 };
 constexpr Description<Span> of_outbox{
     span_fields,
-    {.table = "at appended published published_per_s failed pending lag parked workers stopped "
-              "taken_over without_owner"}};
-constexpr Description<Span> of_partition{span_fields, {.table = "at published published_per_s"}};
+    {.table = "at appended published published_per_second failed pending lag_s parked workers "
+              "stopped taken_over without_owner"}};
+constexpr Description<Span> of_partition{span_fields,
+                                         {.table = "at published published_per_second"}};
 
 /// Which spans are asked for: the first begins at `from`.
 struct Spans {

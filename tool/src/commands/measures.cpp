@@ -22,6 +22,11 @@ constexpr const char* name_of(State state) {
   return names[static_cast<std::size_t>(state)];
 }
 
+std::string in_lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(c));
+  return text;
+}
+
 /// Plain digits, as plugins must print them; seconds to the millisecond.
 std::string number(double value) {
   std::array<char, 512> text{};
@@ -54,11 +59,12 @@ void print_json(Output& out, State state, const std::string& text,
                 std::span<const Measure> measures) {
   std::string object_text;
   JsonFields object{object_text};
-  object.add({{"state", name_of(state)}, {"message", text}});
+  object.add({{"state", in_lower_case(name_of(state))}, {"message", text}});
   for (const Measure& measure : measures) {
-    object.add({{measure.name, measure.value}});
     const std::string name{measure.name};
-    if (measure.is_lower_bound) object.add({{name + "_is_lower_bound", true}});
+    const std::string key = measure.unit == "s" ? name + "_s" : name;
+    object.add({{key, measure.is_absent ? Value{} : Value{measure.value}}});
+    if (measure.is_lower_bound) object.add({{name + "_is_lower_bound", *measure.is_lower_bound}});
   }
   object.close();
   out.json(object_text);
@@ -74,7 +80,7 @@ void print_prometheus(Output& out, std::string_view subject, State state,
     std::string name = prefix;
     name.append(measure.name).append(measure.unit == "s" ? "_seconds" : "");
     out.line("# HELP " + name + " As `stela " + std::string{subject} + " check` saw it" +
-             (measure.is_lower_bound ? ", at least." : "."));
+             (measure.is_lower_bound.value_or(false) ? ", at least." : "."));
     out.line("# TYPE " + name + " gauge");
     out.line(name + " " + number(measure.value));
   }
@@ -98,7 +104,9 @@ std::string problems_of(std::vector<Measure> measures) {
       text += in_one_line(measure.problem);
       continue;
     }
-    text.append(measure.name).append(" is ").append(measure.is_lower_bound ? "at least " : "");
+    text.append(measure.name)
+        .append(" is ")
+        .append(measure.is_lower_bound.value_or(false) ? "at least " : "");
     text.append(number(measure.value)).append(measure.unit);
     text.append(measure.is_least ? ", fewer than " : ", more than ");
     text.append(number(*measure.broken_limit())).append(measure.unit);

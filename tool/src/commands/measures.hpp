@@ -29,8 +29,10 @@ struct Measure {
   std::string_view unit = {};
   /// The value must not be below the limit, rather than above it.
   bool is_least = false;
-  /// The value may be more.
-  bool is_lower_bound = false;
+  /// The value may be more; unset where it never is.
+  std::optional<bool> is_lower_bound = {};
+  /// There is nothing to measure.
+  bool is_absent = false;
   /// What is said where a limit is broken, if figures don't tell.
   std::string problem = {};
   /// The findings that say it.

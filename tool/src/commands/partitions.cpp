@@ -22,7 +22,7 @@ int list_partitions(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   const OutboxStatus seen = session.operations().status();
   if (call.out.is_json()) {
-    print_json(call.out, description::outbox_status, seen);
+    print_list(call.out, description::partition, partitions_of(seen));
   } else {
     print_partitions(seen, call.out);
   }

@@ -31,23 +31,26 @@ std::string shown_setting(std::string_view key, const std::string& value) try {
   return "***";
 }
 
+struct ShownSetting {
+  std::string key;
+  std::string value;
+  std::string origin;
+};
+constexpr Field<ShownSetting> setting_fields[] = {
+    field<&ShownSetting::key>("setting"),
+    field<&ShownSetting::value>("value"),
+    field<&ShownSetting::origin>("from"),
+};
+constexpr Description<ShownSetting> shown_settings{setting_fields, {.table = "setting value from"}};
+
 int show_config(Invocation& call) {
   const Settings& settings = call.settings();
-  Table table{{{"SETTING"}, {"VALUE"}, {"FROM"}}};
-  std::string text;
-  JsonFields object{text};
+  Listing listing{call.out, shown_settings};
   for (const ConfiguredSetting& setting : all_settings()) {
-    const auto& [text_of_value, origin] = settings.value(setting.key);
-    const std::string value = shown_setting(setting.key, text_of_value);
-    table.add({setting.key, value, origin});
-    object.add({{setting.key, Json{to_json({{"value", value}, {"from", origin}})}}});
+    const auto& [value, origin] = settings.value(setting.key);
+    listing.add({setting.key, shown_setting(setting.key, value), origin});
   }
-  object.close();
-  if (call.out.is_json()) {
-    call.out.json(text);
-  } else {
-    table.print(call.out);
-  }
+  listing.print();
   // What each value alone doesn't show; no database is needed for it.
   check(relay_options(settings));
   return done;
@@ -85,7 +88,8 @@ int show_version(Invocation& call) {
   print_result(call.out,
                {{"stela", version()},
                 {"sqlite", sqlite3_libversion()},
-                {call.app.name, own.empty() ? Value{} : Value{own}}},
+                {"program", call.app.name},
+                {"program_version", own}},
                line);
   return done;
 }

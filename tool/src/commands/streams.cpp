@@ -62,7 +62,7 @@ int show_stream(Invocation& call) {
   Listing listing{call.out, description::event_of_stream};
   std::optional<Timestamp> before;
   selection.read_stream(session.store(), versions, page, version_of, [&](const StoredEvent& event) {
-    listing.add({event, codec, before, /*has_tags=*/true});
+    listing.add({event, codec, before});
     if (!page.is_backward()) before = event.recorded_at;
   });
   if (page.shown() == 0 && page.is_complete()) {
@@ -86,8 +86,8 @@ int state(Invocation& call) {
   const Moment moment = at ? to_moment(*at, "--at") : Moment{};
   StoreSession session{call, {.only_reads = true}};
   const App::State shown = (*read)(session.store(), stream, moment);
-  const std::string text =
-      to_json({{"stream", stream.name()}, {"version", shown.version}, {"state", Json{shown.json}}});
+  const std::string text = to_json(
+      {{"stream", stream.name()}, {"stream_version", shown.version}, {"state", Json{shown.json}}});
   if (call.out.is_json()) {
     call.out.json(text);
   } else {

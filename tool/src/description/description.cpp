@@ -43,6 +43,16 @@ std::string plain_text(const FieldFacts& field, const Value& value) {
       value.data());
 }
 
+void append_text(std::string& out, Kind kind, std::string text) {
+  if (text.empty()) {
+    out += "null";
+    return;
+  }
+  if (kind == Kind::untrusted) text = in_one_line(text);
+  if (kind == Kind::word) std::replace(text.begin(), text.end(), ' ', '_');
+  json::append_string(out, text);
+}
+
 void append_json(std::string& out, Kind kind, const Value& value) {
   const auto append_duration = [&](std::chrono::microseconds duration) {
     const double scale = kind == Kind::milliseconds ? 1e3 : 1e6;
@@ -52,10 +62,7 @@ void append_json(std::string& out, Kind kind, const Value& value) {
                         [&](bool flag) { json::append_bool(out, flag); },
                         [&](std::int64_t number) { json::append_integer(out, number); },
                         [&](double number) { json::append_double(out, number); },
-                        [&](const std::string& text) {
-                          json::append_string(out,
-                                              kind == Kind::untrusted ? in_one_line(text) : text);
-                        },
+                        [&](const std::string& text) { append_text(out, kind, text); },
                         [&](Timestamp time) { json::append_string(out, to_string(time)); },
                         append_duration, [&](const Json& json) { out += json.text; }},
              value.data());
@@ -71,6 +78,7 @@ bool is_number(Kind kind) {
     case Kind::milliseconds:
       return true;
     case Kind::text:
+    case Kind::word:
     case Kind::untrusted:
     case Kind::flag:
     case Kind::time:
@@ -125,14 +133,12 @@ void JsonFields::key(std::string_view name) {
 }
 
 void JsonFields::add(const FieldFacts& field, const Value& value) {
-  if (value.is_nothing() && !field.look.is_nullable) return;
   key(field.name);
   append_json(out_, field.kind, value);
 }
 
 void JsonFields::add(NamedValues values) {
   for (const NamedValue& each : values) {
-    if (each.value.is_nothing()) continue;
     key(each.name);
     append_json(out_, Kind::text, each.value);
   }

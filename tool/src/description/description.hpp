@@ -38,12 +38,29 @@ struct Look {
   std::size_t most = 0;
   /// What people read if the value is missing or empty.
   std::string_view absent = {};
-  /// JSON has null if the value is missing; otherwise it leaves the key out.
-  bool is_nullable = false;
   /// For people only: JSON has the fields that it is made from.
   bool is_text_only = false;
   Metric metric = {};
 };
+
+/// JSON has one vocabulary: durations end in _s, moments are "at" or end in _at, and there is one
+/// word for an error, its causes, and each kind of version.
+constexpr bool is_in_vocabulary(std::string_view name, Kind kind) {
+  for (const char c : name) {
+    if (c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9')) return false;
+  }
+  for (const std::string_view other : {"version", "last_error", "correlation", "causation"}) {
+    if (name == other) return false;
+  }
+  for (const std::string_view ending : {"since", "until"}) {
+    if (name.ends_with(ending)) return false;
+  }
+  // A worker's ticks have the words of other workers' ticks.
+  if (name == "ts") return kind == Kind::time;
+  return name.ends_with("_s") == (kind == Kind::duration) &&
+         name.ends_with("_ms") == (kind == Kind::milliseconds) &&
+         (name == "at" || name.ends_with("_at")) == (kind == Kind::time);
+}
 
 /// A field without its structure.
 struct FieldFacts {
@@ -92,12 +109,17 @@ struct Orders {
 template <class T>
 class Description {
  public:
-  /// A name in `orders` that no field has is a compile error.
+  /// A name in `orders` that no field has is a compile error, and so is one that JSON mustn't have.
   template <std::size_t count>
   constexpr Description(const Field<T> (&fields)[count], const Orders& orders = {})
       : fields_{fields}, orders_{orders} {
     for (const std::string_view names : {orders.table, orders.sheet, orders.metrics}) {
       for_each(names, [](const Field<T>&) {});
+    }
+    for (const Field<T>& field : fields_) {
+      if (!field.look.is_text_only && !is_in_vocabulary(field.name, field.kind)) {
+        throw std::logic_error{"JSON has another word for it"};
+      }
     }
   }
 
@@ -135,6 +157,12 @@ class Description {
   Orders orders_;
 };
 
+/// Nothing where zero or an empty text means that there is none.
+template <class T>
+std::optional<T> unless_empty(T value) {
+  return value == T{} ? std::nullopt : std::optional{std::move(value)};
+}
+
 /// A value beside a structure: {"dry_run", true}.
 struct NamedValue {
   std::string_view name;
@@ -147,7 +175,7 @@ std::string in_cell(const FieldFacts& field, const Value& value);
 std::string on_sheet(const FieldFacts& field, const Value& value);
 Table::Column column_of(const FieldFacts& field);
 
-/// Writes a JSON object, field by field.
+/// Writes a JSON object, field by field. What is missing or empty is null.
 /// Threads: one at a time.
 class JsonFields {
  public:

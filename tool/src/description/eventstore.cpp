@@ -40,8 +40,7 @@ std::optional<std::string> bytes_of(const ShownEvent& shown) {
   return text;
 }
 
-std::optional<Json> tags_shown(const ShownEvent& shown) {
-  if (!shown.has_tags) return std::nullopt;
+Json tags_shown(const ShownEvent& shown) {
   std::string array = "[";
   split_tags(shown.event.tags, [&](std::string_view tag) {
     if (array.size() > 1) array += ',';
@@ -56,23 +55,23 @@ std::optional<std::chrono::microseconds> later_by(const ShownEvent& shown) {
 
 /// A member or method of the event itself.
 template <auto get>
-constexpr auto event_field(std::string_view name) {
-  return field<[](const ShownEvent& shown) { return std::invoke(get, shown.event); }>(name);
+constexpr auto event_field(std::string_view name, const Look& look = {}) {
+  return field<[](const ShownEvent& shown) { return std::invoke(get, shown.event); }>(name, look);
 }
 
 using E = StoredEvent;
 constexpr Field<ShownEvent> event_fields[] = {
     event_field<&E::sequence>("sequence"),
     field<[](const ShownEvent& shown) { return shown.event.stream.name(); }>("stream"),
-    event_field<&E::version>("version"),
+    event_field<&E::version>("stream_version", {.title = "version"}),
     event_field<&E::id>("id"),
     event_field<&E::type>("type"),
     field<tags_shown>("tags"),
     event_field<&E::schema_version>("schema_version"),
     event_field<&E::publishes>("publishes"),
     event_field<&E::recorded_at>("recorded_at"),
-    event_field<&E::correlation_id>("correlation"),
-    field<cause_of>("causation"),
+    event_field<&E::correlation_id>("correlation_id"),
+    field<cause_of>("causation_id"),
     field<metadata_of>("metadata"),
     field<payload_shown>("payload"),
     field<bytes_of>("payload_base64"),
@@ -101,21 +100,23 @@ constexpr Field<TagEntry> tag_fields[] = {
 };
 
 constexpr Field<TagFact> tag_type_fields[] = {
-    field<&TagFact::type>("type"),     field<&TagFact::category>("category"),
-    field<&TagFact::always>("always"), field<&TagFact::several>("several"),
-    field<&TagFact::since>("since"),
+    field<&TagFact::type>("type"),
+    field<&TagFact::category>("category"),
+    field<&TagFact::always>("always"),
+    field<&TagFact::several>("several"),
+    field<&TagFact::since>("from_sequence", {.title = "since"}),
 };
 
 constexpr Field<StreamEntry> stream_fields[] = {
     field<&StreamEntry::stream>("stream"),
-    field<&StreamEntry::version>("version", {.kind = Kind::count}),
+    field<&StreamEntry::version>("stream_version", {.title = "version", .kind = Kind::count}),
     field<&StreamEntry::last>("last_sequence", {.title = "last event"}),
     field<&StreamEntry::changed_at>("changed_at"),
 };
 
 constexpr Field<SnapshotEntry> snapshot_fields[] = {
     field<&SnapshotEntry::stream>("stream"),
-    field<&SnapshotEntry::version>("version", {.kind = Kind::count}),
+    field<&SnapshotEntry::version>("stream_version", {.title = "version", .kind = Kind::count}),
     field<&SnapshotEntry::sequence>("sequence"),
     field<&SnapshotEntry::state_version>("state_version"),
     field<&SnapshotEntry::bytes>("bytes", {.title = "size", .kind = Kind::bytes}),
@@ -148,22 +149,23 @@ constexpr Field<VerifyResult> verified_fields[] = {
 
 namespace description {
 
-constexpr Description<ShownEvent> event{event_fields,
-                                        {.table = "sequence recorded_at stream version type line"}};
+constexpr Description<ShownEvent> event{
+    event_fields, {.table = "sequence recorded_at stream stream_version type line"}};
 constexpr Description<ShownEvent> event_with_tags{
-    event_fields, {.table = "sequence recorded_at stream version type tag_line line"}};
+    event_fields, {.table = "sequence recorded_at stream stream_version type tag_line line"}};
 constexpr Description<ShownEvent> event_of_stream{
-    event_fields, {.table = "version recorded_at later_by sequence type tag_line actor line"}};
+    event_fields,
+    {.table = "stream_version recorded_at later_by sequence type tag_line actor line"}};
 constexpr Description<KindCount> kind_of_event{
     kind_fields,
     {.table = "category type schema_version publishes events payload_bytes first last"}};
 constexpr Description<TagEntry> tag{tag_fields, {.table = "tag first"}};
 constexpr Description<TagFact> tag_type{tag_type_fields,
-                                        {.table = "type category always several since"}};
-constexpr Description<StreamEntry> stream{stream_fields,
-                                          {.table = "stream version last_sequence changed_at"}};
+                                        {.table = "type category always several from_sequence"}};
+constexpr Description<StreamEntry> stream{
+    stream_fields, {.table = "stream stream_version last_sequence changed_at"}};
 constexpr Description<SnapshotEntry> snapshot{
-    snapshot_fields, {.table = "stream version state_version bytes taken_at"}};
+    snapshot_fields, {.table = "stream stream_version state_version bytes taken_at"}};
 constexpr Description<Problem> problem{problem_fields};
 constexpr Description<VerifyResult> verified{verified_fields};
 

@@ -13,13 +13,12 @@
 
 namespace stela::tool {
 
-/// An event with its store's codec and the time of the event before it in the stream.
+/// An event that was read with its tags, with its store's codec and the time of the event before it
+/// in the stream.
 struct ShownEvent {
   const StoredEvent& event;
   Codec codec;
   std::optional<Timestamp> before = {};
-  /// The event was read with its tags.
-  bool has_tags = false;
 };
 
 namespace description {

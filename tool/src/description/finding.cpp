@@ -12,11 +12,11 @@ constexpr Field<Finding> finding_fields[] = {
     field<[](const Finding& one) { return one.known.empty() ? word_of(one.severity) : "known"; }>(
         "severity"),
     field<&Finding::subject>("subject", {.kind = Kind::untrusted}),
-    field<&Finding::since>("since_at", {.is_nullable = true}),
-    field<&Finding::failure>("failure_class", {.is_nullable = true}),
+    field<&Finding::since>("since_at"),
+    field<&Finding::failure>("failure_class"),
     field<&Finding::sentence>("sentence"),
     field<&Finding::remedy>("remedy"),
-    field<&Finding::known>("known", {.is_nullable = true}),
+    field<&Finding::known>("known"),
 };
 }  // namespace
 

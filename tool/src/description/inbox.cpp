@@ -24,20 +24,17 @@ constexpr Field<Reader> reader_fields[] = {
                                                                       {.title = "stream"}),
     field<[](const Reader& one) { return one.reader.filter; }>("filter"),
     field<[](const Reader& one) { return one.reader.position; }>("position"),
-    field<[](const Reader& one) { return state_of(one); }>("state"),
+    field<[](const Reader& one) { return state_of(one); }>("state", {.kind = Kind::word}),
     field<[](const Reader& one) { return one.reader.owner; }>("owner"),
-    field<[](const Reader& one) { return one.reader.failing; }>("failing"),
+    field<[](const Reader& one) { return unless_empty(one.reader.failing); }>("failing"),
     field<[](const Reader& one) { return one.reader.attempts; }>("attempts"),
     field<[](const Reader& one) { return one.reader.error; }>(
         "error", {.kind = Kind::untrusted, .most = 60}),
     field<&Reader::parked_messages>("parked"),
     field<&Reader::parked_streams>("parked_streams"),
     field<&Reader::parked_bytes>("parked_bytes"),
-    field<[](const Reader& one) {
-      return one.parked_since ? to_string(*one.parked_since) : std::string{};
-    }>("parked_since"),
+    field<&Reader::parked_since>("parked_since_at", {.title = "parked since"}),
     field<&Reader::gaps>("gaps"),
-    field<&Reader::parked_since>("since", {.title = "parked since", .is_text_only = true}),
 };
 
 /// Why it is parked.
@@ -59,7 +56,7 @@ constexpr Field<ParkedMessage> parked_fields[] = {
     field<&ParkedMessage::attempts>("attempts"),
     field<&ParkedMessage::error>("error", {.kind = Kind::untrusted, .most = 60}),
     field<&ParkedMessage::is_to_retry>("is_to_retry"),
-    field<[](const ParkedMessage& one) { return state_of(one); }>("state"),
+    field<[](const ParkedMessage& one) { return state_of(one); }>("state", {.kind = Kind::word}),
 };
 
 constexpr Field<Gap> gap_fields[] = {
@@ -78,7 +75,7 @@ namespace description {
 
 constexpr Description<Reader> reader{
     reader_fields,
-    {.table = "consumer broker_stream position state owner parked since gaps error"}};
+    {.table = "consumer broker_stream position state owner parked parked_since_at gaps error"}};
 constexpr Description<ParkedMessage> parked_message{
     parked_fields,
     {.table = "parked consumer stream event_id subject parked_at attempts state error"}};

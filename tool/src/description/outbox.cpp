@@ -64,7 +64,10 @@ constexpr Field<PartitionIn> partition_fields[] = {
     outbox_field<&PartitionStatus::id>("partition"),
     outbox_field<&PartitionStatus::owner>("owner", {.absent = "-"}),
     outbox_field<&PartitionStatus::epoch>("epoch"),
-    outbox_field<&PartitionStatus::lease_left>("lease_left_s"),
+    field<[](const PartitionIn& in) {
+      const PartitionStatus& partition = in.partition;
+      return partition.owner.empty() ? std::nullopt : std::optional{partition.lease_left};
+    }>("lease_left_s", {.title = "lease", .absent = "-"}),
     outbox_field<&PartitionStatus::is_current>("is_current"),
     outbox_field<&PartitionStatus::pending>("pending"),
     outbox_field<&PartitionStatus::is_pending_lower_bound>("pending_is_lower_bound"),
@@ -77,14 +80,14 @@ constexpr Field<PartitionIn> partition_fields[] = {
     outbox_field<&PartitionStatus::published_through>("published_through"),
     outbox_field<&PartitionStatus::broker_sequence>("broker_sequence"),
     outbox_field<&PartitionStatus::attempts>("attempts"),
-    outbox_field<&PartitionStatus::last_error>("last_error"),
+    outbox_field<&PartitionStatus::last_error>("error"),
     outbox_field<&PartitionStatus::failure>("failure_class"),
     field<[](const PartitionIn& in) { return word_of(in.partition.stopped); }>("stopped"),
     outbox_field<&PartitionStatus::stopped_detail>("stopped_detail"),
     outbox_field<&PartitionStatus::flight_age>("flight_age_s"),
     outbox_field<&PartitionStatus::oldest>("oldest"),
     outbox_field<&PartitionStatus::oldest_recorded_at>("oldest_recorded_at"),
-    outbox_field<&PartitionStatus::waiting_since>("waiting_since"),
+    outbox_field<&PartitionStatus::waiting_since>("waiting_since_at"),
     outbox_field<&PartitionStatus::next_attempt_at>("next_attempt_at"),
     field<[](const PartitionIn& in) { return waiting_in_words(in.partition); }>(
         "waiting", {.title = "pending", .kind = Kind::count, .is_text_only = true}),
@@ -101,10 +104,6 @@ constexpr Field<PartitionIn> partition_fields[] = {
                                              "partition."}}),
     field<[](const PartitionIn& in) { return state_of(in.partition, in.outbox); }>(
         "state", {.most = 24, .is_text_only = true}),
-    field<[](const PartitionIn& in) {
-      const PartitionStatus& partition = in.partition;
-      return partition.owner.empty() ? std::nullopt : std::optional{partition.lease_left};
-    }>("lease", {.absent = "-", .is_text_only = true}),
 };
 
 constexpr Field<WorkerStatus> worker_fields[] = {
@@ -112,12 +111,18 @@ constexpr Field<WorkerStatus> worker_fields[] = {
     field<&WorkerStatus::host>("host"),
     field<&WorkerStatus::pid>("pid"),
     field<&WorkerStatus::started_at>("started_at", {.title = "started"}),
-    field<&WorkerStatus::heartbeat_until>("heartbeat_until"),
+    field<&WorkerStatus::heartbeat_until>("heartbeat_until_at", {.title = "heartbeat until"}),
     field<&WorkerStatus::is_alive>("is_alive"),
     field<&WorkerStatus::partitions>("partitions"),
     field<[](const WorkerStatus& worker) {
+      return worker.broker ? std::optional{worker.broker->state} : std::nullopt;
+    }>("broker"),
+    field<[](const WorkerStatus& worker) {
+      return worker.broker ? worker.broker->detail : std::string{};
+    }>("broker_error", {.kind = Kind::untrusted}),
+    field<[](const WorkerStatus& worker) {
       return worker.broker ? to_string(*worker.broker) : std::string{};
-    }>("broker", {.most = 24}),
+    }>("broker_line", {.title = "broker", .most = 24, .is_text_only = true}),
     field<&WorkerStatus::is_cut_off>("is_cut_off"),
     field<life_of>("alive", {.most = 24, .is_text_only = true}),
 };
@@ -152,7 +157,6 @@ constexpr Field<OutboxStatus> status_fields[] = {
                                               .help = "Partitions that wait for an operator."}}),
     field<&S::lag>("lag_s", {.title = "lag",
                              .absent = "none",
-                             .is_nullable = true,
                              .metric = {.name = "stela_outbox_lag_seconds",
                                         .help = "Age of the oldest pending message."}}),
     field<[](const S& status) { return json_list(description::partition, partitions_of(status)); }>(
@@ -166,26 +170,22 @@ constexpr Field<OutboxStatus> status_fields[] = {
 };
 
 using M = OutboxMessage;
-template <class T>
-std::optional<T> unless_empty(T value) {
-  return value == T{} ? std::nullopt : std::optional{std::move(value)};
-}
 constexpr Field<OutboxMessage> message_fields[] = {
     field<&M::sequence>("sequence"),
     field<&M::state>("state"),
     field<&M::partition>("partition"),
     field<&M::stream>("stream"),
-    field<&M::version>("version"),
+    field<&M::version>("stream_version"),
     field<&M::event_id>("id"),
     field<&M::type>("type"),
     field<&M::recorded_at>("recorded_at"),
     field<&M::attempts>("attempts"),
     field<[](const M& message) { return word_of(message.reason); }>("reason", {.most = 9}),
-    field<&M::last_error>("last_error", {.title = "error", .kind = Kind::untrusted, .most = 60}),
+    field<&M::last_error>("error", {.kind = Kind::untrusted, .most = 60}),
     field<&M::failure>("failure_class", {.title = "class"}),
     field<[](const M& message) { return unless_empty(message.redelivery); }>("redelivery"),
     field<&M::next_attempt_at>("next_attempt_at", {.title = "next attempt"}),
-    field<&M::since>("since"),
+    field<&M::since>("since_at", {.title = "since"}),
     field<[](const M& message) { return unless_empty(message.broker_from); }>("broker_from"),
     field<[](const M& message) { return unless_empty(message.broker_to); }>("broker_to"),
     field<[](const M& message) { return broker_place_of(message); }>(
@@ -197,6 +197,10 @@ constexpr Field<OutboxMessage> message_fields[] = {
 
 Json numbers_of(const std::vector<GlobalSequence>& sequences) {
   return json_list(sequences, [](GlobalSequence each) { return std::to_string(each.value()); });
+}
+
+Json labels_in_json(const std::vector<PartitionId>& partitions) {
+  return json_list(partitions, [](PartitionId each) { return '"' + each.label() + '"'; });
 }
 
 constexpr Field<Affected> affected_fields[] = {
@@ -321,9 +325,9 @@ constexpr Field<Resized> resized_fields[] = {
 };
 
 constexpr Field<Synced> synced_fields[] = {
-    field<[](const Synced& synced) { return labels_of(synced.added); }>("added"),
-    field<[](const Synced& synced) { return labels_of(synced.retired); }>("retired"),
-    field<[](const Synced& synced) { return labels_of(synced.parked); }>("parked"),
+    field<[](const Synced& synced) { return labels_in_json(synced.added); }>("added"),
+    field<[](const Synced& synced) { return labels_in_json(synced.retired); }>("retired"),
+    field<[](const Synced& synced) { return labels_in_json(synced.parked); }>("parked"),
 };
 
 }  // namespace
@@ -352,16 +356,17 @@ constexpr Description<OutboxStatus> outbox_status{
          "lag_s pending in_flight retrying redeliveries parked discarded published stopped"}};
 constexpr Description<PartitionIn> partition{
     partition_fields,
-    {.table = "partition waiting age state in_flight retrying parked owner lease published"}};
+    {.table =
+         "partition waiting age state in_flight retrying parked owner lease_left_s published"}};
 constexpr Description<WorkerStatus> worker{
-    worker_fields, {.table = "worker alive broker partitions heartbeat_until started_at pid host"}};
+    worker_fields,
+    {.table = "worker alive broker_line partitions heartbeat_until_at started_at pid host"}};
 constexpr Description<OutboxMessage> message{
     message_fields,
     {.table = "sequence state reason failure_class partition stream type recorded_at attempts "
-              "last_error",
-     .sheet =
-         "sequence state partition place type id recorded_at attempts since broker next_attempt_at "
-         "redelivery reason failure_class last_error"}};
+              "error",
+     .sheet = "sequence state partition place type id recorded_at attempts since_at broker "
+              "next_attempt_at redelivery reason failure_class error"}};
 
 constexpr Description<Affected> affected{affected_fields};
 constexpr Description<ParkedRun> parked_run{

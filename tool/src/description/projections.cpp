@@ -6,7 +6,7 @@ namespace {
 constexpr Field<ProjectorStatus> projector_fields[] = {
     field<&ProjectorStatus::name>("projector"),
     field<&ProjectorStatus::build>("build"),
-    field<&ProjectorStatus::version>("version", {.title = "v"}),
+    field<&ProjectorStatus::version>("projector_version", {.title = "v"}),
     field<&ProjectorStatus::kind>("kind"),
     field<&ProjectorStatus::state>("state"),
     field<&ProjectorStatus::position>("position"),
@@ -24,7 +24,7 @@ constexpr Field<ProjectorStatus> projector_fields[] = {
     field<&ProjectorStatus::stopped>(
         "stopped", {.metric = {.name = "stela_projector_stopped",
                                .help = "1 while an event that it can't take holds it up."}}),
-    field<&ProjectorStatus::failing>("failing"),
+    field<[](const ProjectorStatus& one) { return unless_empty(one.failing); }>("failing"),
     field<&ProjectorStatus::error>("error", {.kind = Kind::untrusted}),
     field<&ProjectorStatus::attempts>("attempts"),
     field<&ProjectorStatus::parked>("parked", {.kind = Kind::count,
@@ -36,8 +36,9 @@ constexpr Field<ProjectorStatus> projector_fields[] = {
 
 constexpr Field<description::FailedEvent> failed_fields[] = {
     field<&description::FailedEvent::projector>("projector"),
-    field<&description::FailedEvent::sequence>("sequence", {.title = "event"}),
-    field<&description::FailedEvent::state>("state"),
+    field<[](const description::FailedEvent& one) { return unless_empty(one.sequence); }>(
+        "sequence", {.title = "event"}),
+    field<&description::FailedEvent::state>("state", {.kind = Kind::word}),
     field<&description::FailedEvent::attempts>("attempts"),
     field<&description::FailedEvent::parked_at>("parked_at"),
     field<&description::FailedEvent::error>("error", {.kind = Kind::untrusted, .most = 60}),
@@ -75,7 +76,8 @@ namespace description {
 
 constexpr Description<ProjectorStatus> projector{
     projector_fields,
-    {.table = "projector kind version state position lag_events lag_s parked owner problem",
+    {.table =
+         "projector kind projector_version state position lag_events lag_s parked owner problem",
      .metrics = "lag_s lag_events stopped parked"}};
 constexpr Description<FailedEvent> failed_event{
     failed_fields, {.table = "projector sequence state attempts parked_at error"}};

@@ -1,6 +1,9 @@
 #include "description/timers.hpp"
 
 #include "cli/text.hpp"
+#include "event_text.hpp"
+
+#include <stela/framework/codec/base64.hpp>
 
 #include <chrono>
 #include <optional>
@@ -13,6 +16,10 @@ std::string problem_of_process(const ProcessStatus& process) {
   if (!process.error.empty()) return "retrying: " + process.error;
   if (process.parked > 0) return counted(process.parked, "parked timer");
   return process.parked_events > 0 ? counted(process.parked_events, "parked event") : "-";
+}
+
+std::optional<std::chrono::microseconds> oldest_due_of(const ProcessStatus& process) {
+  return process.due > 0 ? std::optional{process.oldest_due} : std::nullopt;
 }
 
 constexpr Field<ProcessStatus> process_fields[] = {
@@ -32,12 +39,11 @@ constexpr Field<ProcessStatus> process_fields[] = {
         "overdue", {.kind = Kind::count,
                     .metric = {.name = "stela_timers_overdue",
                                .help = "Timers that have been due for more than a minute."}}),
-    field<&ProcessStatus::oldest_due>(
-        "oldest_due_s", {.title = "oldest due",
-                         .metric = {.name = "stela_timers_oldest_due_seconds",
-                                    .help = "How long the first of them has been due."}}),
-    field<&ProcessStatus::next_due_at>("next_due_at",
-                                       {.title = "next", .absent = "-", .is_nullable = true}),
+    field<oldest_due_of>("oldest_due_s",
+                         {.title = "oldest due",
+                          .metric = {.name = "stela_timers_oldest_due_seconds",
+                                     .help = "How long the first of them has been due."}}),
+    field<&ProcessStatus::next_due_at>("next_due_at", {.title = "next", .absent = "-"}),
     field<&ProcessStatus::unknown>("unknown",
                                    {.kind = Kind::count,
                                     .metric = {.name = "stela_timers_unknown",
@@ -79,31 +85,40 @@ std::string causation_of(const TimerStatus& timer) {
   return timer.causation_id.is_nil() ? std::string{} : timer.causation_id.to_string();
 }
 
+std::optional<Json> payload_of(const TimerStatus& timer) {
+  return is_json(timer.payload) ? std::optional{Json{minified(timer.payload)}} : std::nullopt;
+}
+std::string payload_bytes_of(const TimerStatus& timer) {
+  std::string text;
+  if (!is_json(timer.payload)) base64::append(text, timer.payload);
+  return text;
+}
+
 constexpr Field<TimerStatus> timer_fields[] = {
     field<process_of>("process"),
     field<key_of>("key", {.kind = Kind::untrusted}),
     field<kind_of>("kind"),
-    field<&TimerStatus::version>("version", {.title = "v"}),
+    field<&TimerStatus::version>("schema_version", {.title = "v"}),
     field<&TimerStatus::state>("state"),
     field<&TimerStatus::due_at>("due_at", {.title = "due"}),
-    field<late_of>("late_s", {.title = "late", .absent = "-", .is_nullable = true}),
+    field<late_of>("late_s", {.title = "late", .absent = "-"}),
     field<&TimerStatus::recurrence>("recurrence", {.title = "recurs", .absent = "-"}),
     field<&TimerStatus::attempts>("attempts"),
-    field<&TimerStatus::next_attempt_at>("next_attempt_at",
-                                         {.title = "next attempt", .is_nullable = true}),
+    field<&TimerStatus::next_attempt_at>("next_attempt_at", {.title = "next attempt"}),
     field<&TimerStatus::error>("error", {.kind = Kind::untrusted, .most = 40}),
     field<&TimerStatus::set_at>("set_at", {.title = "set"}),
     field<&TimerStatus::correlation_id>("correlation_id",
                                         {.title = "correlation", .kind = Kind::untrusted}),
     field<causation_of>("causation_id", {.title = "set by event"}),
     field<&TimerStatus::actor>("actor", {.kind = Kind::untrusted}),
-    field<&TimerStatus::payload>("payload", {.kind = Kind::untrusted}),
+    field<payload_of>("payload"),
+    field<payload_bytes_of>("payload_base64"),
 };
 
 using H = TimerHold;
 constexpr Field<H> hold_fields[] = {
     field<&H::reason>("reason"),
-    field<&H::since>("since"),
+    field<&H::since>("since_at", {.title = "since"}),
     field<&H::detail>("detail", {.kind = Kind::untrusted}),
 };
 
@@ -130,9 +145,10 @@ constexpr Description<ProcessStatus> process{
 constexpr Description<TimerStatus> timer{
     timer_fields,
     {.table = "process key kind state due_at late_s recurrence attempts error",
-     .sheet = "process key kind version state due_at late_s recurrence attempts next_attempt_at "
-              "error set_at correlation_id causation_id actor payload"}};
-constexpr Description<H> timer_hold{hold_fields, {.table = "reason since detail"}};
+     .sheet =
+         "process key kind schema_version state due_at late_s recurrence attempts next_attempt_at "
+         "error set_at correlation_id causation_id actor payload payload_base64"}};
+constexpr Description<H> timer_hold{hold_fields, {.table = "reason since_at detail"}};
 constexpr Description<A> timer_action{action_fields, {.table = "action at who what detail"}};
 
 }  // namespace description

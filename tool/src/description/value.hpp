@@ -18,6 +18,8 @@ namespace stela::tool {
 /// What a value means: it decides how the value is written.
 enum class Kind : std::uint8_t {
   text,
+  /// A state: "no reader" for people, no_reader in JSON.
+  word,
   /// Text from outside. Control characters are escaped, in JSON as well.
   untrusted,
   flag,
@@ -29,7 +31,7 @@ enum class Kind : std::uint8_t {
   real,
   /// Seconds in JSON; "3.2 s" for people.
   duration,
-  /// A duration that JSON has in milliseconds.
+  /// A duration that JSON has in milliseconds: in the ticks of a worker alone.
   milliseconds,
   time,
   /// A list or another object.

@@ -56,13 +56,11 @@ constexpr Field<TickReport> relay_tick_fields[] = {
     field<[](const TickReport& report) { return waiting_in(report.status); }>("pending"),
     field<[](const TickReport& report) { return report.status.is_pending_lower_bound; }>(
         "pending_is_lower_bound"),
-    field<[](const TickReport& report) { return report.status.lag; }>("oldest_pending_s",
-                                                                      {.is_nullable = true}),
-    field<[](const TickReport& report) { return to_string(report.tick.broker); }>(
-        "broker", {.kind = Kind::untrusted}),
-    field<[](const TickReport& report) {
-      return report.store_problem.empty() ? std::nullopt : std::optional{report.store_problem};
-    }>("database_error", {.kind = Kind::untrusted, .is_nullable = true}),
+    field<[](const TickReport& report) { return report.status.lag; }>("oldest_pending_s"),
+    field<[](const TickReport& report) { return report.tick.broker.state; }>("broker"),
+    field<[](const TickReport& report) { return report.tick.broker.detail; }>(
+        "broker_error", {.kind = Kind::untrusted}),
+    field<&TickReport::store_problem>("database_error", {.kind = Kind::untrusted}),
     field<&TickReport::state>("state"),
     field<&TickReport::worker>("worker", {.kind = Kind::untrusted}),
 };
