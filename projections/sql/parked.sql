@@ -1,11 +1,21 @@
 -- Events that a build passed over: the table projection_parked.
 
+-- row: passed_over
+-- gives: sequence int, state text, parked_at time, attempts int, error text
+
 -- name: parked
 -- takes: name text, build int, after int, most int
--- gives: sequence int, state text, parked_at time, attempts int, error text
+-- gives: passed_over
 SELECT sequence, state, parked_at, attempts, error
 FROM projection_parked WHERE name = :name AND build = :build AND sequence > :after
 ORDER BY sequence LIMIT :most;
+
+-- name: parked_back
+-- takes: name text, build int, before int, most int
+-- gives: passed_over
+SELECT sequence, state, parked_at, attempts, error
+FROM projection_parked WHERE name = :name AND build = :build AND sequence < :before
+ORDER BY sequence DESC LIMIT :most;
 
 -- name: count_parked
 -- takes: name text, build int

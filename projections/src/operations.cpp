@@ -95,6 +95,16 @@ ProjectorStatus status_of(Connection& connection, const Build& build, std::int64
   return status;
 }
 
+ParkedEvent parked_event(const auto& row) {
+  return {.sequence = GlobalSequence{row.sequence()},
+          .state = database::parse_stored(
+              {ParkedEventState::parked, ParkedEventState::retry, ParkedEventState::skipped},
+              row.state()),
+          .parked_at = row.parked_at(),
+          .attempts = static_cast<int>(row.attempts()),
+          .error = std::string{row.error()}};
+}
+
 /// The build goes on behind the event that it fails at, and remembers it.
 void skip_failing(Connection& connection, const Build& build, Timestamp now) {
   connection.run(
@@ -135,20 +145,22 @@ std::vector<ParkedEvent> ProjectionOperations::parked(std::string_view projector
     std::vector<Build> builds;
     if (has_projections(connection)) builds = projections::read_builds(connection, projector);
     const Build& living = living_of(builds, projector);
-    auto rows = connection.rows(sql::parked{.name = living.name,
-                                            .build = living.number,
-                                            .after = query.after.value(),
-                                            .most = query.limit});
-    while (rows.step()) {
-      all.push_back(
-          {.sequence = GlobalSequence{rows.sequence()},
-           .state = database::parse_stored(
-               {ParkedEventState::parked, ParkedEventState::retry, ParkedEventState::skipped},
-               rows.state()),
-           .parked_at = rows.parked_at(),
-           .attempts = static_cast<int>(rows.attempts()),
-           .error = std::string{rows.error()}});
+    all.clear();
+    const auto walk = [&](const auto& statement) {
+      auto rows = connection.rows(statement);
+      while (rows.step()) all.push_back(parked_event(rows));
+    };
+    if (query.direction == Direction::forward) {
+      return walk(sql::parked{.name = living.name,
+                              .build = living.number,
+                              .after = query.after.value(),
+                              .most = query.limit});
     }
+    const bool is_first = query.after == GlobalSequence{};
+    walk(sql::parked_back{.name = living.name,
+                          .build = living.number,
+                          .before = (is_first ? GlobalSequence::max() : query.after).value(),
+                          .most = query.limit});
   });
   return all;
 }

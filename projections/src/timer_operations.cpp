@@ -69,6 +69,9 @@ std::vector<TimerStatus> list_timers(Connection& connection, const TimerQuery& q
   Timestamp due_before = Timestamp::max();
   if (query.due) due_before = now;
   if (query.overdue) due_before = now - timer_overdue_after;
+  if (query.due_until) due_before = std::min(due_before, *query.due_until);
+  // No name is empty: all that are due at that time come after it.
+  const Timestamp due_after = query.due_since.value_or(Timestamp::min());
   const bool wants_state = query.state || query.due || query.overdue;
   const auto state = to_string(query.state.value_or(TimerState::pending));
   std::vector<TimerStatus> all;
@@ -78,7 +81,7 @@ std::vector<TimerStatus> list_timers(Connection& connection, const TimerQuery& q
                        .kind = database::or_null(query.kind),
                        .state = wants_state ? std::optional{state} : std::nullopt,
                        .due_before = due_before,
-                       .after_due = after ? after->due_at : Timestamp::min(),
+                       .after_due = after ? after->due_at : due_after,
                        .after_process = after ? std::string_view{after->name.process} : "",
                        .after_key = after ? std::string_view{after->name.key} : "",
                        .after_kind = after ? std::string_view{after->name.kind} : "",

@@ -99,6 +99,42 @@ TEST_F(ToolInbox, ListsParkedMessagesWithTheirStreamsAndEvents) {
   EXPECT_EQ(member(parked[2], "stream"), "null");
 }
 
+TEST_F(ToolInbox, ListsFromEitherEnd) {
+  for (int i = 1; i <= 3; ++i) {
+    const std::string number = std::to_string(i);
+    RawSqlite{db_}.run(
+        "INSERT INTO inbox_parked (consumer, broker_stream, broker_sequence, broker_time, subject, "
+        "headers, payload, parked_at, attempts, error) VALUES (1, 'SHOP', " +
+        number + R"(, 0, 's', '{"ce-type":"order.)" + (i == 2 ? "paid" : "placed") +
+        "\"}', x'', (unixepoch() - 60 * " + number + ") * 1000000, 5, 'no')");
+    RawSqlite{db_}.run(
+        "INSERT INTO inbox_gaps (consumer, source, stream, after, before, missing, seen_at) VALUES "
+        "(1, 'shop', 'order-1', 1, 4, 3, (unixepoch() - 60 * " +
+        number + ") * 1000000)");
+  }
+  const auto listed = [&](std::vector<std::string> words) {
+    const std::string number = words.front() == "list" ? "parked" : "gap";
+    words.emplace_back("--json");
+    std::string numbers;
+    for (const std::string& line : lines_of(inbox(words).out)) numbers += member(line, number);
+    return numbers;
+  };
+
+  for (const char* const list : {"list", "gaps"}) {
+    SCOPED_TRACE(list);
+    EXPECT_EQ(listed({list}), "123");
+    EXPECT_EQ(listed({list, "--newest-first"}), "321");
+    EXPECT_EQ(inbox({list, "--limit", "2"}).err, "more: --after 2\n");
+    EXPECT_EQ(listed({list, "--after", "2"}), "3");
+    EXPECT_EQ(listed({list, "--after", "2", "--newest-first"}), "1");
+    EXPECT_EQ(listed({list, "--since", "90s"}), "1");
+    EXPECT_EQ(listed({list, "--until", "90s"}), "23");
+    EXPECT_EQ(listed({list, "--consumer", "shipping"}), "");
+  }
+  EXPECT_EQ(listed({"list", "--type", "order.placed"}), "13");
+  EXPECT_EQ(inbox({"list", "--type", "order.placed", "--limit", "1"}).err, "more: --after 1\n");
+}
+
 TEST_F(ToolInbox, RetriesAStreamAndDiscardsItsFirstMessage) {
   park();
 

@@ -153,5 +153,33 @@ TEST_F(HaltedProjector, ListsTheEventsThatWaitForAnOperator) {
   EXPECT_THAT(unknown.err, HasSubstr("nobody"));
 }
 
+TEST_F(HaltedProjector, ListsParkedEventsFromEitherEnd) {
+  for (const char* const stream : {"order-2", "order-3", "order-4"}) {
+    append(store_, stream, {NewEvent{"order.placed", 9, false, "{}"}});
+  }
+  Projections projections{store_};
+  projections.add(Tally<1>{}, {.on_error = OnError::park, .max_attempts = 1});
+  Runner{projections, {.unknown_version_wait = std::chrono::milliseconds{0}}}.run_once();
+  const auto listed = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"projections", "list", "--json"});
+    std::string sequences;
+    for (const std::string& line : lines_of(tool(words).out)) {
+      sequences += member(line, "sequence") + ' ';
+    }
+    return sequences;
+  };
+
+  EXPECT_EQ(listed({}), "2 3 4 ");
+  EXPECT_EQ(listed({"--newest-first"}), "4 3 2 ");
+  EXPECT_EQ(tool({"projections", "list", "--limit", "2"}).err, "more: --after tally@1/3\n");
+  EXPECT_EQ(listed({"--after", "tally@1/3"}), "4 ");
+  EXPECT_EQ(listed({"--after", "tally@1/3", "--newest-first"}), "2 ");
+  EXPECT_EQ(listed({"--type", "order.placed", "--limit", "1"}), "2 ");
+  EXPECT_EQ(listed({"--type", "order.shipped"}), "");
+  EXPECT_EQ(listed({"--since", "1h"}), "2 3 4 ");
+  EXPECT_EQ(listed({"--until", "1h"}), "");
+  EXPECT_EQ(tool({"projections", "list", "--after", "3"}).code, 2);
+}
+
 }  // namespace
 }  // namespace stela::test::projectors_test

@@ -70,6 +70,28 @@ TEST_F(ToolTimers, AreListed) {
   EXPECT_EQ(member(json, "key"), "booking-2");
 }
 
+TEST_F(ToolTimers, AreListedPageByPageAndByTheirTimes) {
+  const auto listed = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"timers", "list", "--json"});
+    std::string keys;
+    for (const std::string& line : lines_of(tool(words).out)) keys += member(line, "key") + ' ';
+    return keys;
+  };
+  const std::string end = tool({"timers", "list", "--limit", "1"}).err;
+  ASSERT_THAT(end, HasSubstr("more: --after "));
+  const std::string place = end.substr(14, end.size() - 15);
+  EXPECT_THAT(place, HasSubstr("Z/payment_deadline/booking-2/not_paid"));
+  EXPECT_EQ(listed({"--after", place}), "booking-1 ");
+  EXPECT_EQ(listed({"--limit", "2"}), "booking-2 booking-1 ");
+  EXPECT_EQ(tool({"timers", "list", "--limit", "2"}).err, "");
+  EXPECT_EQ(listed({"--since", "1m"}), "booking-1 ");
+  EXPECT_EQ(listed({"--until", "1m"}), "booking-2 ");
+  EXPECT_EQ(listed({"--until", "1h"}), "");
+  EXPECT_EQ(listed({"--since", member(tool({"timers", "list", "--due", "--json"}).out, "due_at")}),
+            "booking-2 booking-1 ");
+  EXPECT_EQ(tool({"timers", "list", "--after", "booking-2"}).code, 2);
+}
+
 TEST_F(ToolTimers, AreShown) {
   const Ran shown = on_timer("show", "1");
   EXPECT_EQ(shown.code, 0);

@@ -35,12 +35,24 @@ DELETE FROM inbox_gaps
 WHERE consumer = :consumer AND source = :source AND stream = :stream
   AND (missing <= after OR after + 1 >= before);
 
+-- row: listed_gap
+-- gives: gap int, consumer text, source text, stream text, after int, missing int, seen_at time
+
 -- name: list_gaps
 -- Of all consumers if `consumer` is empty.
 -- takes: consumer text, after int, most int
--- gives: gap int, consumer text, source text, stream text, after int, missing int, seen_at time
+-- gives: listed_gap
 SELECT g.gap AS gap, c.name AS consumer, g.source AS source, g.stream AS stream, g.after AS after,
        g.missing AS missing, g.seen_at AS seen_at
 FROM inbox_gaps g JOIN inbox_consumers c USING (consumer)
 WHERE (:consumer = '' OR c.name = :consumer) AND g.missing IS NOT NULL AND g.gap > :after
 ORDER BY g.gap LIMIT :most;
+
+-- name: list_gaps_back
+-- takes: consumer text, before int, most int
+-- gives: listed_gap
+SELECT g.gap AS gap, c.name AS consumer, g.source AS source, g.stream AS stream, g.after AS after,
+       g.missing AS missing, g.seen_at AS seen_at
+FROM inbox_gaps g JOIN inbox_consumers c USING (consumer)
+WHERE (:consumer = '' OR c.name = :consumer) AND g.missing IS NOT NULL AND g.gap < :before
+ORDER BY g.gap DESC LIMIT :most;

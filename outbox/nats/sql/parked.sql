@@ -31,12 +31,15 @@ SELECT EXISTS (SELECT 1 FROM inbox_parked
 SELECT coalesce(sum(length(payload) + length(headers)), 0) AS bytes
 FROM inbox_parked WHERE consumer = :consumer;
 
--- name: list_parked
--- Of all consumers if `consumer` is empty.
--- takes: consumer text, after int, most int
+-- row: parked_message
 -- gives: parked int, consumer text, broker_stream text, broker_sequence int, version int?,
 --        subject text, headers text, payload blob, parked_at time, attempts int, error text,
 --        retry bool
+
+-- name: list_parked
+-- Of all consumers if `consumer` is empty.
+-- takes: consumer text, after int, most int
+-- gives: parked_message
 SELECT p.parked AS parked, c.name AS consumer, p.broker_stream AS broker_stream,
        p.broker_sequence AS broker_sequence, p.version AS version, p.subject AS subject,
        p.headers AS headers, p.payload AS payload, p.parked_at AS parked_at,
@@ -44,6 +47,17 @@ SELECT p.parked AS parked, c.name AS consumer, p.broker_stream AS broker_stream,
 FROM inbox_parked AS p JOIN inbox_consumers AS c USING (consumer)
 WHERE (:consumer = '' OR c.name = :consumer) AND p.parked > :after
 ORDER BY p.parked LIMIT :most;
+
+-- name: list_parked_back
+-- takes: consumer text, before int, most int
+-- gives: parked_message
+SELECT p.parked AS parked, c.name AS consumer, p.broker_stream AS broker_stream,
+       p.broker_sequence AS broker_sequence, p.version AS version, p.subject AS subject,
+       p.headers AS headers, p.payload AS payload, p.parked_at AS parked_at,
+       p.attempts AS attempts, p.error AS error, p.retry AS retry
+FROM inbox_parked AS p JOIN inbox_consumers AS c USING (consumer)
+WHERE (:consumer = '' OR c.name = :consumer) AND p.parked < :before
+ORDER BY p.parked DESC LIMIT :most;
 
 -- name: find_parked
 -- With the first message of its stream that is parked: the one that the others wait for.

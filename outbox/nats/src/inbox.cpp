@@ -15,6 +15,8 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/not_found.hpp>
 
+#include <limits>
+
 namespace stela::nats {
 
 namespace sql = inbox::sql;
@@ -32,6 +34,22 @@ void read(Store& store, Work&& work) {
   store.database().read([&](database::Connection& connection) {
     if (has_inbox(connection)) work(connection);
   });
+}
+
+/// Calls `take` for each row, in the direction that is asked for.
+template <class Forward, class Backward, class Take>
+void list(database::Connection& connection, const InboxQuery& query, Take take) {
+  const auto walk = [&](const auto& statement) {
+    auto rows = connection.rows(statement);
+    while (rows.step()) take(rows);
+  };
+  if (query.direction == Direction::forward) {
+    return walk(Forward{.consumer = query.consumer, .after = query.after, .most = query.limit});
+  }
+  constexpr std::int64_t end = std::numeric_limits<std::int64_t>::max();
+  walk(Backward{.consumer = query.consumer,
+                .before = query.after > 0 ? query.after : end,
+                .most = query.limit});
 }
 
 /// A parked message, and the first one of its stream.
@@ -154,9 +172,8 @@ InboxOperations::InboxOperations(Store& store, std::string who)
 std::vector<ParkedMessage> InboxOperations::parked(const InboxQuery& query) {
   std::vector<ParkedMessage> all;
   read(store_, [&](database::Connection& connection) {
-    auto rows = connection.rows(
-        sql::list_parked{.consumer = query.consumer, .after = query.after, .most = query.limit});
-    while (rows.step()) {
+    all.clear();
+    list<sql::list_parked, sql::list_parked_back>(connection, query, [&](const auto& rows) {
       all.push_back(
           with_event({.number = rows.parked(),
                       .consumer = std::string{rows.consumer()},
@@ -169,7 +186,7 @@ std::vector<ParkedMessage> InboxOperations::parked(const InboxQuery& query) {
                       .attempts = static_cast<int>(rows.attempts()),
                       .error = std::string{rows.error()},
                       .is_to_retry = rows.retry()}));
-    }
+    });
   });
   return all;
 }
@@ -199,9 +216,8 @@ void InboxOperations::discard(std::int64_t parked) {
 std::vector<Gap> InboxOperations::gaps(const InboxQuery& query) {
   std::vector<Gap> gaps;
   read(store_, [&](database::Connection& connection) {
-    auto rows = connection.rows(
-        sql::list_gaps{.consumer = query.consumer, .after = query.after, .most = query.limit});
-    while (rows.step()) {
+    gaps.clear();
+    list<sql::list_gaps, sql::list_gaps_back>(connection, query, [&](const auto& rows) {
       gaps.push_back({.number = rows.gap(),
                       .consumer = std::string{rows.consumer()},
                       .source = std::string{rows.source()},
@@ -209,7 +225,7 @@ std::vector<Gap> InboxOperations::gaps(const InboxQuery& query) {
                       .after = StreamVersion{rows.after()},
                       .missing = StreamVersion{rows.missing()},
                       .seen_at = rows.seen_at()});
-    }
+    });
   });
   return gaps;
 }

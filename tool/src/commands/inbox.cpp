@@ -6,33 +6,60 @@
 #include "commands/inbox_check.hpp"
 #include "store_session.hpp"
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 
 namespace stela::tool {
 namespace {
 
-nats::InboxQuery page_asked_for(const Arguments& arguments) {
-  return {.after = arguments.integer("--after", {0, largest}).value_or(0),
-          .limit = static_cast<int>(arguments.integer("--limit", {1, 1'000'000}).value_or(100))};
-}
+/// Messages are read with their payloads.
+constexpr std::int64_t messages_at_once = 100;
 
-/// Lists what `read` finds in the inbox, of the consumer that was named or of all.
-template <class T, class Read>
-int list_of(Invocation& call, const Description<T>& description, Read read) {
-  nats::InboxQuery query = page_asked_for(call.arguments);
+/// Lists what `read` finds in the inbox and is `chosen`, of the consumer that was named or of all.
+template <class T, class Read, class Chosen>
+int list_of(Invocation& call, const Description<T>& description, Read read, Chosen chosen) {
+  Page page{call.arguments};
+  nats::InboxQuery query{.direction = page.direction(),
+                         .after = call.arguments.integer("--after", {0, largest}).value_or(0)};
   StoreSession session{call, {.only_reads = true}};
   nats::InboxOperations inbox{session.store()};
   query.consumer = consumer_of(call.arguments, inbox);
-  print_list(call.out, description, std::invoke(read, inbox, query));
+  Listing listing{call.out, description};
+  const auto add = [&](const T& one) {
+    query.after = one.number;
+    if (!page.look(one.number)) return false;
+    if (!chosen(one)) return true;
+    if (!page.take(one.number)) return false;
+    listing.add(one);
+    return true;
+  };
+  for (bool goes_on = true; goes_on;) {
+    query.limit = static_cast<int>(std::min(page.rows_read(), messages_at_once));
+    const std::vector<T> found = std::invoke(read, inbox, query);
+    goes_on = std::all_of(found.begin(), found.end(), add) && std::ssize(found) == query.limit;
+  }
+  listing.print();
+  page.tell(call.out, "rows", 0);
   return done;
 }
 
 int list_parked(Invocation& call) {
-  return list_of(call, description::parked_message, &nats::InboxOperations::parked);
+  const TimeRange times{call.arguments};
+  const std::vector<std::string> types = call.arguments.all("--type");
+  return list_of(call, description::parked_message, &nats::InboxOperations::parked,
+                 [&](const nats::ParkedMessage& one) {
+                   const bool is_meant =
+                       types.empty() || std::find(types.begin(), types.end(),
+                                                  description::type_of(one)) != types.end();
+                   return is_meant && times.has(one.parked_at);
+                 });
 }
 
 int gaps(Invocation& call) {
-  return list_of(call, description::gap, &nats::InboxOperations::gaps);
+  const TimeRange times{call.arguments};
+  return list_of(call, description::gap, &nats::InboxOperations::gaps,
+                 [&](const nats::Gap& one) { return times.has(one.seen_at); });
 }
 
 int inbox_status(Invocation& call) {
@@ -125,7 +152,14 @@ const Operand stream_operand{"STREAM", "the JetStream stream, from 'inbox status
 const Operand parked_operand{"MESSAGE", "its number, from 'inbox list'"};
 const Operand consumer_operand{"CONSUMER", "its name, from 'inbox status'"};
 constexpr Option consumer_option{"--consumer", "NAME", "only this consumer"};
-constexpr Option after_option{"--after", "N", "only numbers after this one"};
+constexpr Option after_option{"--after", "N", "continue after this number"};
+constexpr Option parked_since_option{"--since", "TIME",
+                                     "parked since: 2026-11-23, 2026-11-23T10:00+02:00, or 15m for "
+                                     "15 minutes ago"};
+constexpr Option parked_until_option{"--until", "TIME", "parked until, given as for --since"};
+constexpr Option seen_since_option{"--since", "TIME",
+                                   "noticed since, such as 15m for 15 minutes ago"};
+constexpr Option seen_until_option{"--until", "TIME", "noticed until, given as for --since"};
 
 }  // namespace
 
@@ -142,8 +176,11 @@ std::vector<Command> inbox_commands() {
        .about =
            "A message that its handler couldn't handle, or that can't be read, is parked whole. "
            "Later messages of its stream are parked behind it.",
-       .options = {db_option, consumer_option, after_option, limit_option},
-       .examples = {{"of one consumer", "inbox list --consumer billing"}},
+       .options = {db_option, consumer_option, type_option, parked_since_option,
+                   parked_until_option, newest_first_option, limit_option, after_option,
+                   look_further_option},
+       .examples = {{"of one consumer", "inbox list --consumer billing"},
+                    {"the last ones", "inbox list --newest-first --limit 10"}},
        .run = list_parked},
       {.path = "inbox retry",
        .summary = "Retry a parked message, and those behind it",
@@ -159,7 +196,8 @@ std::vector<Command> inbox_commands() {
        .run = discard_parked},
       {.path = "inbox gaps",
        .summary = "List messages that consumers missed",
-       .options = {db_option, consumer_option, after_option, limit_option},
+       .options = {db_option, consumer_option, seen_since_option, seen_until_option,
+                   newest_first_option, limit_option, after_option, look_further_option},
        .examples = {{"all of them", "inbox gaps --json"}},
        .run = gaps},
       {.path = "inbox pause",

@@ -1,10 +1,16 @@
 #include "commands/page.hpp"
 
 #include "cli/text.hpp"
+#include "event_text.hpp"
 
 #include <utility>
 
 namespace stela::tool {
+
+TimeRange::TimeRange(const Arguments& arguments) {
+  if (const auto text = arguments.text("--since")) since = to_time(*text, "--since");
+  if (const auto text = arguments.text("--until")) until = to_time(*text, "--until");
+}
 
 Page::Page(const Arguments& arguments, std::int64_t default_limit)
     : Page{arguments.integer("--limit", {1, no_limit}).value_or(default_limit),

@@ -5,9 +5,11 @@
 #include "cli/arguments.hpp"
 #include "cli/output.hpp"
 
+#include <stela/framework/clock.hpp>
 #include <stela/framework/query.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,18 @@ inline constexpr Option look_further_option{
 
 /// So many rows are in memory at once.
 inline constexpr std::int64_t rows_at_once = 1000;
+
+/// What --since and --until select.
+struct TimeRange {
+  explicit TimeRange(const Arguments& arguments);
+
+  bool has(const std::optional<Timestamp>& time) const noexcept {
+    return (!since || (time && *time >= *since)) && (!until || (time && *time <= *until));
+  }
+
+  std::optional<Timestamp> since = {};
+  std::optional<Timestamp> until = {};
+};
 
 /// Threads: one at a time.
 class Page {

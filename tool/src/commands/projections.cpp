@@ -15,10 +15,15 @@
 #include <stela/projections/timers.hpp>
 #include <stela/tool/metrics.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <tuple>
 
 namespace stela::tool {
 namespace {
+
+using description::FailedEvent;
 
 int show_projectors(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
@@ -33,49 +38,136 @@ int show_projectors(Invocation& call) {
   return done;
 }
 
-/// The events of a projector that wait for an operator, or for another attempt.
-void add_failed(ProjectionOperations& operations, const ProjectorStatus& projector, int limit,
-                std::vector<description::FailedEvent>& events) {
-  if (projector.stopped || projector.attempts > 0) {
-    events.push_back({.projector = projector.name,
-                      .sequence = projector.failing,
-                      .state = projector.stopped ? "stopped" : "retrying",
-                      .attempts = projector.attempts,
-                      .error = projector.error});
+/// A projector's build, and an event; 0: the one that it fails at.
+struct FailedPlace {
+  std::string projector = {};
+  std::int64_t build = 0;
+  GlobalSequence sequence = {};
+
+  std::string text() const {
+    return projector + '@' + std::to_string(build) + '/' + std::to_string(sequence.value());
   }
-  if (projector.parked == 0 || projector.state != BuildState::living) return;
-  GlobalSequence after;
-  for (int left = limit; left > 0;) {
-    const auto page = operations.parked(projector.name, {.after = after, .limit = left});
-    if (page.empty()) return;
-    after = page.back().sequence;
-    for (const ParkedEvent& one : page) {
-      if (one.state == ParkedEventState::skipped) continue;
-      --left;
-      const bool is_to_retry = one.state == ParkedEventState::retry;
-      events.push_back({projector.name, one.sequence, is_to_retry ? "to be retried" : "parked",
-                        one.attempts, one.parked_at, one.error});
+};
+
+FailedPlace place_asked_for(const Arguments& arguments) {
+  const std::string text = arguments.text("--after").value_or("");
+  if (text.empty()) return {};
+  const std::size_t at = text.rfind('@');
+  const std::size_t slash = text.rfind('/');
+  if (at == std::string::npos || slash == std::string::npos || slash < at) {
+    throw Misuse{"--after takes what the list says at its end: PROJECTOR@BUILD/EVENT"};
+  }
+  return {
+      .projector = text.substr(0, at),
+      .build = to_integer(text.substr(at + 1, slash - at - 1), "a build", {0, largest}),
+      .sequence = GlobalSequence{to_integer(text.substr(slash + 1), "a sequence", {0, largest})}};
+}
+
+/// Lists the events of projectors that wait for an operator, or for another attempt.
+class FailedEvents {
+ public:
+  FailedEvents(Invocation& call, Store& store)
+      : store_{store},
+        operations_{store},
+        page_{call.arguments},
+        times_{call.arguments},
+        types_{call.arguments.all("--type")},
+        after_{place_asked_for(call.arguments)},
+        listing_{call.out, description::failed_event} {}
+
+  void list(const ProjectorStatus& one) {
+    const auto place = std::tie(one.name, one.build);
+    const auto after = std::tie(after_.projector, after_.build);
+    if (place < after || !page_.is_complete()) return;
+    const bool is_begun = place == after;
+    if ((one.stopped || one.attempts > 0) && !is_begun) {
+      const bool goes_on =
+          add(one, {.projector = one.name,
+                    .sequence = one.failing,
+                    .type = type_of(one.failing),
+                    .state = one.stopped ? "stopped" : "retrying",
+                    .attempts = one.attempts,
+                    .since = one.failing_since ? one.failing_since : one.stopped_at,
+                    .error = one.error});
+      if (!goes_on) return;
+    }
+    if (one.parked + one.skipped == 0 || one.state != BuildState::living) return;
+    list_parked(one, is_begun ? after_.sequence : GlobalSequence{});
+  }
+
+  void finish(Output& out) {
+    listing_.print();
+    page_.tell(out, "failed events", 0);
+  }
+
+ private:
+  std::string type_of(GlobalSequence sequence) {
+    if (sequence == GlobalSequence{}) return {};
+    for (const StoredEvent& event : store_.read_at({{sequence}})) return event.type();
+    return {};
+  }
+
+  void list_parked(const ProjectorStatus& one, GlobalSequence after) {
+    for (bool goes_on = true; goes_on;) {
+      const auto most = static_cast<int>(std::min(page_.rows_read(), rows_at_once));
+      const auto found = operations_.parked(
+          one.name, {.direction = page_.direction(), .after = after, .limit = most});
+      goes_on = std::ssize(found) == most;
+      for (const ParkedEvent& event : found) {
+        after = event.sequence;
+        const bool is_skipped = event.state == ParkedEventState::skipped;
+        const bool is_to_retry = event.state == ParkedEventState::retry;
+        const FailedEvent row{.projector = one.name,
+                              .sequence = event.sequence,
+                              .type = is_skipped ? std::string{} : type_of(event.sequence),
+                              .state = is_skipped    ? "skipped"
+                                       : is_to_retry ? "to be retried"
+                                                     : "parked",
+                              .attempts = event.attempts,
+                              .since = event.parked_at,
+                              .error = event.error};
+        if (!add(one, row, is_skipped)) return;
+      }
     }
   }
-}
+
+  /// False if that is enough.
+  bool add(const ProjectorStatus& one, const FailedEvent& row, bool is_skipped = false) {
+    const bool is_failing = row.state == "stopped" || row.state == "retrying";
+    const std::string place =
+        FailedPlace{one.name, one.build, is_failing ? GlobalSequence{} : row.sequence}.text();
+    if (!page_.look(place)) return false;
+    const bool is_meant =
+        types_.empty() || std::find(types_.begin(), types_.end(), row.type) != types_.end();
+    if (is_skipped || !is_meant || !times_.has(row.since)) return true;
+    if (!page_.take(place)) return false;
+    listing_.add(row);
+    return true;
+  }
+
+  Store& store_;
+  ProjectionOperations operations_;
+  Page page_;
+  const TimeRange times_;
+  const std::vector<std::string> types_;
+  const FailedPlace after_;
+  Listing<FailedEvent> listing_;
+};
 
 int list_failed(Invocation& call) {
   const auto& operands = call.arguments.operands();
-  const auto limit =
-      static_cast<int>(call.arguments.integer("--limit", {1, 1'000'000}).value_or(100));
   StoreSession session{call, {.only_reads = true}};
-  ProjectionOperations operations{session.store()};
-  std::vector<description::FailedEvent> events;
+  FailedEvents events{call, session.store()};
   bool is_known = operands.empty();
-  for (const ProjectorStatus& one : operations.status()) {
+  for (const ProjectorStatus& one : ProjectionOperations{session.store()}.status()) {
     if (!operands.empty() && one.name != operands.front()) continue;
     is_known = true;
-    add_failed(operations, one, limit, events);
+    events.list(one);
   }
   if (!is_known) {
     throw NotFound{"projector '" + in_one_line(operands.front()) + "' isn't in this database"};
   }
-  print_list(call.out, description::failed_event, events);
+  events.finish(call.out);
   return done;
 }
 
@@ -190,8 +282,17 @@ std::vector<Command> projection_commands() {
       {.path = "projections list",
        .summary = "List events that projectors stopped at, retry or parked",
        .operands = {{"NAME", "of this projector only", false, false, "@projectors"}},
-       .options = {db_option, limit_option},
-       .examples = {{"of one projector", "projections list order_summary"}},
+       .options = {db_option,
+                   {"--type", "NAME", "only events of this type", "", true},
+                   {"--since", "TIME",
+                    "failing since: 2026-11-23, 2026-11-23T10:00+02:00, or 15m for 15 minutes ago"},
+                   {"--until", "TIME", "failing until, given as for --since"},
+                   {"--newest-first", "", "newest first, projector by projector"},
+                   limit_option,
+                   {"--after", "PLACE", "continue after this event, as the list's end names it"},
+                   look_further_option},
+       .examples = {{"of one projector", "projections list order_summary"},
+                    {"the last ones", "projections list --newest-first --limit 10"}},
        .run = list_failed},
       {.path = "projections retry",
        .summary = "Retry a stopped projector, or a parked event",

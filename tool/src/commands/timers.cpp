@@ -11,6 +11,7 @@
 #include <stela/projections/timers.hpp>
 
 #include <algorithm>
+#include <iterator>
 
 namespace stela::tool {
 namespace {
@@ -49,29 +50,64 @@ int show_process(Invocation& call) {
   throw NotFound{"process '" + in_one_line(name) + "' isn't in this database"};
 }
 
+/// A timer's place in the list: "2026-11-23T10:00:00.000000Z/PROCESS/KEY/KIND".
+std::string place_of(const TimerStatus& timer) {
+  return to_string(timer.due_at) + '/' + timer.name.process + '/' + timer.name.key + '/' +
+         timer.name.kind;
+}
+
+TimerStatus timer_at(const std::string& place) {
+  const std::size_t first = place.find('/');
+  const std::size_t second = place.find('/', first + 1);
+  const std::size_t last = place.rfind('/');
+  const auto due = parse_timestamp(place.substr(0, first));
+  if (!due || second == std::string::npos || last <= second) {
+    throw Misuse{"--after takes what the list says at its end: TIME/PROCESS/KEY/KIND"};
+  }
+  return {.name = {.process = place.substr(first + 1, second - first - 1),
+                   .key = place.substr(second + 1, last - second - 1),
+                   .kind = place.substr(last + 1)},
+          .due_at = *due};
+}
+
+/// Each part of the list sorts all timers that it chooses from.
+constexpr std::int64_t timers_at_once = 20'000;
+
 TimerQuery timers_asked_for(const Arguments& arguments) {
+  const TimeRange due{arguments};
+  const auto after = arguments.text("--after");
   return {.process = arguments.text("--process").value_or(""),
           .key = arguments.text("--key").value_or(""),
           .kind = arguments.text("--kind").value_or(""),
           .state = arguments.has("--parked") ? std::optional{TimerState::parked} : std::nullopt,
           .due = arguments.has("--due"),
           .overdue = arguments.has("--overdue"),
-          .limit = static_cast<int>(arguments.integer("--limit", {1, 1'000'000}).value_or(100))};
+          .due_since = due.since,
+          .due_until = due.until,
+          .after = after ? std::optional{timer_at(*after)} : std::nullopt};
 }
 
 int list_timers(Invocation& call) {
-  const TimerQuery query = timers_asked_for(call.arguments);
+  TimerQuery query = timers_asked_for(call.arguments);
   if (query.state && (query.due || query.overdue)) {
     throw Misuse{"a parked timer isn't due; leave --parked, or --due and --overdue out"};
   }
+  Page page{call.arguments};
   StoreSession session{call, {.only_reads = true}};
   TimerOperations timers{session.store()};
-  const auto found = timers.list(query);
-  if (found.empty() && !call.out.is_json()) call.out.note("No such timer is set.");
-  if (!found.empty()) print_list(call.out, description::timer, found);
-  if (found.size() == static_cast<std::size_t>(query.limit)) {
-    call.out.note("There may be more: use --limit.");
+  Listing listing{call.out, description::timer};
+  for (bool goes_on = true; goes_on;) {
+    query.limit = static_cast<int>(std::min(page.rows_read(), timers_at_once));
+    const auto found = timers.list(query);
+    for (const TimerStatus& timer : found) {
+      if (page.take(place_of(timer))) listing.add(timer);
+    }
+    goes_on = std::ssize(found) == query.limit && page.is_complete();
+    if (goes_on) query.after = found.back();
   }
+  if (page.shown() > 0) listing.print();
+  if (page.shown() == 0 && !call.out.is_json()) call.out.note("No such timer is set.");
+  page.tell(call.out, "timers", 0);
   tell_holds(call, timers);
   return done;
 }
@@ -230,7 +266,11 @@ std::vector<Command> timer_commands() {
                    {"--process", "NAME", "only timers of this process"},
                    kind_option,
                    {"--key", "KEY", "only timers of this instance"},
-                   limit_option},
+                   {"--since", "TIME",
+                    "due since: 2026-11-23, 2026-11-23T10:00+02:00, or 15m for 15 minutes ago"},
+                   {"--until", "TIME", "due until, given as for --since"},
+                   limit_option,
+                   {"--after", "PLACE", "continue after this timer, as the list's end names it"}},
        .examples = {{"what should have fired", "timers list --overdue"},
                     {"of one booking", "timers list --key booking-7"}},
        .run = list_timers},

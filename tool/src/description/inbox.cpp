@@ -51,6 +51,7 @@ constexpr Field<ParkedMessage> parked_fields[] = {
     field<&ParkedMessage::stream>("stream", {.kind = Kind::untrusted, .most = 40}),
     field<&ParkedMessage::event_id>("event_id",
                                     {.title = "event", .kind = Kind::untrusted, .most = 40}),
+    field<description::type_of>("type", {.kind = Kind::untrusted}),
     field<&ParkedMessage::subject>("subject", {.kind = Kind::untrusted}),
     field<&ParkedMessage::parked_at>("parked_at"),
     field<&ParkedMessage::attempts>("attempts"),
@@ -72,6 +73,11 @@ constexpr Field<Gap> gap_fields[] = {
 }  // namespace
 
 namespace description {
+
+std::string type_of(const ParkedMessage& message) {
+  const auto found = message.headers.find("ce-type");
+  return found == message.headers.end() ? std::string{} : found->second;
+}
 
 constexpr Description<Reader> reader{
     reader_fields,

@@ -17,6 +17,9 @@ struct Reader {
   std::int64_t gaps = 0;
 };
 
+/// By its headers; empty if they don't name it.
+std::string type_of(const nats::ParkedMessage& message);
+
 extern const Description<Reader> reader;
 extern const Description<nats::ParkedMessage> parked_message;
 extern const Description<nats::Gap> gap;

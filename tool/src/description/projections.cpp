@@ -38,9 +38,10 @@ constexpr Field<description::FailedEvent> failed_fields[] = {
     field<&description::FailedEvent::projector>("projector"),
     field<[](const description::FailedEvent& one) { return unless_empty(one.sequence); }>(
         "sequence", {.title = "event"}),
+    field<&description::FailedEvent::type>("type"),
     field<&description::FailedEvent::state>("state", {.kind = Kind::word}),
     field<&description::FailedEvent::attempts>("attempts"),
-    field<&description::FailedEvent::parked_at>("parked_at"),
+    field<&description::FailedEvent::since>("since_at", {.title = "since"}),
     field<&description::FailedEvent::error>("error", {.kind = Kind::untrusted, .most = 60}),
 };
 
@@ -80,7 +81,7 @@ constexpr Description<ProjectorStatus> projector{
          "projector kind projector_version state position lag_events lag_s parked owner problem",
      .metrics = "lag_s lag_events stopped parked"}};
 constexpr Description<FailedEvent> failed_event{
-    failed_fields, {.table = "projector sequence state attempts parked_at error"}};
+    failed_fields, {.table = "projector sequence state type attempts since_at error"}};
 constexpr Description<RunnerTick> runner_tick{projection_tick_fields};
 constexpr Description<EventTypeCount> events_of_type{type_fields, {.table = "type events"}};
 

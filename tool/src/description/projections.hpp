@@ -23,9 +23,12 @@ struct FailedEvent {
   std::string projector = {};
   /// 0: the projector stopped without one.
   GlobalSequence sequence = {};
+  /// Empty if the event isn't there.
+  std::string type = {};
   std::string_view state = {};
   int attempts = 0;
-  std::optional<Timestamp> parked_at = {};
+  /// When it failed first, or was parked.
+  std::optional<Timestamp> since = {};
   std::string error = {};
 };
 

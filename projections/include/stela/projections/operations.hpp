@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/eventstore/store.hpp>
+#include <stela/framework/query.hpp>
 #include <stela/projections/export.hpp>
 #include <stela/projections/states.hpp>
 
@@ -53,7 +54,8 @@ struct ParkedEvent {
 };
 
 struct ParkedEventQuery {
-  /// Only events after this one: for the next page.
+  Direction direction = Direction::forward;
+  /// Only events that come after this one in the direction, for the next page; 0: all.
   GlobalSequence after = {};
   int limit = 100;
 };

@@ -61,6 +61,9 @@ struct TimerQuery {
   /// Only timers that are due, or that have been for `timer_overdue_after`.
   bool due = false;
   bool overdue = false;
+  /// Only timers that are due since, or until.
+  std::optional<Timestamp> due_since = {};
+  std::optional<Timestamp> due_until = {};
   /// Only timers after this one: for the next page.
   std::optional<TimerStatus> after = {};
   int limit = 100;

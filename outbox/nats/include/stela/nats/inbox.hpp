@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/eventstore/store.hpp>
+#include <stela/framework/query.hpp>
 #include <stela/nats/export.hpp>
 
 #include <cstdint>
@@ -94,7 +95,9 @@ struct ConsumerStatus {
 struct InboxQuery {
   /// Empty: all consumers.
   std::string consumer = {};
-  /// Only those with a higher number: for the next page.
+  /// By number.
+  Direction direction = Direction::forward;
+  /// Only those that come after this number in the direction, for the next page; 0: all.
   std::int64_t after = 0;
   int limit = 100;
 };
@@ -116,7 +119,7 @@ class STELA_NATS_EXPORT InboxOperations {
   /// All consumers, by name.
   std::vector<ConsumerStatus> status();
 
-  /// In the order in which they were parked.
+  /// In the order in which they were parked, or the newest first.
   std::vector<ParkedMessage> parked(const InboxQuery& query = {});
   /// Its consumer tries the message again, with the handlers that it has then, and after it those
   /// that wait behind it. UsageError if it waits behind another one.
