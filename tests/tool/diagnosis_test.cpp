@@ -483,6 +483,20 @@ TEST_F(Explaining, InJsonThatNamesTheCause) {
                     HasSubstr(R"("caused_by":null)")));
 }
 
+TEST_F(Explaining, InReportsThatSayWhatTheyHoldOf) {
+  const std::string begin = R"({"as_of":{"sequence":3,"at":")";
+  EXPECT_THAT(check("json").out,
+              AllOf(StartsWith(begin), HasSubstr(R"("asked":[{"what":"database","answered":true,)"
+                                                 R"("since_at":null,"error":null}])")));
+  EXPECT_THAT(outbox({"status", "--json"}).out, HasSubstr(R"("as_of":{"sequence":3,"at":")"));
+
+  std::ofstream{db_, std::ios::trunc}
+      << "nothing that SQLite wrote, however long it may look at it";
+  EXPECT_THAT(check("json").out, AllOf(StartsWith(R"({"as_of":{"sequence":null,"at":")"),
+                                       HasSubstr(R"("answered":false,"since_at":null,"error":")"),
+                                       HasSubstr("file is not a database")));
+}
+
 TEST_F(Explaining, ADatabaseThatDoesNotAnswerIsCritical) {
   std::ofstream{db_, std::ios::trunc}
       << "nothing that SQLite wrote, however long it may look at it";

@@ -48,6 +48,20 @@ void print_nagios(Output& out, const std::vector<Finding>& findings) {
   out.line(line);
 }
 
+/// A report of the diagnosis. Without findings: why there are none.
+void print_report(Output& out, const Facts& facts, std::string_view state, const Value& findings,
+                  const std::string& message) {
+  const Json database{to_json({{"what", "database"},
+                               {"answered", facts.last.has_value()},
+                               {"since_at", {}},
+                               {"error", facts.last ? "" : facts.store_problem + message}})};
+  out.json(to_json({{"as_of", as_of(facts.last, facts.at)},
+                    {"asked", Json{'[' + database.text + ']'}},
+                    {"state", state},
+                    {"findings", findings},
+                    {"message", message}}));
+}
+
 std::string format_asked(const Invocation& call) {
   return call.arguments.text("--format").value_or(call.out.is_json() ? "json" : "text");
 }
@@ -57,9 +71,7 @@ int check(Invocation& call) try {
   const std::vector<Finding> findings = diagnose(facts);
   const std::string format = format_asked(call);
   if (format == "json") {
-    call.out.json(to_json({{"at", facts.at},
-                           {"state", word_of(worst_of(findings))},
-                           {"findings", json_of(findings)}}));
+    print_report(call.out, facts, word_of(worst_of(findings)), json_of(findings), {});
   } else if (format == "nagios") {
     print_nagios(call.out, findings);
   } else if (format == "text") {
@@ -78,7 +90,7 @@ int check(Invocation& call) try {
   const std::string why = in_one_line(e.what());
   const std::string format = format_asked(call);
   if (format == "json") {
-    call.out.json(to_json({{"state", "unknown"}, {"message", why}}));
+    print_report(call.out, {.at = system_clock().now()}, "unknown", {}, why);
   } else {
     call.out.line((format == "nagios" ? "STELA STORE UNKNOWN - " : "UNKNOWN: ") + why);
   }

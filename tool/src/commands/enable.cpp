@@ -1,7 +1,7 @@
 // outbox enable.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
-#include "description/outbox.hpp"
+#include "commands/status.hpp"
 #include "store_session.hpp"
 
 #include <stela/outbox/settings.hpp>
@@ -26,7 +26,7 @@ int enable(Invocation& call) {
   StoreSession session{call};
   const Outbox outbox{session.store(), options};
   if (call.out.is_json()) {
-    print_json(call.out, description::outbox_status, session.operations().status());
+    print_status(session, session.operations().status(), call.out);
   } else {
     std::string text{"Outbox ready: fence "};
     text.append(to_string(outbox.fence())).append(", ");

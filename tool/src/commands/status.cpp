@@ -15,9 +15,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-void show_status(Invocation& call, const OutboxStatus& seen, bool in_lines) {
+void show_status(Invocation& call, StoreSession& session, bool in_lines) {
+  const OutboxStatus seen = session.operations().status();
   if (call.out.is_json()) {
-    print_json(call.out, description::outbox_status, seen);
+    print_status(session, seen, call.out);
   } else if (in_lines) {
     call.out.line(to_line(seen));
   } else {
@@ -37,11 +38,16 @@ int outbox_status(Invocation& call) {
     return watch_status(call, interval_of(*interval));
   }
   StoreSession session{call, {.only_reads = true}};
-  show_status(call, session.operations().status(), false);
+  show_status(call, session, false);
   return done;
 }
 
 }  // namespace
+
+void print_status(StoreSession& session, const OutboxStatus& status, Output& out) {
+  const GlobalSequence last = session.store().last_sequence();
+  print_json(out, description::outbox_status, status, {{"as_of", as_of(last, status.at)}});
+}
 
 int watch_status(Invocation& call, std::chrono::milliseconds interval) {
   const bool draws = call.out.can_draw();
@@ -51,9 +57,8 @@ int watch_status(Invocation& call, std::chrono::milliseconds interval) {
   std::condition_variable_any wake;
   while (!signals.stopped()) {
     try {
-      const OutboxStatus seen = session.operations().status();
       if (draws) call.out.clear_screen();
-      show_status(call, seen, !draws);
+      show_status(call, session, !draws);
       call.out.flush();
     } catch (const Error& e) {
       // A busy database answers another time.

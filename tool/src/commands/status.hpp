@@ -10,11 +10,16 @@
 
 namespace stela::tool {
 
+class StoreSession;
+
 Command status_command();
 
 /// Shows the status every `interval` until it is asked to stop: anew on a terminal, else a line
 /// each time, with --json an object. Returns the exit code.
 int watch_status(Invocation& call, std::chrono::milliseconds interval);
+
+/// Prints the status as JSON, with what it holds of.
+void print_status(StoreSession& session, const OutboxStatus& status, Output& out);
 
 /// "2026-11-23T10:00:00Z pending 3, in flight 0, …".
 std::string to_line(const OutboxStatus& status);

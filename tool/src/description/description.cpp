@@ -152,6 +152,10 @@ std::string to_json(NamedValues values) {
   return out;
 }
 
+Json as_of(std::optional<GlobalSequence> last, Timestamp at) {
+  return {to_json({{"sequence", last}, {"at", at}})};
+}
+
 void print_result(Output& out, NamedValues values, std::string_view text) {
   if (out.is_json()) {
     out.json(to_json(values));

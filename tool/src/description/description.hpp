@@ -14,6 +14,8 @@
 #include "description/metric_writer.hpp"
 #include "description/value.hpp"
 
+#include <stela/framework/numbers.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -192,6 +194,10 @@ class JsonFields {
 };
 
 std::string to_json(NamedValues values);
+
+/// What a report holds of: {"sequence": the last event that it can know of, "at": when}. Without a
+/// sequence the database didn't answer.
+Json as_of(std::optional<GlobalSequence> last, Timestamp at);
 
 template <class T>
 std::string to_json(const Description<T>& description, const T& item, NamedValues more = {}) {

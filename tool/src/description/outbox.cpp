@@ -137,7 +137,6 @@ constexpr Description<GenerationStatus> generation{generation_fields};
 
 using S = OutboxStatus;
 constexpr Field<OutboxStatus> status_fields[] = {
-    field<&S::at>("at"),
     field<&S::fence>("fence"),
     field<&S::leasing>("leasing"),
     field<&S::partitioner>("partitioner"),

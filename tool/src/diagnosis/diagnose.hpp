@@ -61,6 +61,8 @@ struct BrokerLook {
 /// What was asked of a store at one moment.
 struct Facts {
   Timestamp at = {};
+  /// The last event; unset unless all was asked and answered.
+  std::optional<GlobalSequence> last = {};
   /// What commands begin with: "stela ".
   std::string call = "stela ";
   /// Why the database doesn't answer, or takes no writes; empty if it does.

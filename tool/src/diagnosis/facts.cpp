@@ -47,6 +47,7 @@ Facts ask(StoreSession& session, Invocation& call) {
     // Where no commit becomes durable, the rest would only wait.
     if (session.place().is_on_server()) return facts;
   }
+  facts.last = store.last_sequence();
   if (session.has_outbox()) {
     facts.outbox = session.operations().status();
     if (facts.outbox->parked > 0) facts.failures = session.operations().groups();
