@@ -200,6 +200,10 @@ std::function<void(Habitat&)> change_reader(const std::string& what) {
   };
 }
 
+void expire_lease(Habitat& habitat) {
+  change_reader("owner = 'one', lease_until = " + in_sql(ago(5s)))(habitat);
+}
+
 void consume_a_later_event(Habitat& habitat) {
   habitat.enable_outbox();
   habitat.append_at(system_clock().now(), 2);
@@ -307,8 +311,7 @@ std::vector<Animal> of_consumers() {
   waiting.words = {{"STREAM", "SHOP"}};
   waiting.is_undated = true;
   return {
-      of("billing", "consumer_overdue",
-         change_reader("owner = 'one', lease_until = " + in_sql(ago(5s))), read_again),
+      of("billing", "consumer_overdue", expire_lease, read_again),
       unattended,
       of("billing", "consumer_failing", fail_to_consume(1, patiently),
          [](Habitat& habitat) {
