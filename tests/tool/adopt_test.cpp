@@ -260,7 +260,7 @@ TEST_F(Importing, ShowsFirstWhatOnlyTheBrokerHasAndWhatFits) {
   const auto lines = lines_of(at_broker({"reconcile", "--from-broker", "--dry-run", "--json"}).out);
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_THAT(lines[0],
-              AllOf(HasSubstr(R"({"stream":"order-4","version":1,"type":"order.placed",)"),
+              AllOf(HasSubstr(R"({"stream":"order-4","stream_version":1,"type":"order.placed",)"),
                     HasSubstr(R"("broker_stream":"SHOP","broker_sequence":4,)"),
                     HasSubstr(R"("fit":"fits")")));
   EXPECT_EQ(member(lines[1], "fit"), "gap");

@@ -278,7 +278,8 @@ std::string_view word_of(Fit fit) noexcept {
 
 constexpr Field<StrayEvent> stray_event_fields[] = {
     field<&StrayEvent::stream>("stream", {.kind = Kind::untrusted}),
-    field<[](const StrayEvent& event) { return unless_empty(event.version.value()); }>("version"),
+    field<[](const StrayEvent& event) { return unless_empty(event.version.value()); }>(
+        "stream_version", {.title = "version"}),
     field<&StrayEvent::type>("type", {.kind = Kind::untrusted}),
     field<[](const StrayEvent& event) {
       return event.id.is_nil() ? std::string{} : event.id.to_string();
@@ -376,7 +377,7 @@ constexpr Description<FailureGroup> failure_group{
     {.table = "group streams type reason failure_class first_at last_at sample error"}};
 constexpr Description<Compared> compared{compared_fields};
 constexpr Description<StrayEvent> stray_event{stray_event_fields,
-                                              {.table = "stream version fit type broker id why"}};
+                                              {.table = "stream stream_version fit type broker id why"}};
 constexpr Description<AppliedImport> applied_import{applied_import_fields};
 constexpr Description<Purged> purged{purged_fields};
 constexpr Description<Reconciled> reconciled{reconciled_fields};
