@@ -157,6 +157,7 @@ TEST_F(ToolOnAStandby, RefusesToWriteAndNamesThePrimary) {
 }
 
 TEST_F(ToolOnAStandby, FindsWhatIsBad) {
+  EXPECT_THAT(run_on(standby_, {"check"}).out, HasSubstr("WARNING: database: it is a standby"));
   const Ran checked = run_on(standby_, {"outbox", "check"});
   EXPECT_EQ(checked.code, 2) << checked.out << checked.err;
   EXPECT_THAT(checked.out, HasSubstr("messages are pending, and there is no live worker"));
@@ -191,6 +192,13 @@ TEST_F(ToolOnAStandby, ReadsFromThePrimaryIfOneIsNamed) {
   EXPECT_EQ(lines_of(run_on(both, {"events", "list", "--json"}).out).size(), 3U);
   pair_.primary().crash();
   EXPECT_EQ(lines_of(run_on(both, {"events", "list", "--json"}).out).size(), 2U);
+  // Nothing can be appended.
+  for (const std::vector<std::string>& check :
+       {std::vector<std::string>{"check"}, {"outbox", "check", "--min-workers", "0"}}) {
+    const Ran ran = run_on(both, check);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_THAT(ran.out, HasSubstr("only a standby answers, which takes no writes"));
+  }
 }
 
 class ToolThatOnlyReads : public ::testing::Test {

@@ -213,6 +213,44 @@ void get_an_answer(Habitat& habitat) {
   habitat.sql("UPDATE outbox_partitions SET flight_count = 0");
 }
 
+// ---- What the broker says
+
+void lose_broker_alone(Habitat& habitat) {
+  with_history(habitat);
+  habitat.broker().kill();
+}
+
+void delete_stream(Habitat& habitat) {
+  with_history(habitat);
+  JetStream{habitat.broker().url()}.delete_stream("SHOP");
+}
+
+void make_stream_anew(Habitat& habitat) {
+  delete_stream(habitat);
+  make_the_stream(habitat);
+}
+
+void notice_the_loss(Habitat& habitat) {
+  habitat.append(1);
+  habitat.publish();
+}
+
+void purge_stream(Habitat& habitat) {
+  with_history(habitat);
+  JetStream{habitat.broker().url()}.purge("SHOP");
+}
+
+void nearly_fill_stream(Habitat& habitat) {
+  with_history(habitat);
+  change_stream(1)(habitat);
+}
+
+void adopt_a_loss(Habitat& habitat) {
+  lose_stream(habitat);
+  habitat.well({"outbox", "partitions", "adopt", "all", "--yes"});
+  habitat.publish();
+}
+
 // ---- Messages
 
 void append_behind(Habitat& habitat) {
@@ -256,6 +294,41 @@ Animal stopped(const std::string& reason, std::function<void(Habitat&)> build) {
           .chains = {{"", {code}}, {"all", {code}}}};
 }
 
+std::vector<Animal> of_the_broker() {
+  return {{.code = "partition_uncompared",
+           .subject = "all",
+           .build = adopt_a_loss,
+           .chains = {{"", {"partition_uncompared"}}, {"all", {"partition_uncompared"}}}},
+          {.code = "broker_unreached",
+           .build = lose_broker_alone,
+           .chains = {{"", {"broker_unreached"}}},
+           .mend = start_the_broker,
+           .is_undated = true},
+          {.code = "stream_unfit",
+           .subject = "all",
+           .build = delete_stream,
+           .chains = {{"", {"stream_unfit"}}, {"all", {"stream_unfit"}}},
+           .is_undated = true},
+          {.code = "stream_shorter",
+           .subject = "all",
+           .build = make_stream_anew,
+           .chains = {{"", {"stream_shorter"}}},
+           .mend = notice_the_loss,
+           .settle = notice_the_loss,
+           .is_undated = true},
+          {.code = "stream_purged",
+           .subject = "all",
+           .build = purge_stream,
+           .chains = {{"", {"stream_purged"}}},
+           .is_undated = true},
+          {.code = "stream_nearly_full",
+           .subject = "all",
+           .build = nearly_fill_stream,
+           .chains = {{"", {"stream_nearly_full"}}},
+           .mend = change_stream(-1),
+           .is_undated = true}};
+}
+
 }  // namespace
 
 std::vector<Animal> of_the_outbox() {
@@ -276,7 +349,7 @@ std::vector<Animal> of_the_outbox() {
           {.code = "outbox_cut_off",
            .build = lose_broker_and_append,
            .cause = "worker_cut_off",
-           .chains = {{"", {"outbox_cut_off", "worker_cut_off"}}},
+           .chains = {{"", {"outbox_cut_off", "worker_cut_off", "broker_unreached"}}},
            .mend = start_the_broker},
           {.code = "outbox_late",
            .build = be_late,
@@ -295,7 +368,8 @@ std::vector<Animal> of_the_outbox() {
           {.code = "worker_cut_off",
            .subject = "w1",
            .build = lose_broker,
-           .chains = {{"", {"worker_cut_off"}}, {"w1", {"worker_cut_off"}}},
+           .cause = "broker_unreached",
+           .chains = {{"", {"broker_unreached"}}, {"w1", {"worker_cut_off", "broker_unreached"}}},
            .mend = start_the_broker},
           {.code = "worker_misconfigured",
            .subject = "w1",
@@ -346,6 +420,7 @@ std::vector<Animal> of_partitions() {
        .cause = "worker_ended",
        .chains = {{"all", {"partition_lease_expired", "worker_ended"}}},
        .mend = start_a_worker}};
+  for (Animal& each : of_the_broker()) all.push_back(std::move(each));
   for (Animal& each : all) {
     if (each.code == "partition_damaged") each.mend = repair;
     if (each.code == "partition_poison") each.words = {{"SEQUENCE", "1"}};

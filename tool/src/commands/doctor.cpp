@@ -97,8 +97,10 @@ void tell_of_followers(Examination& examination, const Facts& facts,
 }
 
 /// What of the broker isn't wrong.
-void tell_of_broker(Examination& examination, const std::optional<BrokerLook>& broker,
+void tell_of_broker(Examination& examination, const Facts& facts,
                     const std::vector<Finding>& findings) {
+  const std::optional<BrokerLook>& broker = facts.broker;
+  const OutboxStatus& status = *facts.outbox;
   if (!broker) return examination.fine("broker", "not checked; use --nats URL");
   if (!broker->is_connected()) return;
   examination.fine("broker", broker->url + " is connected");
@@ -109,6 +111,15 @@ void tell_of_broker(Examination& examination, const std::optional<BrokerLook>& b
               each.code == Code::partition_broker_lost);
     });
   };
+  for (const StreamLook& stream : broker->streams) {
+    const auto partition =
+        std::find_if(status.partitions.begin(), status.partitions.end(),
+                     [&](const PartitionStatus& each) { return each.id == stream.partition; });
+    if (partition == status.partitions.end() || !stream.answer) continue;
+    if (!is_to_be_made(*partition, *stream.answer)) continue;
+    return examination.warn("broker streams", stream.answer->detail,
+                            way_to_mend(facts.call, stream.answer->failure));
+  }
   const auto sound = std::count_if(broker->streams.begin(), broker->streams.end(), is_sound);
   if (sound == 0) return;
   examination.fine("broker streams",
@@ -148,7 +159,7 @@ int examine(Invocation& call) {
   }
   if (facts.outbox) {
     tell_of_outbox(examination, *facts.outbox, findings);
-    tell_of_broker(examination, facts.broker, findings);
+    tell_of_broker(examination, facts, findings);
   }
   tell_of_followers(examination, facts, findings);
   return examination.is_well() ? done : failed;

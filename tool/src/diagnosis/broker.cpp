@@ -46,8 +46,9 @@ void judge_limits(const std::string& label, std::uint64_t known_first, const Ans
                               " and drops nothing by itself: somebody purged it, or deleted "
                               "messages",
                   .remedy = "'" + facts.call +
-                            "outbox reconcile --against-broker --dry-run' says what is missing; "
-                            "without --dry-run it sends that again"});
+                            "outbox reconcile --against-broker --dry-run' says what is missing, "
+                            "and '" +
+                            facts.call + "outbox reconcile --against-broker' sends it again"});
   }
   if (answer.fullness < nearly_full) return;
   findings.add({.code = Code::stream_nearly_full,
@@ -60,18 +61,10 @@ void judge_limits(const std::string& label, std::uint64_t known_first, const Ans
                           "is raised"});
 }
 
-/// Nothing was published there yet: a live worker makes it, or says why it doesn't.
-bool is_to_be_made(const PartitionStatus& partition, const std::optional<Answer>& answer,
-                   const Facts& facts) {
-  const LivingWorkers living = living_workers(*facts.outbox);
-  return answer && answer->failure == FailureClass::stream_missing && partition.broker_sequence == 0 &&
-         living.all > living.cut_off;
-}
-
 void judge_stream(const PartitionStatus& partition, const std::optional<Answer>& answer,
                   const Facts& facts, Findings& findings) {
   const std::string label = partition.id.label();
-  if (is_to_be_made(partition, answer, facts)) return;
+  if (answer && is_to_be_made(partition, *answer)) return;
   if (!answer || answer->kind != Answer::Kind::read_back) {
     return findings.add(
         {.code = Code::stream_unfit,
@@ -98,6 +91,10 @@ void judge_stream(const PartitionStatus& partition, const std::optional<Answer>&
 }
 
 }  // namespace
+
+bool is_to_be_made(const PartitionStatus& partition, const Answer& answer) noexcept {
+  return answer.failure == FailureClass::stream_missing && partition.broker_sequence == 0;
+}
 
 void judge_broker(const BrokerLook& broker, const OutboxStatus& status, const Facts& facts,
                   Findings& findings) {

@@ -33,8 +33,9 @@ std::optional<std::size_t> find_of(const std::vector<Finding>& findings, Code co
   return {};
 }
 
-/// What suffers most, directly or not, from the first finding, and is as bad.
+/// What is critical, and suffers, directly or not, from the first finding; else the first itself.
 std::size_t effect_of_first(const std::vector<Finding>& findings) {
+  if (findings.front().severity != Severity::critical) return 0;
   std::size_t effect = 0;
   std::size_t longest = 0;
   for (std::size_t i = 0; i < findings.size(); ++i) {

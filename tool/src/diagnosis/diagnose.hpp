@@ -99,6 +99,10 @@ std::optional<Finding> find_trouble(const PartitionStatus& partition, const Fact
 /// It is behind, and no runner drives it: there is none, or its lease is over.
 bool is_unattended(const ProjectorStatus& projector, Timestamp now) noexcept;
 
+/// Its stream is missing, and nothing was published there yet: a worker makes it, or says why it
+/// doesn't.
+bool is_to_be_made(const PartitionStatus& partition, const Answer& answer) noexcept;
+
 /// So many of a list are named; the others are counted.
 inline constexpr std::size_t most_named = 8;
 
