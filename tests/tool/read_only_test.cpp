@@ -207,8 +207,10 @@ TEST_F(ToolWhileAnotherProgramWrites, ShowsTheDatabase) {
     EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
   }
   // Nobody can append meanwhile: an alarm, with who is to blame.
-  for (std::vector<std::string> check : {std::vector<std::string>{"check"}, {"outbox", "check"},
-                                         {"inbox", "check"}, {"timers", "check"}}) {
+  for (std::vector<std::string> check : {std::vector<std::string>{"check"},
+                                         {"outbox", "check"},
+                                         {"inbox", "check"},
+                                         {"timers", "check"}}) {
     SCOPED_TRACE(::testing::PrintToString(check));
     check.insert(check.end(), {"--db", db_, "--set", "store.busy_timeout=1ms"});
     const Ran ran = run(check);

@@ -110,7 +110,13 @@ void make_the_stream(Habitat& habitat) {
 
 void freeze_worker(Habitat& habitat) {
   with_outbox(habitat);
-  habitat.start_worker("w1").signal(SIGSTOP);
+  Running& worker = habitat.start_worker("w1");
+  const auto holds_lock = [&] {
+    const Ran checked = habitat.run({"check", "--set", "store.busy_timeout=1ms"});
+    return checked.out.find("lock") != std::string::npos;
+  };
+  // Not in the middle of a write, which would hold up everybody.
+  for (worker.signal(SIGSTOP); holds_lock(); worker.signal(SIGSTOP)) worker.signal(SIGCONT);
 }
 
 void thaw_worker(Habitat& habitat) {

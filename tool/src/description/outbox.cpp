@@ -376,8 +376,8 @@ constexpr Description<FailureGroup> failure_group{
     failure_group_fields,
     {.table = "group streams type reason failure_class first_at last_at sample error"}};
 constexpr Description<Compared> compared{compared_fields};
-constexpr Description<StrayEvent> stray_event{stray_event_fields,
-                                              {.table = "stream stream_version fit type broker id why"}};
+constexpr Description<StrayEvent> stray_event{
+    stray_event_fields, {.table = "stream stream_version fit type broker id why"}};
 constexpr Description<AppliedImport> applied_import{applied_import_fields};
 constexpr Description<Purged> purged{purged_fields};
 constexpr Description<Reconciled> reconciled{reconciled_fields};
