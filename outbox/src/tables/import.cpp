@@ -333,7 +333,8 @@ std::vector<Import::Incoming> Import::fetch(std::span<const StrayEvent* const> p
     wanted[event->partition][event->broker_sequence] = event;
   }
   std::map<const StrayEvent*, Incoming> found;
-  for (const auto& [partition, events] : wanted) {
+  for (const auto& [partition, in_stream] : wanted) {
+    const auto& events = in_stream;
     Places places;
     for (const auto& [place, event] : events) places.push_back(place);
     broker.fetch(partition, places, [&](const BrokerEvent& message) {

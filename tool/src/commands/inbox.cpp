@@ -161,6 +161,29 @@ constexpr Option seen_since_option{"--since", "TIME",
                                    "noticed since, such as 15m for 15 minutes ago"};
 constexpr Option seen_until_option{"--until", "TIME", "noticed until, given as for --since"};
 
+Command inbox_list_command() {
+  return {
+      .path = "inbox list",
+      .summary = "List parked messages",
+      .about =
+          "A message that its handler couldn't handle, or that can't be read, is parked whole. "
+          "Later messages of its stream are parked behind it.",
+      .options = {db_option, consumer_option, type_option, parked_since_option, parked_until_option,
+                  newest_first_option, limit_option, after_option, look_further_option},
+      .examples = {{"of one consumer", "inbox list --consumer billing"},
+                   {"the last ones", "inbox list --newest-first --limit 10"}},
+      .run = list_parked};
+}
+
+Command inbox_gaps_command() {
+  return {.path = "inbox gaps",
+          .summary = "List messages that consumers missed",
+          .options = {db_option, consumer_option, seen_since_option, seen_until_option,
+                      newest_first_option, limit_option, after_option, look_further_option},
+          .examples = {{"all of them", "inbox gaps --json"}},
+          .run = gaps};
+}
+
 }  // namespace
 
 std::vector<Command> inbox_commands() {
@@ -171,17 +194,7 @@ std::vector<Command> inbox_commands() {
        .examples = {{"all consumers", "inbox status"}},
        .run = inbox_status},
       inbox_check_command(),
-      {.path = "inbox list",
-       .summary = "List parked messages",
-       .about =
-           "A message that its handler couldn't handle, or that can't be read, is parked whole. "
-           "Later messages of its stream are parked behind it.",
-       .options = {db_option, consumer_option, type_option, parked_since_option,
-                   parked_until_option, newest_first_option, limit_option, after_option,
-                   look_further_option},
-       .examples = {{"of one consumer", "inbox list --consumer billing"},
-                    {"the last ones", "inbox list --newest-first --limit 10"}},
-       .run = list_parked},
+      inbox_list_command(),
       {.path = "inbox retry",
        .summary = "Retry a parked message, and those behind it",
        .operands = {parked_operand},
@@ -194,12 +207,7 @@ std::vector<Command> inbox_commands() {
        .options = {db_option, yes_option},
        .examples = {{"delete one", "inbox discard 3 --yes"}},
        .run = discard_parked},
-      {.path = "inbox gaps",
-       .summary = "List messages that consumers missed",
-       .options = {db_option, consumer_option, seen_since_option, seen_until_option,
-                   newest_first_option, limit_option, after_option, look_further_option},
-       .examples = {{"all of them", "inbox gaps --json"}},
-       .run = gaps},
+      inbox_gaps_command(),
       {.path = "inbox pause",
        .summary = "Let a consumer read nothing, in any process",
        .operands = {consumer_operand},

@@ -237,6 +237,27 @@ const Operand key_operand{"KEY", "the instance, such as a stream's name"};
 const Operand kind_operand{"KIND", "the timer's name"};
 constexpr Option kind_option{"--kind", "NAME", "only timers of this name"};
 
+Command timers_list_command() {
+  return {
+      .path = "timers list",
+      .summary = "List timers in order of due time",
+      .options = {db_option,
+                  {"--due", "", "only timers that are due"},
+                  {"--overdue", "", "only timers that have been due for a minute"},
+                  {"--parked", "", "only parked timers"},
+                  {"--process", "NAME", "only timers of this process"},
+                  kind_option,
+                  {"--key", "KEY", "only timers of this instance"},
+                  {"--since", "TIME",
+                   "due since: 2026-11-23, 2026-11-23T10:00+02:00, or 15m for 15 minutes ago"},
+                  {"--until", "TIME", "due until, given as for --since"},
+                  limit_option,
+                  {"--after", "PLACE", "continue after this timer, as the list's end names it"}},
+      .examples = {{"what should have fired", "timers list --overdue"},
+                   {"of one booking", "timers list --key booking-7"}},
+      .run = list_timers};
+}
+
 }  // namespace
 
 std::vector<Command> process_commands() {
@@ -257,23 +278,7 @@ std::vector<Command> process_commands() {
 
 std::vector<Command> timer_commands() {
   return {
-      {.path = "timers list",
-       .summary = "List timers in order of due time",
-       .options = {db_option,
-                   {"--due", "", "only timers that are due"},
-                   {"--overdue", "", "only timers that have been due for a minute"},
-                   {"--parked", "", "only parked timers"},
-                   {"--process", "NAME", "only timers of this process"},
-                   kind_option,
-                   {"--key", "KEY", "only timers of this instance"},
-                   {"--since", "TIME",
-                    "due since: 2026-11-23, 2026-11-23T10:00+02:00, or 15m for 15 minutes ago"},
-                   {"--until", "TIME", "due until, given as for --since"},
-                   limit_option,
-                   {"--after", "PLACE", "continue after this timer, as the list's end names it"}},
-       .examples = {{"what should have fired", "timers list --overdue"},
-                    {"of one booking", "timers list --key booking-7"}},
-       .run = list_timers},
+      timers_list_command(),
       {.path = "timers show",
        .summary = "Show one timer",
        .operands = {process_operand, key_operand, kind_operand},
