@@ -248,10 +248,10 @@ ask() {
   answer=$("$python" -ISc '
 import fnmatch, json, sys
 code, subject, checked = sys.argv[1:]
-for one in json.loads(checked).get("findings", []):
-    if fnmatch.fnmatchcase(one["code"], code) and fnmatch.fnmatchcase(one["subject"], subject):
+for one in json.loads(checked).get("findings") or []:
+    if fnmatch.fnmatchcase(one["code"], code) and fnmatch.fnmatchcase(one["subject"] or "", subject):
         cause = one["caused_by"] or {"code": ""}
-        print(one["code"], one["subject"], (one["since_at"] or "")[:19], one["sentence"], one["remedy"],
+        print(one["code"], one["subject"] or "", (one["since_at"] or "")[:19], one["sentence"], one["remedy"],
               cause["code"], sep="\x1f")
         break
 else:

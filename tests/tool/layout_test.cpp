@@ -214,7 +214,7 @@ TEST_F(DashboardLayout, NamesPartitionsWithTheSameTroubleOnce) {
 TEST_F(DashboardLayout, BreaksARemedyBetweenWords) {
   const std::string screen = drawn(busy_view(), {60, 40});
   EXPECT_THAT(screen, HasSubstr("  → the partition resumes by itself"));
-  EXPECT_THAT(screen, HasSubstr("--against-broker', which looks for it "));
+  EXPECT_THAT(screen, HasSubstr("--against-broker', which sends again what is missing "));
 }
 
 TEST_F(DashboardLayout, HasARowForEachPartitionIfTheyFit) {
