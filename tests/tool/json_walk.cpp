@@ -162,6 +162,7 @@ const std::set<std::string>& other_commands() {
                                          "outbox partitions sync",
                                          "outbox partitions adopt",
                                          "outbox partitions resume",
+                                         "outbox partitions retry",
                                          "events append",
                                          "index build",
                                          "streams state",

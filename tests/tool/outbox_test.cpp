@@ -270,8 +270,8 @@ TEST_F(AfterALoss, NamesTwoAnswersWithTheirRange) {
   relay_until_stopped(*nats);
   const std::string seen = outbox({"status"}).out;
   EXPECT_THAT(seen, HasSubstr("'stela outbox partitions adopt all' continues without it"));
-  EXPECT_THAT(
-      seen, HasSubstr("'stela outbox republish --from 1 --to 3 --partition all' sends it again"));
+  EXPECT_THAT(seen,
+              HasSubstr("'stela outbox republish --from 1 --to 3 --partition all' sends it again"));
 
   EXPECT_EQ(outbox({"partitions", "adopt", "all", "--yes"}).code, 0);
   ASSERT_EQ(with_broker({"work", "--until-empty", "--silent"}).code, 0);
