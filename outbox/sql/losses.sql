@@ -3,8 +3,8 @@
 -- name: adopt
 -- takes: partition int, broker_sequence int?, anew bool, now time
 UPDATE outbox_partitions
-SET uncompared_since = CASE WHEN stopped = 'broker_lost' THEN coalesce(uncompared_since, :now)
-                            ELSE uncompared_since END,
+SET uncompared_since = CASE WHEN :anew AND stopped <> 'poison'
+                            THEN coalesce(uncompared_since, :now) ELSE uncompared_since END,
     stopped = NULL, stopped_detail = NULL, stopped_at = NULL, backing_since = NULL, attempts = 0,
     next_attempt_at = 0, last_error = NULL, failure_class = NULL,
     -- Without a fence there is nothing to look at.

@@ -226,6 +226,10 @@ older_backup() {
   fi
   append 40
   published
+  told partition_uncompared p00 missing
+  dated
+  follow 'stela outbox reconcile --against-broker' --yes
+  published
   well
   whole
 }

@@ -43,10 +43,11 @@ TEST_F(ParkedAlike, AreShownWithTheClassOfTheirFailure) {
   }
   EXPECT_THAT(outbox({"show", "1"}).out, HasSubstr("too_large"));
   EXPECT_THAT(outbox({"show", "3", "--json"}).out, HasSubstr(R"("failure_class":null)"));
-  EXPECT_THAT(run({"why", "1", "--db", db_}).out,
-              HasSubstr("→ raise max_payload of the server, or max_msg_size of the stream, "
-                        "whichever it names; then 'stela outbox retry 1'; 'stela outbox discard 1' "
-                        "gives it up"));
+  EXPECT_THAT(
+      run({"why", "1", "--db", db_}).out,
+      HasSubstr("→ raise max_payload of the server and restart it, or max_msg_size of the stream, "
+                "whichever it names; then 'stela outbox retry 1'; 'stela outbox discard 1' "
+                "gives it up"));
 }
 
 TEST_F(ParkedAlike, AreRetriedTogether) {

@@ -55,8 +55,17 @@ void print_report(Output& out, const Facts& facts, std::string_view state, const
                                {"answered", facts.last.has_value()},
                                {"since_at", {}},
                                {"error", facts.last ? "" : facts.store_problem + message}})};
+  std::string asked = database.text;
+  if (facts.broker) {
+    const auto& answer = facts.broker->connected;
+    const std::string why = answer ? answer->detail : "no answer";
+    asked += ',' + to_json({{"what", "broker"},
+                            {"answered", facts.broker->is_connected()},
+                            {"since_at", {}},
+                            {"error", facts.broker->is_connected() ? std::string{} : why}});
+  }
   out.json(to_json({{"as_of", as_of(facts.last, facts.at)},
-                    {"asked", Json{'[' + database.text + ']'}},
+                    {"asked", Json{'[' + asked + ']'}},
                     {"state", state},
                     {"findings", findings},
                     {"message", message}}));

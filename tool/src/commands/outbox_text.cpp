@@ -128,7 +128,8 @@ std::string way_to_mend(const std::string& call, std::optional<FailureClass> fai
     case FailureClass::permission:
       return "allow that to this user (nats.user and the like) in the server's permissions";
     case FailureClass::too_large:
-      return "raise max_payload of the server, or max_msg_size of the stream, whichever it names";
+      return "raise max_payload of the server and restart it, or max_msg_size of the stream, "
+             "whichever it names";
     case FailureClass::no_answer:
     case FailureClass::rejected:
     case FailureClass::other:

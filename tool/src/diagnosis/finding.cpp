@@ -58,7 +58,7 @@ constexpr std::array codes{
     CodeFacts{partition_lease_expired, "partition_lease_expired", Severity::warning,
               "A partition's worker doesn't renew its lease; nobody has taken it over."},
     CodeFacts{partition_uncompared, "partition_uncompared", Severity::warning,
-              "A partition's loss was adopted, and what was lost isn't sent again yet."},
+              "A partition was adopted, and all of it isn't compared with its broker yet."},
     CodeFacts{broker_unreached, "broker_unreached", Severity::critical,
               "The broker of the settings doesn't answer; a warning if a live worker reaches it."},
     CodeFacts{stream_unfit, "stream_unfit", Severity::critical,

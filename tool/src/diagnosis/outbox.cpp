@@ -147,8 +147,8 @@ void judge_losses(const PartitionStatus& partition, const Facts& facts, Findings
                 .since = partition.uncompared_since,
                 .trouble = "not compared",
                 .sentence = "partition " + partition.id.label() +
-                            " was adopted after its broker had lost messages, and what is missing "
-                            "isn't sent again yet",
+                            " was adopted, and what may be missing at its broker isn't looked for "
+                            "and sent again yet",
                 .remedy = "'" + facts.call + "outbox reconcile --against-broker'"});
 }
 

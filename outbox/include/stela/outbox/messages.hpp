@@ -124,8 +124,8 @@ struct PartitionStatus {
   std::optional<StopReason> stopped = {};
   std::string stopped_detail = {};
   std::optional<Timestamp> stopped_at = {};
-  /// Since when the broker may lack what was published: a loss was adopted, and all hasn't been
-  /// compared with the broker since.
+  /// Since when the broker may lack what was published: the partition was adopted, and all hasn't
+  /// been compared with the broker since.
   std::optional<Timestamp> uncompared_since = {};
   /// The first message that its stream had when all was compared; 1 if it never was.
   std::uint64_t broker_first = 1;
