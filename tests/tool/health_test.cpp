@@ -1,5 +1,5 @@
 #include "worker/health.hpp"
-#include "worker/http_server.hpp"
+#include "http/server.hpp"
 
 #include "cli/exit.hpp"
 #include "support/loopback.hpp"
@@ -64,19 +64,19 @@ TEST(WorkerHealth, NamesEachReasonNotToBeReady) {
               ElementsAre("broker: down: refused"));
 }
 
-HttpPages test_pages(std::function<HttpResponse(std::string_view)> in_time) {
-  return {.at_once = [](std::string_view path) -> std::optional<HttpResponse> {
-            if (path == "/crash") throw std::runtime_error{"it crashed"};
-            if (path == "/healthz") return HttpResponse{.body = "ok\n"};
+HttpPages test_pages(std::function<HttpResponse(const HttpRequest&)> in_time) {
+  return {.at_once = [](const HttpRequest& request) -> std::optional<HttpResponse> {
+            if (request.path == "/crash") throw std::runtime_error{"it crashed"};
+            if (request.path == "/healthz") return HttpResponse{.body = "ok\n"};
             return std::nullopt;
           },
           .in_time = std::move(in_time)};
 }
 
 TEST(WorkerHttp, AnswersAndRefuses) {
-  const HttpServer server{{}, test_pages([](std::string_view path) -> HttpResponse {
-                            if (path == "/fail") throw std::runtime_error{"it broke"};
-                            return {.body = "you asked for " + std::string{path}};
+  const HttpServer server{{}, test_pages([](const HttpRequest& request) -> HttpResponse {
+                            if (request.path == "/fail") throw std::runtime_error{"it broke"};
+                            return {.body = "you asked for " + request.path};
                           })};
   const std::uint16_t port = port_in(server.url());
   EXPECT_THAT(get(port, "/a?b=c"), HasSubstr("you asked for /a"));
@@ -88,15 +88,15 @@ TEST(WorkerHttp, AnswersAndRefuses) {
               AllOf(HasSubstr("200 OK"), Not(HasSubstr("you asked"))));
   EXPECT_EQ(ask(port, std::string(20'000, 'x') + "\r\n\r\n"), "");
   EXPECT_THROW((HttpServer{{.port = port}, {}}), Exit);
-  EXPECT_EQ(parse_address("9464").host, "127.0.0.1");
-  EXPECT_EQ(parse_address("[::1]:80").host, "::1");
-  EXPECT_THROW(parse_address("host:99999"), Misuse);
+  EXPECT_EQ(parse_address("9464", "the port").host, "127.0.0.1");
+  EXPECT_EQ(parse_address("[::1]:80", "the port").host, "::1");
+  EXPECT_THROW(parse_address("host:99999", "the port"), Misuse);
 }
 
 TEST(WorkerHttp, IsWellWhileAPageTakesItsTime) {
   std::promise<void> asked;
   std::promise<void> answers;
-  const HttpServer server{{}, test_pages([&](std::string_view) -> HttpResponse {
+  const HttpServer server{{}, test_pages([&](const HttpRequest&) -> HttpResponse {
                             asked.set_value();
                             answers.get_future().wait();
                             return {.body = "at last"};
@@ -113,7 +113,7 @@ TEST(WorkerHttp, IsWellWhileAPageTakesItsTime) {
 TEST(WorkerHttp, RefusesRequestsWhenTooManyWait) {
   std::promise<void> answers;
   const std::shared_future<void> answered = answers.get_future().share();
-  const HttpServer server{{}, test_pages([&](std::string_view) -> HttpResponse {
+  const HttpServer server{{}, test_pages([&](const HttpRequest&) -> HttpResponse {
                             answered.wait();
                             return {.body = "at last"};
                           })};
@@ -163,7 +163,7 @@ class IdleClients {
 
 TEST(WorkerHttp, CutsTheOldestIdleClientOffWhenAllPlacesAreTaken) {
   const HttpServer server{
-      {}, test_pages([](std::string_view) -> HttpResponse { return {.body = "figures"}; })};
+      {}, test_pages([](const HttpRequest&) -> HttpResponse { return {.body = "figures"}; })};
   const std::uint16_t port = port_in(server.url());
   const IdleClients idle{port, 64};
   EXPECT_THAT(get(port, "/healthz"), HasSubstr("200 OK"));

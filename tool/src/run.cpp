@@ -7,6 +7,7 @@
 #include "cli/invocation.hpp"
 #include "cli/text.hpp"
 #include "commands/measures.hpp"
+#include "run_command.hpp"
 
 #include <clocale>
 #include <csignal>
@@ -113,6 +114,14 @@ int guarded(const App& app, std::string_view command, Output& out, Work work) tr
 }
 
 }  // namespace
+
+int run_command(const App& app, std::span<const Command> commands, const Command& command,
+                const Arguments& arguments, Output& out, Invocation::Access access) {
+  return guarded(app, command.path, out, [&] {
+    Invocation invocation{app, commands, command, arguments, out, access};
+    return command.run(invocation);
+  });
+}
 
 std::span<const Option> common_options() {
   return common;

@@ -30,7 +30,10 @@ Store open(const Invocation& invocation, const DatabasePlace& place,
                                        .log = options.log != nullptr ? options.log : &log,
                                        .metrics = options.metrics};
   try {
-    if (options.only_reads && place.is_on_server()) return place.open_to_read(opening);
+    const bool must_read = invocation.access == Invocation::Access::only_reads;
+    if (must_read || (options.only_reads && place.is_on_server())) {
+      return place.open_to_read(opening);
+    }
     return place.open(opening);
   } catch (const NotFound& e) {
     refuse(e.what(), invocation, place);

@@ -87,6 +87,7 @@ Command log_command();
 Command changes_command();
 Command history_command();
 Command retry_command();
+Command serve_command();
 Command groups_command();
 Command discard_command();
 Command rebuild_command();

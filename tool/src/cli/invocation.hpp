@@ -8,6 +8,7 @@
 
 #include <stela/tool/app.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,15 +19,24 @@ namespace stela::tool {
 /// Threads: one at a time.
 class Invocation {
  public:
+  /// Whether it may open a database to write there, where it can.
+  enum class Access : std::uint8_t { writes, only_reads };
+
   Invocation(const App& the_app, std::span<const Command> all_known, const Command& called,
-             const Arguments& given, Output& output)
-      : app{the_app}, commands{all_known}, command{called}, arguments{given}, out{output} {}
+             const Arguments& given, Output& output, Access allowed = Access::writes)
+      : app{the_app},
+        commands{all_known},
+        command{called},
+        arguments{given},
+        out{output},
+        access{allowed} {}
 
   const App& app;
   const std::span<const Command> commands;
   const Command& command;
   const Arguments& arguments;
   Output& out;
+  const Access access;
 
   /// Read when it is first asked for.
   const Settings& settings();

@@ -20,6 +20,7 @@ namespace stela::tool {
 namespace {
 
 constexpr std::size_t buffered = std::size_t{64} * 1024;
+constexpr std::size_t most_kept = std::size_t{16} * 1024 * 1024;
 
 bool is_set(const char* name) {
   const char* value = std::getenv(name);
@@ -59,13 +60,13 @@ std::string padded(const std::string& text, std::size_t width, Table::Align alig
 
 Output::Output(const Options& options)
     : options_{options},
-      terminal_{isatty(STDOUT_FILENO) == 1},
+      terminal_{options.kept == nullptr && isatty(STDOUT_FILENO) == 1},
       dumb_{is_dumb()},
-      error_terminal_{isatty(STDERR_FILENO) == 1},
+      error_terminal_{options.kept == nullptr && isatty(STDERR_FILENO) == 1},
       color_{can_draw() && !options.no_color && !is_set("NO_COLOR")} {}
 
 Output::~Output() {
-  write_all(STDOUT_FILENO, buffer_);
+  if (options_.kept == nullptr) write_all(STDOUT_FILENO, buffer_);
 }
 
 void Output::put(std::string_view text) {
@@ -75,6 +76,11 @@ void Output::put(std::string_view text) {
 
 void Output::flush() {
   const std::string text = std::exchange(buffer_, {});
+  if (options_.kept != nullptr) {
+    options_.kept->out += text;
+    if (options_.kept->out.size() > most_kept) throw Exit{failed, "the answer is over 16 MiB"};
+    return;
+  }
   if (const int error = write_all(STDOUT_FILENO, text); error != 0) {
     if (error == EPIPE) throw ReaderGone{};
     throw Exit{failed, "stdout can't be written: " + std::generic_category().message(error)};
@@ -106,7 +112,9 @@ void Output::json(std::string_view value) {
 
 void Output::note(std::string_view raw) {
   const std::string text = without_passwords(raw);
-  if (options_.log_json) {
+  if (options_.kept != nullptr) {
+    options_.kept->notes.push_back(in_lines(text));
+  } else if (options_.log_json) {
     std::string object;
     json::ObjectWriter{object}.add("level", "info").add("message", in_lines(text)).close();
     write_all(STDERR_FILENO, safe_json(object).append("\n"));
@@ -115,7 +123,21 @@ void Output::note(std::string_view raw) {
   }
 }
 
+void Output::more(More more) {
+  if (options_.kept != nullptr) {
+    options_.kept->more = std::move(more);
+    return;
+  }
+  const std::string how = "more: " + more.option + " " + in_shell(in_one_line(more.value));
+  note(more.found.empty() ? how : more.found + "; " + how + ", or --look-further");
+}
+
 void Output::error(std::string_view code, std::string_view text) {
+  if (options_.kept != nullptr) {
+    options_.kept->error_code = code;
+    options_.kept->error = in_lines(without_passwords(text));
+    return;
+  }
   if (!options_.json && !options_.log_json) return note(text);
   std::string object;
   json::ObjectWriter{object}

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +14,28 @@ namespace stela::tool {
 /// Threads: one at a time.
 class Output {
  public:
+  /// How a list that ended before its end goes on.
+  struct More {
+    /// "--after", and its value.
+    std::string option = {};
+    std::string value = {};
+    /// What was found until then; empty: as many as were asked for.
+    std::string found = {};
+  };
+  /// What a command printed for a program that runs it.
+  struct Kept {
+    std::string out = {};
+    std::vector<std::string> notes = {};
+    std::optional<More> more = {};
+    std::string error_code = {};
+    std::string error = {};
+  };
   struct Options {
     bool json = false;
     bool no_color = false;
     bool log_json = false;
+    /// Takes everything in place of stdout and stderr; Exit if it is more than 16 MiB.
+    Kept* kept = nullptr;
   };
   explicit Output(const Options& options);
   ~Output();
@@ -40,6 +59,8 @@ class Output {
   void json(std::string_view value);
   /// A message on stderr.
   void note(std::string_view text);
+  /// Says it on stderr.
+  void more(More more);
   /// A message on stderr, as an object with --json.
   void error(std::string_view code, std::string_view text);
   /// Hands everything over. Exit if stdout can't be written, ReaderGone if nobody reads it.

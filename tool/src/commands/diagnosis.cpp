@@ -220,7 +220,8 @@ std::vector<Command> diagnosis_commands() {
        .checks = "why",
        .run = why},
       log_command(),
-      changes_command()};
+      changes_command(),
+      serve_command()};
 }
 
 }  // namespace stela::tool

@@ -57,8 +57,7 @@ int list_linked(Invocation& call, LinkQuery query, const AllQuery& selected, std
   }
   listing.print();
   if (has_more) {
-    call.out.note(std::string{"more: "} + (newest_first ? "--to " : "--from ") +
-                  std::to_string(next.value()));
+    call.out.more({newest_first ? "--to" : "--from", std::to_string(next.value())});
   }
   note_skipped(call, found.skipped);
   return done;

@@ -96,7 +96,7 @@ int show_changes(Invocation& call) {
   const auto entries = Journal{session.store()}.entries({.before = before, .limit = limit});
   print_list(call.out, journal_entry, entries);
   if (std::ssize(entries) == limit && !call.out.is_json()) {
-    call.out.note("more: --before " + std::to_string(entries.back().number));
+    call.out.more({"--before", std::to_string(entries.back().number)});
   }
   return done;
 }

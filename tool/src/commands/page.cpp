@@ -48,15 +48,14 @@ void Page::stop(std::int64_t place, std::int64_t looked) {
 
 void Page::tell(Output& out, std::string_view noun, std::int64_t total) const {
   if (end_ == End::of_all) return;
-  std::string text = "more: --after " + in_shell(in_one_line(last_));
-  if (end_ == End::of_page) return out.note(text);
+  if (end_ == End::of_page) return out.more({"--after", last_});
   std::string found = shown_ == 0 ? "none" : in_digits(shown_);
   found += is_continued_   ? " among the next "
            : is_backward() ? " among the newest "
                            : " among the first ";
   found += in_digits(looked_);
   if (total > 0) found.append(" of ").append(in_digits(total));
-  out.note(found.append(" ").append(noun) + "; " + text + ", or --look-further");
+  out.more({"--after", last_, found.append(" ").append(noun)});
 }
 
 }  // namespace stela::tool

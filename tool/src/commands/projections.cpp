@@ -5,9 +5,10 @@
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/projections_check.hpp"
+#include "http/server.hpp"
 #include "store_session.hpp"
 #include "worker/health.hpp"
-#include "worker/http_server.hpp"
+#include "worker/pages.hpp"
 
 #include <stela/framework/not_found.hpp>
 #include <stela/projections/operations.hpp>
@@ -219,7 +220,7 @@ int cancel_rebuild(Invocation& call) {
 }
 
 /// What is asked of a runner over HTTP.
-HttpResponse projection_page(std::string_view path, Store& store, const Signals& signals,
+HttpResponse projection_page(const HttpRequest& request, Store& store, const Signals& signals,
                              const PrometheusMetrics& reported) {
   ReadinessFacts facts{.at = store.conventions().clock->now(), .is_draining = signals.stopped()};
   std::vector<ProcessStatus> processes;
@@ -229,7 +230,7 @@ HttpResponse projection_page(std::string_view path, Store& store, const Signals&
   } catch (const Error& e) {
     facts.store_problem = e.what();
   }
-  if (path == "/readyz") return readiness(reasons_not_ready(facts));
+  if (request.path == "/readyz") return readiness(reasons_not_ready(facts));
   const Facts seen{.at = facts.at,
                    .store_problem = facts.store_problem,
                    .projectors = facts.projectors,
@@ -244,9 +245,9 @@ int run(Invocation& call) {
   StoreSession session{call, {.metrics = &reported}};
   std::optional<HttpServer> metrics;
   if (const auto address = call.arguments.text("--metrics")) {
-    metrics.emplace(parse_address(*address),
-                    HttpPages{.at_once = other_page, .in_time = [&](std::string_view path) {
-                                return projection_page(path, session.store(), signals, reported);
+    metrics.emplace(parse_address(*address, "the port of metrics"),
+                    HttpPages{.at_once = other_page, .in_time = [&](const HttpRequest& request) {
+                                return projection_page(request, session.store(), signals, reported);
                               }});
     call.out.note("Metrics at " + metrics->url() + "/metrics");
   }

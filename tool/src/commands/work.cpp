@@ -6,14 +6,15 @@
 #include "commands/event_selection.hpp"
 #include "commands/outbox_text.hpp"
 #include "description/worker.hpp"
+#include "http/server.hpp"
 #include "store_session.hpp"
 #include "worker/crew.hpp"
 #include "worker/dashboard.hpp"
 #include "worker/dashboard_layout.hpp"
 #include "worker/health.hpp"
-#include "worker/http_server.hpp"
 #include "worker/metrics_file.hpp"
 #include "worker/notify.hpp"
+#include "worker/pages.hpp"
 #include "worker/screen.hpp"
 #include "worker/tick_text.hpp"
 
@@ -115,10 +116,10 @@ class Work {
     }
     crew_.on_tick([this](const Relay& relay, const RelayTick& tick) { report(relay, tick); });
     if (const auto address = call.arguments.text("--metrics")) {
-      metrics_.emplace(parse_address(*address),
-                       HttpPages{.at_once = other_page, .in_time = [this](std::string_view path) {
-                                   return answer(path);
-                                 }});
+      metrics_.emplace(
+          parse_address(*address, "the port of metrics"),
+          HttpPages{.at_once = other_page,
+                    .in_time = [this](const HttpRequest& request) { return answer(request); }});
       if (!plan.silent && !plan.dashboard)
         call.out.note("Metrics at " + metrics_->url() + "/metrics");
     }
@@ -244,11 +245,11 @@ class Work {
   }
 
   /// /metrics or /readyz, on a thread of the server's.
-  HttpResponse answer(std::string_view path) {
+  HttpResponse answer(const HttpRequest& request) {
     const StatusWatch::Seen seen = watch_.look_closely(1s);
     const Figures done = statistics_.look(std::chrono::steady_clock::now());
     const Condition condition = condition_of(seen, done);
-    if (path == "/readyz") return readiness(why_not_ready(condition));
+    if (request.path == "/readyz") return readiness(why_not_ready(condition));
     return metrics_page(page_of(seen, condition));
   }
 

@@ -254,7 +254,7 @@ constexpr Field<Compared> compared_fields[] = {
     field<[](const Compared& found) { return numbers_of(found.examples); }>("examples"),
 };
 
-std::string_view word_of(Fit fit) noexcept {
+std::string_view word_of_fit(Fit fit) noexcept {
   switch (fit) {
     case Fit::fits:
       return "fits";
@@ -292,7 +292,7 @@ constexpr Field<StrayEvent> stray_event_fields[] = {
     field<[](const StrayEvent& event) {
       return event.broker_stream + " #" + std::to_string(event.broker_sequence);
     }>("broker", {.title = "at the broker", .is_text_only = true}),
-    field<[](const StrayEvent& event) { return word_of(event.fit); }>("fit"),
+    field<[](const StrayEvent& event) { return word_of_fit(event.fit); }>("fit"),
     field<&StrayEvent::why>("why", {.kind = Kind::untrusted, .most = 60}),
 };
 

@@ -1,0 +1,315 @@
+// The console as a browser and as a program ask it.
+#include "console/sessions.hpp"
+#include "support/process.hpp"
+#include "support/raw_sqlite.hpp"
+#include "support/temp_dir.hpp"
+#include "tool/http.hpp"
+#include "tool/json_walk.hpp"
+#include "tool/program.hpp"
+
+#include <stela/eventstore/sqlite.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace stela::tool::console_test {
+namespace {
+
+using namespace std::chrono_literals;
+using test::ask;
+using test::body_of;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(ConsoleSessions, LinkOpensOneSessionForFiveMinutes) {
+  Sessions sessions;
+  const auto now = Sessions::Clock::now();
+  const std::string first = sessions.new_link(now);
+  const std::string second = sessions.new_link(now);
+  EXPECT_FALSE(sessions.open(first, now)) << "a newer link takes its place";
+  EXPECT_FALSE(sessions.open("", now));
+  EXPECT_FALSE(sessions.open(second, now + 5min));
+  EXPECT_TRUE(sessions.open(second, now + 4min));
+  EXPECT_FALSE(sessions.open(second, now + 4min)) << "it was used";
+}
+
+TEST(ConsoleSessions, EndsAfterTwelveUnusedHours) {
+  Sessions sessions;
+  const auto now = Sessions::Clock::now();
+  const auto session = sessions.open(sessions.new_link(now), now);
+  ASSERT_TRUE(session);
+  EXPECT_EQ(sessions.token_of(session->id, now + 11h), session->token);
+  EXPECT_EQ(sessions.token_of(session->id, now + 22h), session->token);
+  EXPECT_FALSE(sessions.token_of(session->id, now + 35h));
+  EXPECT_FALSE(sessions.token_of("", now));
+}
+
+TEST(ConsoleSessions, KeepsSixtyFour) {
+  Sessions sessions;
+  const auto now = Sessions::Clock::now();
+  const auto first = sessions.open(sessions.new_link(now), now);
+  for (int i = 1; i <= 64; ++i) {
+    ASSERT_TRUE(sessions.open(sessions.new_link(now + 1s), now + 1s));
+  }
+  EXPECT_FALSE(sessions.token_of(first->id, now + 2s));
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream in{path};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+/// A store with a row of everything, and its console.
+class Console : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Store store = open_or_create();
+    test::populate(store, db_, [this](const std::string& sql) { test::RawSqlite{db_}.run(sql); });
+    std::ofstream{token_file_} << token_ << '\n';
+    std::filesystem::permissions(token_file_, std::filesystem::perms::owner_read);
+    start();
+  }
+
+  void start(const std::vector<std::string>& more = {}) {
+    std::filesystem::remove(port_file_);
+    std::vector<std::string> words{"serve",       "--db",     "shop=" + db_,  "--listen", "0",
+                                   "--port-file", port_file_, "--token-file", token_file_};
+    words.insert(words.end(), more.begin(), more.end());
+    console_.emplace(words);
+    ASSERT_TRUE(test::eventually([&] { return text_of(port_file_).ends_with('\n'); }))
+        << console_->err();
+    port_ = static_cast<std::uint16_t>(std::stoi(text_of(port_file_)));
+    ASSERT_TRUE(test::eventually([&] { return console_->out().ends_with('\n'); }));
+  }
+
+  std::string host() const { return "Host: 127.0.0.1:" + std::to_string(port_) + "\r\n"; }
+  std::string request(const std::string& first_line, const std::string& fields) const {
+    return ask(port_, first_line + " HTTP/1.1\r\n" + fields + "Connection: close\r\n\r\n");
+  }
+  /// With the token of programs.
+  std::string data(const std::string& path) const {
+    return request("GET /api/v1/s/shop/" + path,
+                   host() + "Authorization: Bearer " + token_ + "\r\n");
+  }
+
+  /// What a browser has after its first visit.
+  struct Browser {
+    std::string cookie;
+    std::string token;
+  };
+  Browser visit() {
+    const std::string link = console_->out();
+    const std::string body = R"({"key":")" + link.substr(link.find("#k=") + 3, 64) + "\"}";
+    const std::string answer =
+        ask(port_, "POST /api/v1/session HTTP/1.1\r\n" + host() +
+                       "Content-Type: application/json\r\nConnection: close\r\nContent-Length: " +
+                       std::to_string(body.size()) + "\r\n\r\n" + body);
+    const std::size_t at = answer.find("Set-Cookie: ");
+    if (at == std::string::npos) return {};
+    return {answer.substr(at + 12, answer.find(';', at) - at - 12),
+            test::member(body_of(answer), "token")};
+  }
+
+  Store open_or_create() { return sqlite::open(db_, {.durability = sqlite::Durability::relaxed}); }
+
+  const test::TempDir folder_;
+  const std::string db_ = folder_.file("shop.db");
+  const std::string port_file_ = folder_.file("port");
+  const std::string token_file_ = folder_.file("token");
+  const std::string token_ = std::string(64, 'a');
+  std::optional<test::Running> console_;
+  std::uint16_t port_ = 0;
+};
+
+TEST_F(Console, GivesWhatTheCommandsPrint) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"events", "show", "1"},
+                                             {"streams", "show", "order-1"},
+                                             {"timers", "list"},
+                                             {"tags", "types"},
+                                             {"projections", "list"},
+                                             {"log"}}) {
+    std::vector<std::string> typed = words;
+    typed.insert(typed.end(), {"--db", db_, "--json"});
+    std::string path;
+    for (const std::string& word : words) path += (path.empty() ? "" : "/") + word;
+    const std::string answer = data(path);
+    EXPECT_THAT(answer, HasSubstr("200 OK")) << path;
+    for (const std::string& line : test::lines_of(test::run_well(typed))) {
+      EXPECT_THAT(answer, HasSubstr(line)) << path;
+    }
+  }
+  EXPECT_THAT(data("events/list?limit=1&newest-first=1"),
+              AllOf(HasSubstr(R"("as_of":{"sequence":)"), HasSubstr(R"("data":[{"sequence":)"),
+                    HasSubstr(R"("more":{"option":"after","value":")")));
+  EXPECT_THAT(data("events/list"), HasSubstr(R"("more":null)"));
+}
+
+TEST_F(Console, NamesWhatItDoesntUnderstand) {
+  EXPECT_THAT(data("events/show/4711000"),
+              AllOf(HasSubstr("404 Not Found"), HasSubstr("there is no event 4711000")));
+  EXPECT_THAT(data("migrate"), HasSubstr("404 Not Found")) << "it only reads";
+  EXPECT_THAT(data("outbox/discard/1"), HasSubstr("404 Not Found"));
+  EXPECT_THAT(data("events/show"), HasSubstr("400 Bad Request"));
+  EXPECT_THAT(data("events/show/1/2"), HasSubstr("400 Bad Request"));
+  EXPECT_THAT(data("streams/show/--help"), HasSubstr("400 Bad Request"));
+  EXPECT_THAT(data("streams/show/%zz"), HasSubstr("400 Bad Request"));
+  for (const std::string option : {"db=/etc/passwd", "nats=nats://127.0.0.1:1", "config=x",
+                                   "set=db=x", "watch=1s", "nothing=1", "json=1"}) {
+    EXPECT_THAT(data("outbox/status?" + option), HasSubstr("400 Bad Request")) << option;
+  }
+}
+
+TEST_F(Console, AnswersWhoHasBothSecretsOfASession) {
+  const Browser browser = visit();
+  ASSERT_FALSE(browser.cookie.empty());
+  EXPECT_TRUE(visit().cookie.empty()) << "the link was used";
+  const std::string cookie = "Cookie: " + browser.cookie + "\r\n";
+  const std::string token = "Stela-Token: " + browser.token + "\r\n";
+  const std::string get = "GET /api/v1/s/shop/streams/list";
+  EXPECT_THAT(request(get, host() + cookie + token), HasSubstr("order-1"));
+  EXPECT_THAT(request("GET /api/v1/session", host() + cookie), HasSubstr(browser.token));
+  const std::vector<std::pair<std::string, std::string>> refused{
+      {"401", ""},
+      {"401", cookie},
+      {"401", token},
+      {"401", cookie + "Stela-Token: " + std::string(64, '0') + "\r\n"},
+      {"401", cookie + token + token},
+      {"401", cookie + cookie + token},
+      {"401", "Authorization: Bearer " + std::string(64, 'b') + "\r\n" + cookie + token},
+      {"403", cookie + token + "Origin: null\r\n"},
+      {"403", cookie + token + "Origin: http://evil.example\r\n"},
+      {"403", cookie + token + "Sec-Fetch-Site: cross-site\r\n"},
+      {"403", cookie + token + "Sec-Fetch-Site: same-site\r\n"}};
+  for (const auto& [status, fields] : refused) {
+    EXPECT_THAT(request(get, host() + fields),
+                AllOf(HasSubstr("HTTP/1.1 " + status), Not(HasSubstr("order-1"))))
+        << fields;
+  }
+}
+
+TEST_F(Console, AnswersToItsOwnNameOnly) {
+  const std::string right = "127.0.0.1:" + std::to_string(port_);
+  for (const std::string& fields :
+       {std::string{"Host: evil.example\r\n"},
+        "Host: evil.example:" + std::to_string(port_) + "\r\n", std::string{"Host: 127.0.0.1\r\n"},
+        std::string{}, "Host: " + right + "\r\nHost: " + right + "\r\n"}) {
+    EXPECT_THAT(request("GET /", fields), HasSubstr("421")) << fields;
+    EXPECT_THAT(request("GET /api/v1/s/shop/streams/list",
+                        fields + "Authorization: Bearer " + token_ + "\r\n"),
+                Not(HasSubstr("order-1")))
+        << fields;
+  }
+  EXPECT_THAT(request("GET /healthz", "Host: localhost:" + std::to_string(port_) + "\r\n"),
+              HasSubstr("ok"));
+}
+
+TEST_F(Console, ThePageHoldsNoDataAndMayLoadNothingElse) {
+  for (const std::string path : {"/", "/s/shop/", "/s/shop/stream/order-1", "/../../etc/passwd"}) {
+    EXPECT_THAT(
+        request("GET " + path, host()),
+        AllOf(HasSubstr("200 OK"), HasSubstr("<base href=\"/\">"), HasSubstr("default-src 'none'"),
+              HasSubstr("nosniff"), Not(HasSubstr("order-1")), Not(HasSubstr("root:"))))
+        << path;
+  }
+  EXPECT_THAT(request("POST /", host() + "Content-Length: 0\r\n"), HasSubstr("405"));
+}
+
+TEST_F(Console, MakesOneOverviewForAllWhoLook) {
+  const std::string authorization = host() + "Authorization: Bearer " + token_ + "\r\n";
+  const std::string path = "GET /api/v1/s/shop/overview";
+  std::string answer = request(path, authorization);
+  EXPECT_THAT(answer, AllOf(HasSubstr(R"("check":{"as_of":)"), HasSubstr(R"("why":[)"),
+                            HasSubstr(R"("projections":[)"), HasSubstr(R"("history":[)")));
+  // A snapshot lasts a second: on a slow machine this may take a few.
+  EXPECT_TRUE(test::eventually([&] {
+    const std::size_t tag = answer.find("ETag: ") + 6;
+    const std::string known = answer.substr(tag, answer.find("\r\n", tag) - tag);
+    answer = request(path, authorization + "If-None-Match: " + known + "\r\n");
+    return answer.find("304 Not Modified") != std::string::npos && body_of(answer).empty();
+  }));
+}
+
+TEST_F(Console, SaysThatTheDatabaseIsGone) {
+  std::filesystem::rename(db_, db_ + ".moved");
+  EXPECT_THAT(data("events/show/1"), HasSubstr("404 Not Found"));
+  EXPECT_TRUE(test::eventually(
+      [&] { return data("overview").find("there is no database at") != std::string::npos; }));
+}
+
+TEST_F(Console, FindsWhatAWordMeans) {
+  EXPECT_THAT(data("find?q=1"), HasSubstr(R"({"kind":"event","name":"1"})"));
+  EXPECT_THAT(data("find?q=order-1"), HasSubstr(R"("kind":"stream")"));
+  EXPECT_THAT(data("find?q=counting"), HasSubstr(R"("kind":"projector")"));
+  EXPECT_THAT(data("find?q=payment_deadline"), HasSubstr(R"("kind":"process")"));
+  EXPECT_THAT(data("find?q=%3Cscript%3E"), HasSubstr(R"({"kind":null,"name":"<script>"})"));
+  EXPECT_THAT(data("find"), HasSubstr("400"));
+}
+
+TEST_F(Console, EndsWhenItIsToldTo) {
+  console_->signal(SIGTERM);
+  EXPECT_EQ(console_->wait(), 0);
+}
+
+TEST_F(Console, LivesUnderAPath) {
+  start({"--base-path", "/stela/", "--environment", "production"});
+  EXPECT_THAT(console_->out(), HasSubstr("/stela/#k="));
+  EXPECT_THAT(request("GET /stela/s/shop/", host()), HasSubstr("<base href=\"/stela/\">"));
+  EXPECT_THAT(request("GET /", host()), HasSubstr("404"));
+  EXPECT_THAT(request("GET /stela/api/v1/s/shop/events/show/1",
+                      host() + "Authorization: Bearer " + token_ + "\r\n"),
+              HasSubstr("200 OK"));
+}
+
+TEST_F(Console, RefusesToStartWhereItWouldBeOpenToOthers) {
+  const auto refusal = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"serve", "--db", db_};
+    words.insert(words.end(), more.begin(), more.end());
+    const test::Ran ran = test::run(words);
+    EXPECT_EQ(ran.code, 2) << ran.out;
+    return ran.err;
+  };
+  EXPECT_THAT(refusal({"--listen", "0.0.0.0:0"}), HasSubstr("isn't loopback"));
+  EXPECT_THAT(refusal({"--db", db_}), HasSubstr("two databases are called 'shop'"));
+  EXPECT_THAT(refusal({"--base-path", "stela"}), HasSubstr("--base-path"));
+  const std::string weak = folder_.file("weak");
+  std::ofstream{weak} << "short\n";
+  EXPECT_THAT(refusal({"--token-file", weak}), HasSubstr("others may read"));
+  std::filesystem::permissions(weak, std::filesystem::perms::owner_read);
+  EXPECT_THAT(refusal({"--token-file", weak}), HasSubstr("under 32 characters"));
+  EXPECT_EQ(test::run({"serve", "--db", folder_.file("none.db")}).code, 3);
+}
+
+TEST_F(Console, AnswersRequestsOfAConnectionInTurn) {
+  const std::string one = "GET /healthz HTTP/1.1\r\n" + host() + "\r\n";
+  const std::string last = "GET /healthz HTTP/1.1\r\n" + host() + "Connection: close\r\n\r\n";
+  const std::string answers = ask(port_, one + one + last);
+  int found = 0;
+  for (std::size_t at = 0; (at = answers.find("\r\n\r\nok\n", at)) != std::string::npos; ++at) {
+    ++found;
+  }
+  EXPECT_EQ(found, 3) << answers;
+}
+
+TEST_F(Console, RefusesRequestsThatOthersWouldReadOtherwise) {
+  const std::string post = "POST /api/v1/session HTTP/1.1\r\n" + host();
+  EXPECT_THAT(ask(port_, post + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), HasSubstr("411"));
+  EXPECT_THAT(ask(port_, post + "\r\n"), HasSubstr("411"));
+  EXPECT_THAT(ask(port_, post + "Content-Length: 70000\r\n\r\n"), HasSubstr("413"));
+  for (const std::string fields :
+       {"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+        "Content-Length: 5\r\nContent-Length: 6\r\n", "Content-Length: -1\r\n",
+        "Content-Length: 5x\r\n", "Content-Length : 5\r\n", "X: a\r\n b\r\n", "X: a\nY: b\r\n"}) {
+    EXPECT_THAT(ask(port_, post + fields + "\r\nhello"), Not(HasSubstr("HTTP/1.1 2"))) << fields;
+  }
+  EXPECT_THAT(ask(port_, "GET / HTTP/1.1\r\n" + host() + "Content-Length: 5\r\n\r\nhello"),
+              HasSubstr("400"));
+  EXPECT_THAT(request("GET /healthz", host()), HasSubstr("200 OK")) << "it lives";
+}
+
+}  // namespace
+}  // namespace stela::tool::console_test

@@ -1,0 +1,243 @@
+#include "console/api.hpp"
+
+#include "cli/command.hpp"
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+#include "console/problem.hpp"
+#include "run_command.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <algorithm>
+#include <optional>
+
+namespace stela::tool {
+namespace {
+
+/// A command that the console offers: it only reads, and ends by itself.
+struct Route {
+  std::string_view command;
+  /// It prints an object a line, not one report.
+  bool is_list = true;
+  /// It tries whether the database's lock can be had, and writes nothing.
+  bool tries_lock = false;
+};
+
+constexpr Route routes[] = {
+    {"check", false, true},
+    {"why", true, true},
+    {"log"},
+    {"changes"},
+    {"findings known"},
+    {"outbox status", false},
+    {"outbox history"},
+    {"outbox list"},
+    {"outbox show", false},
+    {"outbox groups"},
+    {"outbox workers"},
+    {"outbox partitions list"},
+    {"events list"},
+    {"events show", false},
+    {"events tree"},
+    {"events query"},
+    {"events head", false},
+    {"events stats"},
+    {"streams list"},
+    {"streams show"},
+    {"streams state", false},
+    {"snapshots list"},
+    {"tags list"},
+    {"tags show"},
+    {"tags types"},
+    {"projections status"},
+    {"projections list"},
+    {"processes list"},
+    {"processes show", false},
+    {"timers list"},
+    {"timers show", false},
+    {"timers log"},
+    {"inbox status"},
+    {"inbox list"},
+    {"inbox gaps"},
+    {"config show"},
+};
+
+const Route* route_of(std::string_view command) {
+  for (const Route& route : routes) {
+    if (route.command == command) return &route;
+  }
+  return nullptr;
+}
+
+/// A command with its operands, as a path has them.
+struct Asked {
+  const Route* route = nullptr;
+  std::vector<std::string> operands = {};
+};
+
+/// The longest command that the path begins with. Nothing if a part of it can't be decoded.
+std::optional<Asked> asked_for(std::string_view path) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(part.size() + 1, path.size()));
+    auto text = decode_percent(part);
+    if (!text) return {};
+    parts.push_back(*std::move(text));
+  }
+  Asked asked;
+  std::string words;
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    words += (words.empty() ? "" : " ") + parts[i];
+    if (const Route* route = route_of(words)) {
+      asked.route = route;
+      used = i + 1;
+    }
+  }
+  asked.operands.assign(parts.begin() + static_cast<std::ptrdiff_t>(used), parts.end());
+  return asked;
+}
+
+/// Options that say which database, broker or file are the console's own, and one that never ends
+/// isn't for it.
+bool is_offered(const Option& option) {
+  return option.setting.empty() && option.name != "--watch" && option.name != "--format";
+}
+
+const Option* find_option(std::span<const Option> options, std::string_view name) {
+  const auto found = std::find_if(options.begin(), options.end(),
+                                  [&](const Option& option) { return option.name == name; });
+  return found == options.end() ? nullptr : &*found;
+}
+
+void add_common(const Arguments& common, const Command& command, Arguments& arguments) {
+  common.for_each([&](std::string_view name, const std::string& value) {
+    if (name == db_option.name) return;
+    const Option* option = find_option(command.options, name);
+    if (option == nullptr) option = find_option(common_options(), name);
+    if (option != nullptr) arguments.add(option->name, value);
+  });
+}
+
+/// Misuse if the command has no such option for the console.
+void add_options(const Api::Pairs& options, const Command& command, Arguments& arguments) {
+  for (const auto& [name, value] : options) {
+    const Option* known = find_option(command.options, "--" + name);
+    if (known == nullptr || !is_offered(*known)) {
+      throw Misuse{"'" + std::string{command.path} + "' has no option '" + in_one_line(name) +
+                   "' here"};
+    }
+    if (!known->repeats && arguments.has(known->name)) {
+      throw Misuse{std::string{known->name} + " is given twice"};
+    }
+    arguments.add(known->name, known->value.empty() ? std::string{} : value);
+  }
+}
+
+/// Misuse if they are too many or too few.
+void add_operands(const std::vector<std::string>& operands, const Command& command,
+                  Arguments& arguments) {
+  const auto needed = std::count_if(command.operands.begin(), command.operands.end(),
+                                    [](const Operand& operand) { return operand.required; });
+  const bool any_number = !command.operands.empty() && command.operands.back().repeats;
+  const bool are_too_many = !any_number && operands.size() > command.operands.size();
+  if (are_too_many || std::cmp_less(operands.size(), needed)) {
+    throw Misuse{"'" + std::string{command.path} + "' takes " +
+                 counted(static_cast<std::int64_t>(command.operands.size()), "word")};
+  }
+  for (const std::string& operand : operands) arguments.add_operand(operand);
+}
+
+/// `{"option":"after","value":"17",…}`, or null.
+std::string in_json(const std::optional<Output::More>& more) {
+  if (!more) return "null";
+  std::string text;
+  json::ObjectWriter{text}
+      .add("option", std::string_view{more->option}.substr(2))
+      .add("value", more->value)
+      .add("note", more->found)
+      .add("look_further", !more->found.empty())
+      .close();
+  return text;
+}
+
+HttpResponse refusal_of(int code, const Output::Kept& kept) {
+  switch (code) {
+    case usage:
+      return problem(400, "Not understood", kept.error);
+    case not_found:
+      return problem(404, "Not found", kept.error);
+    case cannot_connect:
+      return problem(503, "No connection", kept.error);
+    default:
+      return problem(500, "Failed", kept.error);
+  }
+}
+
+}  // namespace
+
+std::string Api::Answer::json() const {
+  std::string_view text = kept.out;
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  if (!is_list) return text.empty() ? "null" : std::string{text};
+  std::string list = "[";
+  list += text;
+  std::replace(list.begin(), list.end(), '\n', ',');
+  return list += ']';
+}
+
+Api::Answer Api::ask(const ServedStore& store, std::string_view name,
+                     const std::vector<std::string>& operands, const Pairs& options) const {
+  const Route& route = *route_of(name);
+  const Command& command =
+      *std::find_if(commands_.begin(), commands_.end(),
+                    [&](const Command& one) { return one.path == route.command; });
+  Answer answer{.is_list = route.is_list};
+  Arguments arguments;
+  try {
+    add_options(options, command, arguments);
+    add_operands(operands, command, arguments);
+  } catch (const Misuse& e) {
+    answer.code = usage;
+    answer.kept.error = e.what();
+    return answer;
+  }
+  arguments.add(db_option.name, store.place);
+  add_common(common_, command, arguments);
+  Output out{{.json = true, .no_color = true, .kept = &answer.kept}};
+  answer.code =
+      run_command(app_, commands_, command, arguments, out,
+                  route.tries_lock ? Invocation::Access::writes : Invocation::Access::only_reads);
+  return answer;
+}
+
+std::string Api::as_of(const ServedStore& store) const {
+  const std::string at = to_string(system_clock().now());
+  const Answer head = ask(store, "events head");
+  // {"head":4711}
+  const std::string text = head.json();
+  const std::size_t colon = text.find(':');
+  const bool is_known = head.code == done && colon != std::string::npos;
+  const std::string sequence =
+      is_known ? text.substr(colon + 1, text.size() - colon - 2) : std::string{"null"};
+  return "{\"sequence\":" + sequence + ",\"at\":\"" + at + "\"}";
+}
+
+HttpResponse Api::answer(const ServedStore& store, std::string_view path,
+                         std::string_view query) const {
+  const auto asked = asked_for(path);
+  const auto options = decode_query(query);
+  if (!asked || !options) return problem(400, "Not understood", "a percent sign begins no byte");
+  if (asked->route == nullptr) {
+    return problem(404, "Not found", "there is nothing of this name to ask for");
+  }
+  const std::string as_of_json = as_of(store);
+  const Answer answer = ask(store, asked->route->command, asked->operands, *options);
+  // A check's and an explanation's code says what they found.
+  if (!answer.kept.error.empty()) return refusal_of(answer.code, answer.kept);
+  return json_answer("{\"as_of\":" + as_of_json + ",\"data\":" + answer.json() +
+                     ",\"more\":" + in_json(answer.kept.more) + "}");
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,54 @@
+// Answers what a browser asks the console.
+#pragma once
+
+#include "console/api.hpp"
+#include "console/gate.hpp"
+#include "console/overview.hpp"
+#include "console/page.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::tool {
+
+/// Threads: any.
+class Console {
+ public:
+  struct Options {
+    std::vector<ServedStore> stores;
+    /// Begins and ends with "/".
+    std::string base_path = "/";
+    std::string machine_token = {};
+    /// What the page names it, as "production"; empty: nothing.
+    std::string environment = {};
+    std::string web_root = {};
+    bool asks_broker = false;
+  };
+
+  Console(const Api& api, const App& app, Options options);
+
+  /// Everything that needs no database. Nothing for data that has to be asked for: `answer` may.
+  std::optional<HttpResponse> answer_at_once(const HttpRequest& request);
+  /// Of a request that `answer_at_once` let pass.
+  HttpResponse answer(const HttpRequest& request);
+
+  /// What follows the server's address at a browser's first visit, which is good once.
+  std::string new_link();
+
+ private:
+  std::optional<HttpResponse> pass(const HttpRequest& request);
+  std::string facts() const;
+
+  const Api& api_;
+  const App& app_;
+  const Options options_;
+  Gate gate_;
+  ConsolePage page_;
+  /// One for each store.
+  std::vector<std::unique_ptr<Overview>> overviews_;
+};
+
+}  // namespace stela::tool

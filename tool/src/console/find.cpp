@@ -1,0 +1,84 @@
+#include "console/find.hpp"
+
+#include "cli/exit.hpp"
+#include "console/problem.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+
+namespace stela::tool {
+namespace {
+
+/// A list whose rows have the name under this key.
+struct Named {
+  std::string_view kind;
+  std::string_view command;
+  std::string_view key;
+};
+
+constexpr Named all_named[] = {
+    {"partition", "outbox partitions list", "partition"},
+    {"process", "processes list", "process"},
+    {"projector", "projections status", "projector"},
+    {"consumer", "inbox status", "consumer"},
+    {"worker", "outbox workers", "worker"},
+};
+
+/// What shows one thing of this kind, or its first rows.
+struct Shown {
+  std::string_view kind;
+  std::string_view command;
+  std::vector<std::string> operands = {};
+  std::vector<std::pair<std::string, std::string>> options = {};
+};
+
+bool has_named(const Api& api, const ServedStore& store, const Named& named,
+               const std::string& name) {
+  const Api::Answer answer = api.ask(store, named.command);
+  std::string member = "\"" + std::string{named.key} + "\":";
+  return answer.code == done && json::try_append_string(member, name) &&
+         answer.kept.out.find(member) != std::string::npos;
+}
+
+std::string_view kind_of(const Api& api, const ServedStore& store, const std::string& name) {
+  const std::vector<Shown> all_shown{
+      {.kind = "event", .command = "events show", .operands = {name}},
+      {.kind = "stream",
+       .command = "streams show",
+       .operands = {name},
+       .options = {{"limit", "1"}}},
+      {.kind = "correlation",
+       .command = "events list",
+       .options = {{"correlation", name}, {"limit", "1"}}},
+      {.kind = "tag", .command = "tags show", .operands = {name}, .options = {{"limit", "1"}}},
+  };
+  for (const Named& named : all_named) {
+    if (has_named(api, store, named, name)) return named.kind;
+  }
+  for (const Shown& shown : all_shown) {
+    const Api::Answer answer = api.ask(store, shown.command, shown.operands, shown.options);
+    if (answer.code == done && !answer.kept.out.empty()) return shown.kind;
+  }
+  return {};
+}
+
+}  // namespace
+
+HttpResponse find(const Api& api, const ServedStore& store, std::string_view query) {
+  const auto options = decode_query(query);
+  if (!options || options->size() != 1 || options->front().first != "q") {
+    return problem(400, "Not understood", "?q=WORD");
+  }
+  const std::string& name = options->front().second;
+  const std::string_view kind = kind_of(api, store, name);
+  std::string json = "{\"kind\":";
+  if (kind.empty()) {
+    json += "null";
+  } else {
+    json::append_string(json, kind);
+  }
+  json += ",\"name\":";
+  if (!json::try_append_string(json, name)) return problem(400, "Not understood", "not UTF-8");
+  return json_answer(json += '}');
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,104 @@
+#include "console/overview.hpp"
+
+#include "cli/exit.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+
+namespace stela::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Part {
+  std::string_view name;
+  std::string_view command;
+  std::vector<std::pair<std::string, std::string>> options = {};
+  bool asks_broker = false;
+};
+
+const std::array<Part, 9>& all_parts() {
+  static const std::array<Part, 9> parts{{
+      {.name = "check", .command = "check", .asks_broker = true},
+      {.name = "why", .command = "why", .asks_broker = true},
+      {.name = "outbox", .command = "outbox status"},
+      {.name = "workers", .command = "outbox workers"},
+      {.name = "projections", .command = "projections status"},
+      {.name = "inbox", .command = "inbox status"},
+      {.name = "timers", .command = "processes list"},
+      {.name = "history", .command = "outbox history", .options = {{"since", "1h"}}},
+      {.name = "changes", .command = "changes", .options = {{"since", "24h"}}},
+  }};
+  return parts;
+}
+
+constexpr auto broker_every = 10s;
+constexpr auto snapshot_every = 1s;
+
+}  // namespace
+
+std::optional<HttpResponse> Overview::answer_at_once(const HttpRequest& request) {
+  const std::lock_guard lock{mutex_};
+  if (!is_fresh(Clock::now())) return {};
+  return in_answer(request);
+}
+
+HttpResponse Overview::answer(const HttpRequest& request) {
+  std::unique_lock lock{mutex_};
+  made_.wait(lock, [&] { return !is_making_; });
+  if (is_fresh(Clock::now())) return in_answer(request);
+  is_making_ = true;
+  lock.unlock();
+  std::string json;
+  try {
+    json = make(Clock::now());
+  } catch (...) {
+    lock.lock();
+    is_making_ = false;
+    made_.notify_all();
+    throw;
+  }
+  lock.lock();
+  is_making_ = false;
+  json_ = std::move(json);
+  ++number_;
+  until_ = Clock::now() + snapshot_every;
+  made_.notify_all();
+  return in_answer(request);
+}
+
+HttpResponse Overview::in_answer(const HttpRequest& request) const {
+  const std::string tag = "\"" + std::to_string(number_) + "\"";
+  const bool is_known = request.field("if-none-match") == tag;
+  HttpResponse response{.status = is_known ? 304U : 200U, .content_type = "application/json"};
+  if (!is_known) response.body = json_;
+  response.fields.emplace_back("ETag", tag);
+  return response;
+}
+
+std::string Overview::make(Clock::time_point now) {
+  const bool asks_all = !asks_broker_ || now >= kept_until_;
+  const std::string as_of = api_.as_of(store_);
+  std::string data;
+  for (std::size_t i = 0; i < all_parts().size(); ++i) {
+    const Part& part = all_parts()[i];
+    if (asks_all || !part.asks_broker) kept_[i] = ask_part(i);
+    data += data.empty() ? "" : ",";
+    json::append_string(data, part.name);
+    data += ':' + kept_[i];
+  }
+  if (asks_all) kept_until_ = now + broker_every;
+  return "{\"as_of\":" + as_of + ",\"data\":{" + data + "}}";
+}
+
+std::string Overview::ask_part(std::size_t part) const {
+  const auto& [name, command, options, asks_broker] = all_parts()[part];
+  const Api::Answer answer = api_.ask(store_, command, {}, options);
+  if (answer.kept.error.empty()) return answer.json();
+  // A database without an outbox has no workers: that is no failure.
+  if (answer.code == not_found && command != "check" && command != "why") return "null";
+  std::string text;
+  json::ObjectWriter{text}.add("error", answer.kept.error).close();
+  return text;
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,54 @@
+// The first page's data: one snapshot a second for all who look.
+#pragma once
+
+#include "console/api.hpp"
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace stela::tool {
+
+/// Asks the store only while somebody looks, and never twice at once. Threads: any.
+class Overview {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Whether a broker is asked, too: what asks it is asked again every ten seconds.
+  Overview(const Api& api, const ServedStore& store, bool asks_broker)
+      : api_{api}, store_{store}, asks_broker_{asks_broker} {}
+
+  /// Of the snapshot that there is, if it is under a second old.
+  std::optional<HttpResponse> answer_at_once(const HttpRequest& request);
+  /// Makes a new one, or waits for the one that is being made.
+  HttpResponse answer(const HttpRequest& request);
+
+ private:
+  static constexpr std::size_t most_parts = 9;
+
+  HttpResponse in_answer(const HttpRequest& request) const;
+  bool is_fresh(Clock::time_point now) const { return !json_.empty() && now < until_; }
+  std::string make(Clock::time_point now);
+  std::string ask_part(std::size_t part) const;
+
+  const Api& api_;
+  const ServedStore& store_;
+  const bool asks_broker_;
+
+  std::mutex mutex_;
+  std::condition_variable made_;
+  bool is_making_ = false;
+  std::string json_;
+  std::uint64_t number_ = 0;
+  Clock::time_point until_;
+  /// Of those that are asked again later.
+  std::array<std::string, most_parts> kept_;
+  Clock::time_point kept_until_;
+};
+
+}  // namespace stela::tool

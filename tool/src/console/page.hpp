@@ -1,0 +1,35 @@
+// The console's page: what a browser loads, without any data.
+#pragma once
+
+#include "http/message.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace stela::tool {
+
+/// A file of the page, as it was built in.
+struct PageFile {
+  std::string_view name;
+  std::string_view content_type;
+  std::string_view content;
+};
+
+/// Threads: any number may use it.
+class ConsolePage {
+ public:
+  /// `root` is a folder whose files are served in place of those that were built in; empty: none.
+  ConsolePage(std::string base_path, std::string root)
+      : base_path_{std::move(base_path)}, root_{std::move(root)} {}
+
+  /// Every path that names no file is a view of the page, which it shows itself.
+  HttpResponse answer(std::string_view path) const;
+
+ private:
+  std::string content_of(const PageFile& file) const;
+
+  std::string base_path_;
+  std::string root_;
+};
+
+}  // namespace stela::tool

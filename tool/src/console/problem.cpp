@@ -1,0 +1,24 @@
+#include "console/problem.hpp"
+
+#include "cli/text.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+
+namespace stela::tool {
+
+HttpResponse problem(unsigned status, std::string_view title, std::string_view detail) {
+  HttpResponse response{.status = status, .content_type = "application/problem+json"};
+  json::ObjectWriter{response.body}
+      .add("type", "about:blank")
+      .add("title", title)
+      .add("status", status)
+      .add("detail", in_lines(detail))
+      .close();
+  return response;
+}
+
+HttpResponse json_answer(std::string json) {
+  return {.content_type = "application/json", .body = std::move(json)};
+}
+
+}  // namespace stela::tool

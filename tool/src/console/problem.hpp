@@ -1,0 +1,15 @@
+// What the console answers where it can't do what it is asked for.
+#pragma once
+
+#include "http/message.hpp"
+
+#include <string_view>
+
+namespace stela::tool {
+
+/// As RFC 9457 has it: "title" is the same for all of a kind, "detail" a sentence on this one.
+HttpResponse problem(unsigned status, std::string_view title, std::string_view detail);
+
+HttpResponse json_answer(std::string json);
+
+}  // namespace stela::tool

@@ -1,0 +1,367 @@
+// Boost 1.74 needs it before asio.
+#include <utility>
+
+#include "cli/arguments.hpp"
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+#include "http/server.hpp"
+
+#define BOOST_ERROR_CODE_HEADER_ONLY 1
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/status.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace stela::tool {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+/// For sending a request, and for taking its answer.
+constexpr std::chrono::seconds slowest_client{5};
+/// Between two requests of a connection.
+constexpr std::chrono::seconds longest_pause{30};
+/// Until a connection is accepted again, after there was no room for one.
+constexpr std::chrono::milliseconds accept_pause{100};
+constexpr std::size_t longest_head = std::size_t{8} * 1024;
+
+/// What the page throws is its answer.
+template <class Page>
+auto page_or_failure(const Page& page, const HttpRequest& request) -> decltype(page(request)) {
+  try {
+    return page(request);
+  } catch (const std::exception& e) {
+    return HttpResponse{.status = 500, .body = in_one_line(e.what()) + "\n"};
+  }
+}
+
+std::string in_http(const HttpResponse& response, bool with_body, bool stays_open) {
+  const auto reason = http::obsolete_reason(static_cast<http::status>(response.status));
+  std::string text = "HTTP/1.1 " + std::to_string(response.status) + ' ';
+  text.append(reason.data(), reason.size());
+  text += "\r\nContent-Type: " + response.content_type;
+  text += "\r\nCache-Control: no-store\r\nConnection: ";
+  text += stays_open ? "keep-alive" : "close";
+  for (const auto& [name, value] : response.fields) text += "\r\n" + name + ": " + value;
+  text += "\r\nContent-Length: " + std::to_string(response.body.size()) + "\r\n\r\n";
+  return with_body ? std::move(text) + response.body : text;
+}
+
+/// A line that others would read otherwise: it has no CR, or continues the one before.
+bool is_ambiguous(std::string_view head) {
+  for (std::size_t at = head.find('\n'); at != std::string_view::npos;
+       at = head.find('\n', at + 1)) {
+    if (at == 0 || head[at - 1] != '\r') return true;
+    if (at + 1 < head.size() && (head[at + 1] == ' ' || head[at + 1] == '\t')) return true;
+  }
+  return false;
+}
+
+/// A request without its body.
+struct HttpHead {
+  HttpRequest request;
+  std::size_t body = 0;
+  bool stays_open = false;
+  /// Why it is refused; 0: it isn't.
+  unsigned refusal = 0;
+};
+
+/// The status that refuses the body that is announced; 0: it may come.
+unsigned refusal_of(const HttpRequest& request, bool is_chunked, std::size_t length,
+                    std::size_t most) {
+  const bool is_post = request.method == "POST";
+  if (request.method != "GET" && request.method != "HEAD" && !(is_post && most > 0)) return 405;
+  if (is_chunked || request.has("transfer-encoding")) return 411;
+  if (is_post && !request.has("content-length")) return 411;
+  if (!is_post && length > 0) return 400;
+  return length > most ? 413 : 0;
+}
+
+/// Nothing if it makes no sense.
+std::optional<HttpHead> parse_head(std::string_view text, std::size_t most) {
+  if (is_ambiguous(text)) return {};
+  http::request_parser<http::empty_body> parser;
+  parser.header_limit(longest_head);
+  parser.body_limit(std::uint64_t{1} << 40U);
+  error_code error;
+  parser.put(asio::buffer(text.data(), text.size()), error);
+  if (!parser.is_header_done()) return {};
+  const auto& message = parser.get();
+  HttpHead head;
+  HttpRequest& request = head.request;
+  request.method.assign(message.method_string().data(), message.method_string().size());
+  request.path.assign(message.target().data(), message.target().size());
+  if (const std::size_t mark = request.path.find('?'); mark != std::string::npos) {
+    request.query = request.path.substr(mark + 1);
+    request.path.resize(mark);
+  }
+  for (const auto& field : message) {
+    std::string name{field.name_string().data(), field.name_string().size()};
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    request.fields.emplace_back(std::move(name),
+                                std::string{field.value().data(), field.value().size()});
+  }
+  const auto length = parser.content_length();
+  head.refusal = refusal_of(request, parser.chunked(), length ? *length : 0, most);
+  head.body = head.refusal == 0 && length ? *length : 0;
+  head.stays_open = head.refusal == 0 && parser.keep_alive();
+  return head;
+}
+
+class HttpConnection;
+
+/// What all connections share.
+struct HttpShared {
+  HttpPages pages;
+  HttpLimits limits;
+  int open = 0;
+  /// Those that haven't sent a whole request, the oldest first.
+  std::vector<HttpConnection*> asking;
+  int waiting = 0;
+  asio::io_context clients{1};
+  /// For pages that take their time.
+  asio::io_context makers;
+};
+
+/// One connection: requests and their answers, one after the other. All but the making of a page
+/// that takes its time is done by the thread of the clients.
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+ public:
+  HttpConnection(tcp::socket socket, HttpShared& shared)
+      : socket_{std::move(socket)}, limit_{shared.clients}, shared_{shared} {
+    ++shared_.open;
+  }
+  ~HttpConnection() {
+    std::erase(shared_.asking, this);
+    --shared_.open;
+  }
+
+  void run() {
+    shared_.asking.push_back(this);
+    limit_time(answered_ == 0 || !received_.empty() ? slowest_client : longest_pause);
+    take();
+  }
+
+  /// Ends a connection that hasn't sent a whole request.
+  void make_room() {
+    std::erase(shared_.asking, this);
+    end();
+  }
+
+ private:
+  void end() {
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+  void limit_time(std::chrono::seconds most) {
+    limit_.expires_after(most);
+    limit_.async_wait([self = weak_from_this()](const error_code& error) {
+      const auto alive = self.lock();
+      if (!error && alive) alive->end();
+    });
+  }
+
+  void read() {
+    socket_.async_read_some(asio::buffer(piece_),
+                            [self = shared_from_this()](const error_code& error, std::size_t size) {
+                              if (error) return;
+                              if (self->received_.empty()) self->limit_time(slowest_client);
+                              self->received_.append(self->piece_.data(), size);
+                              self->take();
+                            });
+  }
+
+  /// A head that is too long or makes no sense ends the connection.
+  void take() {
+    if (!head_) {
+      constexpr std::string_view blank_line = "\r\n\r\n";
+      const std::size_t end = received_.find(blank_line);
+      if (end == std::string::npos) {
+        if (received_.size() < longest_head) read();
+        return;
+      }
+      const std::size_t size = end + blank_line.size();
+      if (size <= longest_head) {
+        head_ = parse_head(std::string_view{received_}.substr(0, size), shared_.limits.body);
+      }
+      if (!head_) return;
+      received_.erase(0, size);
+    }
+    if (received_.size() < head_->body) return read();
+    error_code ignored;
+    head_->request.port = socket_.local_endpoint(ignored).port();
+    head_->request.body = received_.substr(0, head_->body);
+    received_.erase(0, head_->body);
+    respond();
+  }
+
+  void respond() {
+    std::erase(shared_.asking, this);
+    // However long its page takes.
+    limit_.cancel();
+    if (head_->refusal != 0) return send(refusal());
+    if (auto page = page_or_failure(shared_.pages.at_once, head_->request)) {
+      return send(std::move(*page));
+    }
+    if (shared_.waiting == shared_.limits.waiting) {
+      return send({.status = 503, .body = "too many requests wait for their pages\n"});
+    }
+    ++shared_.waiting;
+    asio::post(shared_.makers, [self = shared_from_this()]() mutable { make(std::move(self)); });
+  }
+
+  HttpResponse refusal() const {
+    HttpResponse response{.status = head_->refusal};
+    if (response.status == 405) {
+      response.body = shared_.limits.body > 0 ? "only GET, HEAD and POST\n" : "only GET and HEAD\n";
+    } else if (response.status == 413) {
+      response.body = "at most " + std::to_string(shared_.limits.body) + " bytes\n";
+    } else {
+      response.body = "a body has a Content-Length, and belongs to a POST\n";
+    }
+    return response;
+  }
+
+  static void make(std::shared_ptr<HttpConnection> self) {
+    HttpShared& shared = self->shared_;
+    HttpResponse page = page_or_failure(shared.pages.in_time, self->head_->request);
+    asio::post(shared.clients, [self = std::move(self), page = std::move(page)]() mutable {
+      --self->shared_.waiting;
+      self->send(page);
+    });
+  }
+
+  void send(const HttpResponse& response) {
+    const bool stays_open = head_->stays_open && ++answered_ < shared_.limits.requests;
+    answer_ = in_http(response, head_->request.method != "HEAD", stays_open);
+    head_.reset();
+    limit_time(slowest_client);
+    asio::async_write(
+        socket_, asio::buffer(answer_),
+        [self = shared_from_this(), stays_open](const error_code& error, std::size_t) {
+          if (!error && stays_open) return self->run();
+          error_code ignored;
+          self->socket_.shutdown(tcp::socket::shutdown_send, ignored);
+        });
+  }
+
+  tcp::socket socket_;
+  asio::steady_timer limit_;
+  std::array<char, 4096> piece_;
+  std::string received_;
+  std::optional<HttpHead> head_;
+  std::string answer_;
+  int answered_ = 0;
+  HttpShared& shared_;
+};
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  Impl(const HttpAddress& address, HttpPages pages, const HttpLimits& limits) {
+    shared_.pages = std::move(pages);
+    shared_.limits = limits;
+    const std::string where = address.host + ":" + std::to_string(address.port);
+    error_code error;
+    const auto host = asio::ip::make_address(address.host, error);
+    if (error) throw Misuse{"'" + in_one_line(address.host) + "' isn't an IP address"};
+    const tcp::endpoint endpoint{host, address.port};
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address{true}, error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error) throw Exit{failed, "can't listen on " + where + ": " + error.message()};
+    accept();
+    answering_ = std::jthread{[this] { shared_.clients.run(); }};
+    for (int i = 0; i < limits.makers; ++i) {
+      making_.emplace_back([this] { shared_.makers.run(); });
+    }
+  }
+
+  ~Impl() {
+    shared_.clients.stop();
+    shared_.makers.stop();
+  }
+
+  tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
+
+ private:
+  void accept() {
+    acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
+      if (error) return accept_later();
+      const bool is_full = shared_.open >= shared_.limits.connections;
+      const bool makes_room = is_full && !shared_.asking.empty();
+      if (makes_room) shared_.asking.front()->make_room();
+      if (!is_full || makes_room) {
+        std::make_shared<HttpConnection>(std::move(socket), shared_)->run();
+      }
+      accept();
+    });
+  }
+
+  /// There may be no file descriptor left: the client would be there again at once.
+  void accept_later() {
+    pause_.expires_after(accept_pause);
+    pause_.async_wait([this](const error_code&) { accept(); });
+  }
+
+  HttpShared shared_;
+  tcp::acceptor acceptor_{shared_.clients};
+  asio::steady_timer pause_{shared_.clients};
+  asio::executor_work_guard<asio::io_context::executor_type> keeps_making_{
+      shared_.makers.get_executor()};
+  std::jthread answering_;
+  std::vector<std::jthread> making_;
+};
+
+HttpAddress parse_address(std::string_view text, std::string_view what) {
+  HttpAddress address;
+  const std::size_t colon = text.rfind(':');
+  if (colon != std::string_view::npos) {
+    std::string_view host = text.substr(0, colon);
+    if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+      host = host.substr(1, host.size() - 2);
+    }
+    address.host = host;
+    text.remove_prefix(colon + 1);
+  }
+  address.port = static_cast<std::uint16_t>(to_integer(text, what, {0, 65'535}));
+  return address;
+}
+
+HttpServer::HttpServer(const HttpAddress& address, HttpPages pages, const HttpLimits& limits)
+    : impl_{std::make_unique<Impl>(address, std::move(pages), limits)} {}
+
+HttpServer::~HttpServer() = default;
+
+std::string HttpServer::url() const {
+  const tcp::endpoint at = impl_->endpoint();
+  const std::string host = at.address().to_string();
+  return "http://" + (at.address().is_v6() ? "[" + host + "]" : host) + ":" +
+         std::to_string(at.port());
+}
+
+std::uint16_t HttpServer::port() const {
+  return impl_->endpoint().port();
+}
+
+}  // namespace stela::tool

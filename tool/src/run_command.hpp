@@ -1,0 +1,18 @@
+// Runs one command, for a program that has commands run.
+#pragma once
+
+#include "cli/arguments.hpp"
+#include "cli/invocation.hpp"
+#include "cli/output.hpp"
+
+#include <stela/tool/app.hpp>
+
+#include <span>
+
+namespace stela::tool {
+
+/// The exit code. What it throws becomes an error of `out`.
+int run_command(const App& app, std::span<const Command> commands, const Command& command,
+                const Arguments& arguments, Output& out, Invocation::Access access);
+
+}  // namespace stela::tool
