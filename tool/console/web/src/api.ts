@@ -1,0 +1,102 @@
+// Requests to the server, and the session that each of them needs.
+import { signal } from '@preact/signals';
+import type { About, Envelope } from './types';
+
+/** Why a request has no answer: what the server said of it, or that it said nothing (status 0). */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    detail: string,
+  ) {
+    super(detail);
+  }
+}
+
+export type Session = { state: 'opening' } | { state: 'open'; about: About } | { state: 'none'; why: string } | { state: 'silent' };
+export const session = signal<Session>({ state: 'opening' });
+
+export function about(): About | null {
+  return session.value.state === 'open' ? session.value.about : null;
+}
+
+const patience_ms = 20_000;
+
+async function send(path: string, options: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(new URL(`api/v1/${path}`, document.baseURI), {
+      credentials: 'same-origin',
+      cache: 'no-store',
+      redirect: 'error',
+      ...options,
+      signal: AbortSignal.any([AbortSignal.timeout(patience_ms), ...(options.signal ? [options.signal] : [])]),
+    });
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    const isLate = error instanceof DOMException && error.name === 'TimeoutError';
+    throw new Problem(0, isLate ? `The server hasn't answered for ${patience_ms / 1000} s.` : "The server can't be reached.");
+  }
+  if (response.ok || response.status === 304) return response;
+  throw new Problem(response.status, await detail(response));
+}
+
+async function detail(response: Response): Promise<string> {
+  try {
+    const problem = (await response.json()) as { detail?: string; title?: string };
+    return problem.detail ?? problem.title ?? `The server answered with ${response.status}.`;
+  } catch {
+    return `The server answered with ${response.status}.`;
+  }
+}
+
+/** Opens the session: with the key of a link, else with the cookie that an earlier one left. */
+export async function open(key: string | null): Promise<void> {
+  try {
+    if (key !== null) {
+      const headers = { 'Content-Type': 'application/json' };
+      await send('session', { method: 'POST', headers, body: JSON.stringify({ key }) });
+    }
+    const response = await send('session', {});
+    session.value = { state: 'open', about: (await response.json()) as About };
+  } catch (error) {
+    const problem = error instanceof Problem ? error : new Problem(0, String(error));
+    if (problem.status === 0) session.value = { state: 'silent' };
+    else session.value = { state: 'none', why: key === null ? '' : problem.message };
+  }
+}
+
+export interface Answer<T> {
+  /** Null if nothing has changed since the answer with this tag. */
+  envelope: Envelope<T> | null;
+  tag: string | null;
+}
+
+export async function ask<T>(path: string, options: { tag?: string | null; signal?: AbortSignal } = {}): Promise<Answer<T>> {
+  const token = about()?.token ?? '';
+  const headers: Record<string, string> = { 'Stela-Token': token };
+  if (options.tag) headers['If-None-Match'] = options.tag;
+  try {
+    const response = await send(path, options.signal ? { headers, signal: options.signal } : { headers });
+    const tag = response.headers.get('ETag');
+    if (response.status === 304) return { envelope: null, tag: tag ?? options.tag ?? null };
+    return { envelope: (await response.json()) as Envelope<T>, tag };
+  } catch (error) {
+    // Another tab may have opened a session since: the token is another one then.
+    if (error instanceof Problem && error.status === 401 && about()?.token === token) {
+      await open(null);
+    }
+    throw error;
+  }
+}
+
+export type Parameters = Record<string, string | number | null | undefined>;
+
+/** The path of a reading command: its words, operands and options. */
+export function reading(store: string, words: string[], options: Parameters = {}): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== null && value !== undefined && value !== '') query.set(name, String(value));
+  }
+  const text = query.toString();
+  return ['s', store, ...words].map(encodeURIComponent).join('/') + (text === '' ? '' : `?${text}`);
+}

@@ -1,0 +1,124 @@
+// Readings that follow the store: asked for again while somebody looks, and never blank in between.
+import { signal } from '@preact/signals';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { about, ask, Problem } from './api';
+import { noteServerTime } from './time';
+import type { AsOf, Asked, More } from './types';
+
+const idle_after_ms = 120_000;
+const idle_pace_ms = 5_000;
+const spinner_after_ms = 200;
+/** After a request that failed: so that a server that starts isn't overrun. */
+const retry_ms = 2_000;
+
+let lastInput = Date.now();
+for (const kind of ['pointermove', 'pointerdown', 'keydown', 'wheel', 'focus']) {
+  addEventListener(kind, () => (lastInput = Date.now()), { passive: true, capture: true });
+}
+
+export interface Reading<T> {
+  data: T | null;
+  asOf: AsOf | null;
+  asked: Asked[];
+  more: More | null;
+  /** Why the last request failed. What is shown is older, then. */
+  problem: Problem | null;
+  /** When the last answer came, by this machine's clock; null before the first. */
+  answeredAt: number | null;
+  failingSince: number | null;
+  /** It has taken so long that this may be said. */
+  isSlow: boolean;
+  reload(): void;
+}
+
+interface State<T> extends Omit<Reading<T>, 'reload'> {
+  path: string | null;
+}
+
+function nothing<T>(path: string | null): State<T> {
+  return {
+    path, data: null, asOf: null, asked: [], more: null, problem: null, answeredAt: null, failingSince: null, isSlow: false,
+  };
+}
+
+function pace(every: number): number {
+  return Date.now() - lastInput > idle_after_ms ? Math.max(every, idle_pace_ms) : every;
+}
+
+/** The worst that any reading of the page has to say of the connection, for the header. */
+export const silentSince = signal<number | null>(null);
+
+/** Reads `path`, and again each `every` milliseconds if that isn't 0. Null reads nothing. */
+export function useReading<T>(path: string | null, every = 0): Reading<T> {
+  const [state, setState] = useState<State<T>>(() => nothing(path));
+  const again = useRef<() => void>(() => undefined);
+  const token = about()?.token;
+
+  useEffect(() => {
+    if (path === null || token === undefined) return undefined;
+    const control = new AbortController();
+    let timer = 0;
+    let tag: string | null = null;
+    let isUnderWay = false;
+    // What another path gave is shown for a moment, and not longer.
+    const slow = window.setTimeout(() => {
+      setState((now) => (now.path === path ? now : { ...nothing<T>(path), isSlow: true }));
+    }, spinner_after_ms);
+
+    const wait = (ms: number): void => {
+      window.clearTimeout(timer);
+      timer = window.setTimeout(read, ms);
+    };
+    const read = async (): Promise<void> => {
+      if (isUnderWay || document.hidden) return;
+      isUnderWay = true;
+      try {
+        const answer = await ask<T>(path, { tag, signal: control.signal });
+        tag = answer.tag;
+        const at = Date.now();
+        silentSince.value = null;
+        if (answer.envelope) noteServerTime(answer.envelope.as_of.at);
+        const envelope = answer.envelope;
+        setState((now) =>
+          envelope === null
+            ? { ...now, answeredAt: at, problem: null, failingSince: null }
+            : {
+                path, data: envelope.data, asOf: envelope.as_of, asked: envelope.asked ?? [], more: envelope.more ?? null,
+                problem: null, answeredAt: at, failingSince: null, isSlow: false,
+              },
+        );
+        if (every > 0) wait(pace(every));
+      } catch (error) {
+        if (control.signal.aborted) return;
+        const problem = error instanceof Problem ? error : new Problem(0, String(error));
+        if (problem.status === 0) silentSince.value ??= Date.now();
+        setState((now) => ({
+          ...(now.path === path ? now : nothing<T>(path)),
+          isSlow: false, problem, failingSince: now.failingSince ?? Date.now(),
+        }));
+        if (every > 0 || problem.status === 0 || problem.status === 503) wait(Math.max(every, retry_ms));
+      } finally {
+        isUnderWay = false;
+        window.clearTimeout(slow);
+      }
+    };
+    const look = (): void => {
+      if (document.hidden) return;
+      if (every > 0 || tag === null) wait(0);
+    };
+    again.current = () => {
+      tag = null;
+      wait(0);
+    };
+    document.addEventListener('visibilitychange', look);
+    void read();
+    return () => {
+      control.abort();
+      window.clearTimeout(timer);
+      window.clearTimeout(slow);
+      document.removeEventListener('visibilitychange', look);
+    };
+  }, [path, every, token]);
+
+  return { ...state, reload: () => again.current() };
+}

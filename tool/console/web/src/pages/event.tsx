@@ -1,0 +1,158 @@
+// An event: where its message is, what it holds, what caused it and what it led to.
+import type { VNode } from 'preact';
+import { reading as path } from '../api';
+import { Worst } from '../finding';
+import { useReading } from '../live';
+import { Code, Command, Facts, Foreign, Mark, Read, Table, Title } from '../parts';
+import { address, toEvent, toFollower, toPartition, toStream } from '../route';
+import { Ago, Clock, duration, exact } from '../time';
+import { count, plural, words } from '../text';
+import type { Finding, Message, Projector, StoredEvent, Twig } from '../types';
+import { messageSeverity } from './outbox';
+import { Payload } from '../payload';
+
+export function EventPage({ store, event }: { store: string; event: string }) {
+  const shown = useReading<StoredEvent>(path(store, ['events', 'show', event]));
+  const sequence = shown.data?.sequence;
+  return (
+    <>
+      <Title text={`Event ${event}`} reading={shown}>
+        {sequence !== undefined && (
+          <span class="steps">
+            {sequence > 1 && <a href={toEvent(sequence - 1)}>‹ {count(sequence - 1)}</a>} <a href={toEvent(sequence + 1)}>{count(sequence + 1)} ›</a>
+          </span>
+        )}
+      </Title>
+      <Read reading={shown}>{(data) => <Shown store={store} event={data} />}</Read>
+    </>
+  );
+}
+
+function Shown({ store, event }: { store: string; event: StoredEvent }) {
+  const tree = useReading<Twig[]>(path(store, ['events', 'tree', String(event.sequence)]), 5000);
+  const meta = event.metadata ?? {};
+  return (
+    <>
+      <Publication store={store} event={event} twig={tree.data?.find((twig) => twig.is_asked)} />
+      <section aria-labelledby="event">
+        <h2 id="event"><Foreign text={event.type} /> <span class="quiet">v{event.schema_version}</span></h2>
+        <Facts
+          facts={[
+            ['Stream', <><a href={address(['stream', event.stream], { at: event.stream_version })}><Foreign text={event.stream} /></a>, version {count(event.stream_version)}</>],
+            ['Recorded', <>{exact(event.recorded_at)} (<Ago at={event.recorded_at} />)</>],
+            ['Id', <Code text={event.id} />],
+            ['By', typeof meta.actor === 'string' ? <Foreign text={meta.actor} /> : '–'],
+            ['Correlation', event.correlation_id === null ? '–' : <a href={address(['events'], { correlation: event.correlation_id })}><Code text={event.correlation_id} /></a>],
+            ['Caused by', event.causation_id === null ? '–' : <a href={address(['e', event.causation_id])}><Code text={event.causation_id} /></a>],
+            ['Tags', event.tags.length === 0 ? '–' : event.tags.map((tag) => <span key={tag}><a href={address(['events'], { tag })}><Foreign text={tag} /></a> </span>)],
+          ]}
+        />
+        <Payload event={event} />
+      </section>
+      <section aria-labelledby="tree">
+        <h2 id="tree">Cause and effects</h2>
+        <Read reading={tree}>{(twigs) => <Tree twigs={twigs} />}</Read>
+      </section>
+      <Handled store={store} sequence={event.sequence} />
+      <p class="commands"><Command line={`stela events show ${event.sequence}`} /> <Command line={`stela why ${event.sequence}`} /></p>
+    </>
+  );
+}
+
+// ---- Publication
+
+function Publication({ store, event, twig }: { store: string; event: StoredEvent; twig: Twig | undefined }) {
+  const why = useReading<Finding[]>(path(store, ['why', String(event.sequence)]), 2000);
+  const isMessage = twig !== undefined && twig.state !== 'local';
+  const message = useReading<Message>(isMessage ? path(store, ['outbox', 'show', String(event.sequence)]) : null, 2000);
+  return (
+    <section aria-labelledby="publication" class="boxed">
+      <h2 id="publication">Publication</h2>
+      <Read reading={why}>{(chain) => (chain[0] ? <Worst finding={chain[0]} causes={chain.slice(1)} /> : null)}</Read>
+      {isMessage && <Read reading={message}>{(found) => <MessageFacts message={found} />}</Read>}
+    </section>
+  );
+}
+
+function MessageFacts({ message }: { message: Message }) {
+  const took = message.since_at === null ? null : (Date.parse(message.since_at) - Date.parse(message.recorded_at)) / 1000;
+  const isPublished = message.state === 'published';
+  const at = message.broker_from === null ? null : message.broker_from === message.broker_to ? `#${count(message.broker_from)}` : `between #${count(message.broker_from)} and #${count(message.broker_to ?? message.broker_from)}`;
+  return (
+    <>
+      <ol class="life">
+        <li>committed <Clock at={message.recorded_at} /></li>
+        <li><Mark severity={messageSeverity(message.state)}>{words(message.state)}</Mark>{message.since_at !== null && <> <Clock at={message.since_at} />{took !== null && took >= 0 && ` (+${duration(took)})`}</>}</li>
+        {isPublished && at !== null && <li>at the broker {at}</li>}
+      </ol>
+      <Facts
+        facts={[
+          ['Partition', message.partition === null ? '–' : <a href={toPartition(message.partition)}>{message.partition}</a>],
+          ['Tries', count(message.attempts)],
+          ...(message.reason === null ? [] : [['Reason', words(message.reason)] as [string, string]]),
+          ...(message.failure_class === null ? [] : [['Kind of failure', words(message.failure_class)] as [string, string]]),
+          ...(message.error === null ? [] : [['Last error', <Foreign text={message.error} />] as [string, VNode]]),
+          ...(message.next_attempt_at === null ? [] : [['Next try', <Ago at={message.next_attempt_at} />] as [string, VNode]]),
+          ...(message.redelivery === null ? [] : [['Redelivery', String(message.redelivery)] as [string, string]]),
+        ]}
+      />
+    </>
+  );
+}
+
+// ---- What caused it, what it led to, who is past it
+
+function Tree({ twigs }: { twigs: Twig[] }) {
+  if (twigs.length <= 1) return <p class="quiet">Nothing caused it, and it has caused nothing yet.</p>;
+  const least = Math.min(...twigs.map((twig) => twig.depth));
+  return (
+    <Table
+      caption="Cause and effects" rows={twigs} id={(twig) => twig.sequence} mark={(twig) => (twig.is_asked ? 'here' : '')}
+      columns={[
+        { head: 'Event', names: true, cell: (twig) => (
+          <span class={`depth d${Math.min(twig.depth - least, 12)}`}>
+            {twig.is_asked ? <b aria-current="true">{count(twig.sequence)}</b> : <a href={toEvent(twig.sequence)}>{count(twig.sequence)}</a>}
+          </span>
+        ) },
+        { head: 'Type', long: true, cell: (twig) => <Foreign text={twig.type} /> },
+        { head: 'Stream', long: true, cell: (twig) => <a href={toStream(twig.stream)}><Foreign text={twig.stream} /></a> },
+        { head: 'Recorded', cell: (twig) => <Clock at={twig.recorded_at} /> },
+        { head: 'Message', cell: (twig) => <TwigState twig={twig} /> },
+      ]}
+    />
+  );
+}
+
+function TwigState({ twig }: { twig: Twig }) {
+  return (
+    <>
+      <Mark severity={messageSeverity(twig.state)}>{words(twig.state)}</Mark>
+      {twig.partition !== null && <> <a href={toPartition(twig.partition)}>{twig.partition}</a></>}
+      {twig.broker_sequence !== null && <> #{count(twig.broker_sequence)}</>}
+    </>
+  );
+}
+
+function Handled({ store, sequence }: { store: string; sequence: number }) {
+  const followers = useReading<Projector[]>(path(store, ['projections', 'status']), 5000);
+  return (
+    <section aria-labelledby="handled">
+      <h2 id="handled">Followers</h2>
+      <Read reading={followers}>
+        {(rows) => {
+          const living = rows.filter((row) => row.state === 'living');
+          const before = living.filter((row) => row.position < sequence);
+          if (living.length === 0) return <p class="quiet">This store has none.</p>;
+          return (
+            <p>
+              {before.length === 0 ? `All ${count(living.length)} are past it.` : `${count(living.length - before.length)} of ${plural(living.length, 'follower')} are past it. Not yet: `}
+              {before.map((row, index) => (
+                <span key={row.projector}>{index > 0 && ', '}<a href={toFollower(row.projector)}><Foreign text={row.projector} /></a> (at {count(row.position)})</span>
+              ))}
+            </p>
+          );
+        }}
+      </Read>
+    </section>
+  );
+}

@@ -1,0 +1,113 @@
+// Events by sequence, with filters; or live, as they are committed.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { reading as path } from '../api';
+import { useReading } from '../live';
+import { announce, Clock, Empty, Filters, Foreign, Pager, Read, Table, Title } from '../parts';
+import { address, choose, route, toEvent, toStream } from '../route';
+import { count, plural } from '../text';
+import type { StoredEvent } from '../types';
+
+const filters = ['type', 'category', 'stream', 'tag', 'correlation', 'causation', 'since', 'until'];
+
+export function Events({ store }: { store: string }) {
+  const isLive = route.value.query.has('live');
+  return isLive ? <Tail store={store} /> : <List store={store} />;
+}
+
+function chosen(names: string[]): Record<string, string | null> {
+  return Object.fromEntries(names.map((name) => [name, route.value.query.get(name)]));
+}
+
+function Fields({ isLive }: { isLive: boolean }) {
+  const all = [
+    { name: 'type', label: 'Type', hint: 'order.placed' },
+    { name: 'category', label: 'Category', hint: 'order' },
+    { name: 'stream', label: 'Stream', hint: 'order-7' },
+    { name: 'tag', label: 'Tag' },
+    { name: 'correlation', label: 'Correlation' },
+    { name: 'since', label: 'Since', hint: '1h' },
+    { name: 'until', label: 'Until' },
+  ];
+  return (
+    <Filters fields={isLive ? all.filter(({ name }) => ['type', 'category', 'stream'].includes(name)) : all}>
+      <button type="button" aria-pressed={isLive} onClick={() => choose({ live: isLive ? null : '1', after: null })}>Live</button>
+    </Filters>
+  );
+}
+
+function Rows({ rows, none }: { rows: StoredEvent[]; none: string }) {
+  if (rows.length === 0) return <Empty>{none}</Empty>;
+  return (
+    <Table
+      caption="Events" rows={rows} id={(row) => row.sequence}
+      columns={[
+        { head: 'Sequence', names: true, cell: (row) => <a href={toEvent(row.sequence)}>{count(row.sequence)}</a> },
+        { head: 'Recorded', cell: (row) => <Clock at={row.recorded_at} /> },
+        { head: 'Type', long: true, cell: (row) => <Foreign text={row.type} /> },
+        { head: 'Stream', long: true, cell: (row) => <a href={toStream(row.stream)}><Foreign text={row.stream} /></a> },
+        { head: 'Version', number: true, cell: (row) => <a href={address(['stream', row.stream], { at: row.stream_version })}>{count(row.stream_version)}</a> },
+        { head: 'By', long: true, cell: (row) => (typeof row.metadata?.actor === 'string' ? <Foreign text={row.metadata.actor} /> : '–') },
+        { head: 'Correlation', long: true, cell: (row) => (row.correlation_id === null ? '–' : <a href={address(['events'], { correlation: row.correlation_id })}><Foreign text={row.correlation_id} class="code" /></a>) },
+      ]}
+    />
+  );
+}
+
+function List({ store }: { store: string }) {
+  const { tag, ...options } = chosen([...filters, 'after', 'look-further']);
+  const { type, since, until, after } = options;
+  const words = tag ? ['tags', 'show', tag] : ['events', 'list'];
+  const selection = tag ? { type, since, until, after, 'look-further': options['look-further'] } : options;
+  const isOldestFirst = route.value.query.has('oldest-first');
+  const events = useReading<StoredEvent[]>(path(store, words, { ...selection, limit: 100, 'newest-first': isOldestFirst ? null : 1 }));
+  const head = useReading<{ head: number }>(path(store, ['events', 'head']), 2000);
+  const came = Math.max(0, (head.data?.head ?? 0) - (events.asOf?.sequence ?? head.data?.head ?? 0));
+  return (
+    <>
+      <Title text="Events" reading={events} />
+      <Fields isLive={false} />
+      {/* Its line is there from the start: nothing jumps when something came. */}
+      <p class="came">
+        {came > 0 ? <>{plural(came, 'event')} since then <button type="button" onClick={events.reload}>Reload</button></> : `${count(head.data?.head ?? 0)} events in all`}
+      </p>
+      <Read reading={events}>{(rows) => <Rows rows={rows} none="No event is like that, as far as was looked." />}</Read>
+      <Pager reading={events} shown={events.data?.length ?? 0} />
+    </>
+  );
+}
+
+const most_kept = 500;
+
+/** The newest events, and each that is committed from then on. */
+function Tail({ store }: { store: string }) {
+  const selection = chosen(['type', 'category', 'stream']);
+  const first = useReading<StoredEvent[]>(path(store, ['events', 'list'], { ...selection, 'newest-first': 1, limit: 50 }));
+  const start = useRef<StoredEvent[] | null>(null);
+  const [rows, setRows] = useState<StoredEvent[]>([]);
+  const [isPaused, setIsPaused] = useState(false);
+  if (start.current !== first.data) {
+    start.current = first.data;
+    setRows([...(first.data ?? [])].reverse());
+  }
+  const last = rows.at(-1)?.sequence ?? (first.data === null ? null : 0);
+  const next = useReading<StoredEvent[]>(last === null || isPaused ? null : path(store, ['events', 'list'], { ...selection, after: last, limit: 200 }), 1000);
+  useEffect(() => {
+    const fresh = (next.data ?? []).filter((row) => row.sequence > (last ?? 0));
+    if (fresh.length === 0) return;
+    const isAtEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
+    setRows((before) => [...before, ...fresh].slice(-most_kept));
+    announce(plural(fresh.length, 'new event'));
+    if (isAtEnd) requestAnimationFrame(() => scrollTo(0, document.documentElement.scrollHeight));
+  }, [next.data]);
+  return (
+    <>
+      <Title text="Events, live" reading={next.data === null ? first : next} />
+      <Fields isLive />
+      <Read reading={first}>{() => <Rows rows={rows} none="Nothing is committed yet: events appear here as they are." />}</Read>
+      <p class="pager">
+        <span>{isPaused ? 'paused' : 'each second'}; the newest are at the end, {count(most_kept)} are kept</span>
+        <button type="button" aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>Pause</button>
+      </p>
+    </>
+  );
+}

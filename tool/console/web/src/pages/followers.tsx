@@ -1,0 +1,207 @@
+// Projections, reactions, processes and consumers in one list: whoever follows the events.
+import { reading as path } from '../api';
+import { bySubject, Line, Worst } from '../finding';
+import { useReading } from '../live';
+import { Command, Empty, Facts, Foreign, Mark, Pager, Read, Table, Title } from '../parts';
+import { address, toEvent, toFollower } from '../route';
+import { consumerState, projectorState, type State } from '../states';
+import { Ago, duration } from '../time';
+import { count, known, plural, visible, words } from '../text';
+import type { Check, Consumer, Finding, ParkedEvent, Process, Projector } from '../types';
+
+interface Row {
+  name: string;
+  kind: string;
+  version: string;
+  state: State;
+  position: number;
+  lag_events: number | null;
+  lag_s: number | null;
+  owner: string | null;
+  parked: number;
+  failing: number | null;
+}
+
+function rowsOf(projectors: Projector[], processes: Process[], consumers: Consumer[], findings: Map<string, Finding>): Row[] {
+  const isProcess = new Set(processes.map((process) => process.process));
+  return [
+    ...projectors.map((each) => ({
+      ...each, name: each.projector, kind: isProcess.has(each.projector) ? 'process' : each.kind === 'reaction' ? 'reaction' : `${each.kind} projection`,
+      version: `v${each.projector_version}${each.build > 1 ? `, build ${each.build}` : ''}`, state: projectorState(each, findings.get(each.projector)),
+    })),
+    ...consumers.map((each) => ({
+      ...each, name: each.consumer, kind: 'consumer', version: each.broker_stream, state: consumerState(each, findings.get(each.consumer)), lag_events: null, lag_s: null,
+    })),
+  ];
+}
+
+export function Followers({ store }: { store: string }) {
+  const projectors = useReading<Projector[]>(path(store, ['projections', 'status']), 2000);
+  const processes = useReading<Process[]>(path(store, ['processes', 'list']), 5000);
+  const consumers = useReading<Consumer[]>(path(store, ['inbox', 'status']), 2000);
+  const check = useReading<Check>(path(store, ['check']), 5000);
+  const findings = bySubject(check.data?.findings ?? []);
+  return (
+    <>
+      <Title text="Followers" reading={projectors} />
+      <Read reading={projectors}>
+        {(found) => {
+          const rows = rowsOf(found, processes.data ?? [], consumers.data ?? [], findings);
+          return rows.length === 0 ? <Empty>No projector, reaction, process or consumer is registered in this database.</Empty> : <Rows rows={rows} />;
+        }}
+      </Read>
+      {consumers.problem !== null && <p><Mark severity="unknown">consumers not answered:</Mark> <Foreign text={consumers.problem.message} /></p>}
+      <ul class="others">
+        {(check.data?.findings ?? []).filter((finding) => /^(projector|process|consumer|timers)_/.test(finding.code)).map((finding) => <Line key={finding.code + finding.subject} finding={finding} />)}
+      </ul>
+    </>
+  );
+}
+
+function Rows({ rows }: { rows: Row[] }) {
+  return (
+    <Table
+      caption="Followers" rows={rows} id={(row) => `${row.kind} ${row.name} ${row.version}`} mark={(row) => row.state.severity}
+      columns={[
+        { head: 'Name', names: true, long: true, cell: (row) => <a href={toFollower(row.name)}><Foreign text={row.name} /></a> },
+        { head: 'Kind', cell: (row) => row.kind },
+        { head: 'Version', cell: (row) => <Foreign text={row.version} /> },
+        { head: 'State', cell: (row) => <Mark severity={row.state.severity}>{row.state.word}</Mark> },
+        { head: 'Position', number: true, cell: (row) => count(row.position) },
+        { head: 'Events behind', number: true, cell: (row) => known(row.lag_events) },
+        { head: 'Behind for', number: true, cell: (row) => (row.lag_events === 0 ? '–' : row.lag_s === null ? '?' : duration(row.lag_s)) },
+        { head: 'Parked', number: true, cell: (row) => count(row.parked) },
+        { head: 'Runner', long: true, cell: (row) => (row.owner === null ? '–' : <Foreign text={row.owner} />) },
+      ]}
+    />
+  );
+}
+
+export function Follower({ store, name }: { store: string; name: string }) {
+  const projectors = useReading<Projector[]>(path(store, ['projections', 'status']), 2000);
+  const processes = useReading<Process[]>(path(store, ['processes', 'list']), 2000);
+  const consumers = useReading<Consumer[]>(path(store, ['inbox', 'status']), 2000);
+  const builds = (projectors.data ?? []).filter((each) => each.projector === name);
+  const process = processes.data?.find((each) => each.process === name);
+  const streams = (consumers.data ?? []).filter((each) => each.consumer === name);
+  const isThere = builds.length + streams.length > 0 || process !== undefined;
+  const why = useReading<Finding[]>(isThere ? path(store, ['why', name]) : null, 5000);
+  return (
+    <>
+      <Title text={name} reading={projectors} />
+      {isThere && <Read reading={why}>{(chain) => (chain[0] ? <Worst finding={chain[0]} causes={chain.slice(1)} /> : null)}</Read>}
+      <Read reading={projectors}>{() => (isThere || consumers.data === null ? null : <Empty>There is no follower of this name.</Empty>)}</Read>
+      {builds.map((each) => <Build key={each.build} of={each} />)}
+      {process && <ProcessFacts of={process} />}
+      {streams.map((each) => <ConsumerFacts key={each.broker_stream} of={each} />)}
+      {builds.length > 0 && <Failing store={store} name={name} />}
+      {streams.length > 0 && <Letters store={store} name={name} />}
+    </>
+  );
+}
+
+function Build({ of }: { of: Projector }) {
+  const state = projectorState(of, undefined);
+  return (
+    <section>
+      <h2>{of.kind === 'reaction' ? 'Reaction' : 'Projection'} <span class="quiet">v{of.projector_version}, build {of.build}</span></h2>
+      <Facts
+        facts={[
+          ['State', <Mark severity={state.severity}>{state.word}</Mark>],
+          ['Position', count(of.position)],
+          ['Behind', of.lag_events === 0 ? 'nothing' : `${known(of.lag_events)} events${of.lag_s === null ? '' : `, ${duration(of.lag_s)}`}`],
+          ['Runner', of.owner === null ? 'none' : <Foreign text={of.owner} />],
+          ['Fails at', of.failing === null ? '–' : <><a href={toEvent(of.failing)}>{count(of.failing)}</a>, {plural(of.attempts, 'try', 'tries')}</>],
+          ['Error', of.error === null ? 'none' : <Foreign text={of.error} />],
+          ['Parked', count(of.parked)],
+          ['Skipped', count(of.skipped)],
+        ]}
+      />
+    </section>
+  );
+}
+
+function ProcessFacts({ of }: { of: Process }) {
+  return (
+    <section>
+      <h2>Timers</h2>
+      <Facts
+        facts={[
+          ['Pending', <a href={address(['timers'], { process: of.process })}>{count(of.pending)}</a>],
+          ['Due', count(of.due)],
+          ['Overdue', of.overdue > 0 ? <Mark severity="warning">{count(of.overdue)}</Mark> : '0'],
+          ['Next', <Ago at={of.next_due_at} />],
+          ['Parked', count(of.parked)],
+          ['Of a kind that no runner knows', count(of.unknown)],
+          ['Fired', count(of.fired)],
+          ['Failed', count(of.failed)],
+        ]}
+      />
+    </section>
+  );
+}
+
+function ConsumerFacts({ of }: { of: Consumer }) {
+  return (
+    <section>
+      <h2>Consumer of <Foreign text={of.broker_stream} /></h2>
+      <Facts
+        facts={[
+          ['State', words(of.state)],
+          ['Position', count(of.position)],
+          ['Filter', of.filter === null ? 'none' : <Foreign text={of.filter} />],
+          ['Reader', of.owner === null ? 'none' : <Foreign text={of.owner} />],
+          ['Fails at', of.failing === null ? '–' : `${count(of.failing)}, ${plural(of.attempts, 'try', 'tries')}`],
+          ['Error', of.error === null ? 'none' : <Foreign text={of.error} />],
+          ['Parked', `${count(of.parked)} of ${plural(of.parked_streams, 'stream')}`],
+          ['Missed', plural(of.gaps, 'gap')],
+        ]}
+      />
+    </section>
+  );
+}
+
+/** A row as its command gives it. */
+function Loose({ caption, rows, none }: { caption: string; rows: Record<string, unknown>[]; none: string }) {
+  if (rows.length === 0) return <Empty>{none}</Empty>;
+  const keys = Object.keys(rows[0]!).filter((key) => rows.some((row) => row[key] !== null) && !key.startsWith('payload'));
+  const text = (value: unknown): string => (value === null || value === undefined ? '–' : typeof value === 'object' ? JSON.stringify(value) : String(value));
+  return (
+    <Table
+      caption={caption} rows={rows.map((row, index) => ({ row, index }))} id={({ index }) => index}
+      columns={keys.map((key, index) => ({
+        head: words(key), names: index === 0, long: true, number: rows.every((row) => typeof row[key] === 'number'),
+        cell: ({ row }: { row: Record<string, unknown> }) => {
+          const value = row[key];
+          if (key === 'sequence' && typeof value === 'number') return <a href={toEvent(value)}>{count(value)}</a>;
+          if (key.endsWith('at') && typeof value === 'string') return <Ago at={value} />;
+          return typeof value === 'number' ? count(value) : <Foreign text={text(value)} />;
+        },
+      }))}
+    />
+  );
+}
+
+function Failing({ store, name }: { store: string; name: string }) {
+  const events = useReading<ParkedEvent[]>(path(store, ['projections', 'list', name]), 5000);
+  return (
+    <section>
+      <h2>Events that it failed at</h2>
+      <Read reading={events}>{(rows) => <Loose caption="Failing and parked events" rows={rows} none="None." />}</Read>
+      {(events.data?.length ?? 0) > 0 && <><Pager reading={events} shown={events.data!.length} /><Command line={`stela projections retry ${visible(name)}`} /></>}
+    </section>
+  );
+}
+
+function Letters({ store, name }: { store: string; name: string }) {
+  const letters = useReading<Record<string, unknown>[]>(path(store, ['inbox', 'list'], { consumer: name }), 5000);
+  const gaps = useReading<Record<string, unknown>[]>(path(store, ['inbox', 'gaps'], { consumer: name }), 5000);
+  return (
+    <section>
+      <h2>Parked messages</h2>
+      <Read reading={letters}>{(rows) => <Loose caption="Parked messages" rows={rows} none="None." />}</Read>
+      <h2>Missed messages</h2>
+      <Read reading={gaps}>{(rows) => <Loose caption="Gaps" rows={rows} none="None." />}</Read>
+    </section>
+  );
+}

@@ -1,0 +1,121 @@
+// A stream: its events in order, the payload of one, and two versions beside each other.
+import { about, reading as path } from '../api';
+import { useReading, type Reading } from '../live';
+import { Clock, Command, Empty, Foreign, Pager, Read, Table, Title } from '../parts';
+import { compare, Content, Json } from '../payload';
+import { address, choose, route, toEvent } from '../route';
+import { duration } from '../time';
+import { count, plural, visible } from '../text';
+import type { StoredEvent } from '../types';
+
+const page_rows = 200;
+
+export function Stream({ store, stream }: { store: string; stream: string }) {
+  const { query } = route.value;
+  const at = Number(query.get('at') ?? 0);
+  const other = Number(query.get('with') ?? 0);
+  // A version that was asked for is on the page that is shown.
+  const after = query.get('after') ?? (at > 0 ? String(Math.max(at, other) + page_rows / 2) : null);
+  const events = useReading<StoredEvent[]>(path(store, ['streams', 'show', stream], { 'newest-first': 1, limit: page_rows, after }));
+  return (
+    <>
+      <Title text={stream} reading={events} />
+      <Read reading={events}>{(rows) => <Shown store={store} stream={stream} rows={rows} reading={events} at={at} other={other} />}</Read>
+    </>
+  );
+}
+
+interface Of {
+  store: string;
+  stream: string;
+  rows: StoredEvent[];
+  reading: Reading<StoredEvent[]>;
+  at: number;
+  other: number;
+}
+
+function later(rows: StoredEvent[], row: StoredEvent): string {
+  const before = rows.find((each) => each.stream_version === row.stream_version - 1);
+  return before === undefined ? '' : `+${duration((Date.parse(row.recorded_at) - Date.parse(before.recorded_at)) / 1000)}`;
+}
+
+function Shown({ store, stream, rows, reading, at, other }: Of) {
+  if (rows.length === 0) return <Empty>This stream has no events there.</Empty>;
+  const chosen = rows.find((row) => row.stream_version === at) ?? rows[0]!;
+  const second = rows.find((row) => row.stream_version === other);
+  const newest = rows[0]!;
+  return (
+    <>
+      <p class="quiet">
+        {newest.stream_version <= rows.length ? plural(newest.stream_version, 'event') : `versions ${count(rows.at(-1)!.stream_version)} to ${count(newest.stream_version)}`} · category{' '}
+        <a href={address(['events'], { category: stream.split('-')[0]! })}><Foreign text={stream.split('-')[0]!} /></a>
+      </p>
+      <form class="filters" aria-label="Version" onSubmit={(event) => {
+        event.preventDefault();
+        const form = new FormData(event.currentTarget);
+        choose({ at: String(form.get('at')), with: String(form.get('with')), after: null });
+      }} key={`${chosen.stream_version} ${other}`}>
+        <label><span>Version</span><input name="at" inputmode="numeric" defaultValue={String(chosen.stream_version)} /></label>
+        <label><span>Compare with</span><input name="with" inputmode="numeric" defaultValue={other === 0 ? '' : String(other)} placeholder={String(Math.max(1, chosen.stream_version - 1))} /></label>
+        <button type="submit">Show</button>
+        {chosen.stream_version > 1 && <button type="button" onClick={() => choose({ at: String(chosen.stream_version - 1), after: null })}>‹ Earlier</button>}
+        <button type="button" onClick={() => choose({ at: String(chosen.stream_version + 1), after: null })}>Later ›</button>
+      </form>
+      <div class="two">
+        <div>
+          <Table
+            caption={`Events of ${visible(stream)}`} rows={rows} id={(row) => row.sequence} mark={(row) => (row === chosen ? 'here' : row === second ? 'second' : '')}
+            columns={[
+              { head: 'Version', names: true, cell: (row) => <a aria-current={row === chosen ? 'true' : undefined} href={address(['stream', stream], { at: row.stream_version, with: other || null, after: route.value.query.get('after') })}>{count(row.stream_version)}</a> },
+              { head: 'Type', long: true, cell: (row) => <><Foreign text={row.type} />{row.schema_version > 1 && <span class="quiet"> v{row.schema_version}</span>}</> },
+              { head: 'Recorded', cell: (row) => <Clock at={row.recorded_at} /> },
+              { head: 'Later by', number: true, cell: (row) => later(rows, row) },
+              { head: 'Event', number: true, cell: (row) => <a href={toEvent(row.sequence)}>{count(row.sequence)}</a> },
+              { head: 'To publish', cell: (row) => (row.publishes ? 'yes' : 'local') },
+            ]}
+          />
+          <Pager reading={reading} shown={rows.length} />
+        </div>
+        <div class="beside">
+          {second === undefined ? (
+            <><h2>Version {count(chosen.stream_version)}: <Foreign text={chosen.type} /></h2><Content of={chosen} label={`Payload of version ${chosen.stream_version}`} /></>
+          ) : (
+            <Compared first={second.stream_version < chosen.stream_version ? second : chosen} second={second.stream_version < chosen.stream_version ? chosen : second} />
+          )}
+          {about()?.has_types && <State store={store} stream={stream} at={chosen.stream_version} />}
+          <p class="commands"><Command line={`stela streams show ${/^[\w.:-]+$/.test(stream) ? stream : `'${stream.replaceAll("'", "'\\''")}'`}`} /></p>
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Compared({ first, second }: { first: StoredEvent; second: StoredEvent }) {
+  const { differences, same } = compare(first.payload, second.payload);
+  return (
+    <>
+      <h2>Versions {count(first.stream_version)} and {count(second.stream_version)}</h2>
+      <p class="quiet">{plural(differences.length, 'value differs', 'values differ')}, {count(same)} {same === 1 ? 'is' : 'are'} the same.</p>
+      {differences.length > 0 && (
+        <Table
+          caption="What differs" rows={differences} id={(row) => row.path}
+          columns={[
+            { head: 'Value', names: true, long: true, cell: (row) => <Foreign text={row.path} class="code" /> },
+            { head: `In ${first.stream_version}`, long: true, cell: (row) => (row.before === null ? <span class="quiet">absent</span> : <Foreign text={row.before} class="code" />) },
+            { head: `In ${second.stream_version}`, long: true, cell: (row) => (row.after === null ? <span class="quiet">absent</span> : <Foreign text={row.after} class="code" />) },
+          ]}
+        />
+      )}
+      <div class="pair">
+        {[first, second].map((event) => (
+          <div key={event.sequence}><h3>{count(event.stream_version)}: <Foreign text={event.type} /></h3><Content of={event} label={`Payload of version ${event.stream_version}`} /></div>
+        ))}
+      </div>
+    </>
+  );
+}
+
+function State({ store, stream, at }: { store: string; stream: string; at: number }) {
+  const state = useReading<{ state: unknown }>(path(store, ['streams', 'state', stream], { at }));
+  return <><h2>State after {count(at)}</h2><Read reading={state}>{(found) => <Json value={found.state} label={`State after version ${at}`} />}</Read></>;
+}

@@ -1,0 +1,62 @@
+// An event's payload and metadata, as text.
+import { useState } from 'preact/hooks';
+import { count, pretty } from './text';
+import type { StoredEvent } from './types';
+
+const most_shown = 20_000;
+
+export function Json({ value, label }: { value: unknown; label: string }) {
+  const [isWhole, setIsWhole] = useState(false);
+  const text = pretty(value);
+  const isCut = text.length > most_shown && !isWhole;
+  return (
+    <div class="json">
+      <pre tabIndex={0} role="region" aria-label={label}><bdi>{isCut ? text.slice(0, most_shown) : text}</bdi></pre>
+      {isCut && <button type="button" onClick={() => setIsWhole(true)}>Show all {count(text.length)} characters</button>}
+    </div>
+  );
+}
+
+type Carrier = Pick<StoredEvent, 'payload' | 'payload_base64'>;
+
+export function Content({ of, label }: { of: Carrier; label: string }) {
+  if (of.payload_base64 !== null) return <Json value={of.payload_base64} label={`${label}, not JSON: Base64`} />;
+  return <Json value={of.payload} label={label} />;
+}
+
+export function Payload({ event }: { event: StoredEvent }) {
+  return (
+    <>
+      <h3>Payload</h3>
+      <Content of={event} label="Payload" />
+      {event.metadata !== null && <details><summary>Metadata</summary><Json value={event.metadata} label="Metadata" /></details>}
+    </>
+  );
+}
+
+// ---- Two versions beside each other
+
+type Leaf = [path: string, value: string];
+
+function leaves(value: unknown, path: string, into: Leaf[]): Leaf[] {
+  if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) into.push([path, JSON.stringify(value) ?? 'null']);
+  else for (const [key, inner] of Object.entries(value)) leaves(inner, path === '' ? key : `${path}.${key}`, into);
+  return into;
+}
+
+export interface Difference {
+  path: string;
+  before: string | null;
+  after: string | null;
+}
+
+/** What differs, and how much is the same. */
+export function compare(before: unknown, after: unknown): { differences: Difference[]; same: number } {
+  const old = new Map(leaves(before, '', []));
+  const young = new Map(leaves(after, '', []));
+  const paths = [...new Set([...old.keys(), ...young.keys()])];
+  const differences = paths
+    .map((path) => ({ path, before: old.get(path) ?? null, after: young.get(path) ?? null }))
+    .filter(({ before: a, after: b }) => a !== b);
+  return { differences, same: paths.length - differences.length };
+}

@@ -1,0 +1,186 @@
+// The frame of all pages: where one is, the search field, and what a viewer may choose.
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { about, open, session } from './api';
+import { silentSince } from './live';
+import { Announcements, Foreign, Mark } from './parts';
+import { singleKeys, theme, utc, type Theme } from './preferences';
+import { address, go, route } from './route';
+import { localNow, roughly } from './time';
+
+export const entries: [segments: string[], name: string, key: string][] = [
+  [[], 'Overview', 'o'],
+  [['outbox'], 'Outbox', 'b'],
+  [['events'], 'Events', 'e'],
+  [['followers'], 'Followers', 'f'],
+  [['timers'], 'Timers', 't'],
+  [['log'], 'Log', 'l'],
+];
+/** Entries of places that one comes to. */
+const homes: Record<string, string> = { e: 'events', stream: 'events', find: '' };
+
+const helpIsOpen = signal(false);
+
+function isTyping(target: EventTarget | null): boolean {
+  const element = target as HTMLElement | null;
+  return element !== null && (/^(INPUT|SELECT|TEXTAREA)$/.test(element.tagName) || element.isContentEditable);
+}
+
+function useKeys(): void {
+  useEffect(() => {
+    let isGoing = false;
+    const press = (event: KeyboardEvent): void => {
+      if (!singleKeys.value || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || helpIsOpen.value) return;
+      const entry = isGoing ? entries.find(([, , key]) => key === event.key) : undefined;
+      isGoing = event.key === 'g';
+      if (entry && about()) go(address(entry[0]));
+      else if (event.key === '/') document.querySelector<HTMLInputElement>('#find')?.focus();
+      else if (event.key === '?') helpIsOpen.value = true;
+      else return;
+      event.preventDefault();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+}
+
+function Keys() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (helpIsOpen.value) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [helpIsOpen.value]);
+  return (
+    <dialog ref={dialog} aria-labelledby="keys" onClose={() => (helpIsOpen.value = false)}>
+      <h2 id="keys">Keys and display</h2>
+      <dl class="keys">
+        <dt><kbd>/</kbd></dt><dd>search</dd>
+        <dt><kbd>?</kbd></dt><dd>this</dd>
+        {entries.map(([, name, key]) => [<dt key={key}><kbd>g</kbd> <kbd>{key}</kbd></dt>, <dd key={name}>{name}</dd>])}
+        <dt><kbd>←</kbd> <kbd>→</kbd></dt><dd>on a curve: through the minutes; with Shift by ten</dd>
+      </dl>
+      <label><input type="checkbox" checked={singleKeys.value} onChange={(event) => (singleKeys.value = event.currentTarget.checked)} /> Single keys are on</label>
+      <label><input type="checkbox" checked={utc.value} onChange={(event) => (utc.value = event.currentTarget.checked)} /> Times in UTC</label>
+      <label>
+        Appearance{' '}
+        <select value={theme.value} onChange={(event) => (theme.value = event.currentTarget.value as Theme)}>
+          <option value="system">as the system</option>
+          <option value="light">light</option>
+          <option value="dark">dark</option>
+        </select>
+      </label>
+      <form method="dialog"><button>Close</button></form>
+    </dialog>
+  );
+}
+
+function Search() {
+  const field = useRef<HTMLInputElement>(null);
+  const find = (event: Event): void => {
+    event.preventDefault();
+    const text = field.current!.value.trim();
+    if (text !== '') go(address(['find'], { q: text }));
+  };
+  return (
+    <form class="find" role="search" aria-label="Find" onSubmit={find}>
+      <input
+        id="find" ref={field} type="search" aria-label="Find an event, stream, partition, follower, …" placeholder="/ find …"
+        defaultValue={route.value.query.get('q') ?? ''} autocomplete="off" spellcheck={false}
+      />
+    </form>
+  );
+}
+
+function Stores() {
+  const stores = about()?.stores ?? [];
+  const store = route.value.store ?? '';
+  if (stores.length < 2) return <Foreign text={store} class="store" />;
+  return (
+    <select class="store" aria-label="Store" value={store} onChange={(event) => go(`s/${encodeURIComponent(event.currentTarget.value)}/`)}>
+      {stores.map((name) => <option key={name} value={name} selected={name === store}>{name}</option>)}
+    </select>
+  );
+}
+
+function Environment() {
+  const { environment, color } = about() ?? { environment: null, color: null };
+  const line = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (line.current && color !== null) line.current.style.borderColor = color;
+  }, [color, environment]);
+  return environment === null ? null : <div class="environment" ref={line}><Foreign text={environment} /></div>;
+}
+
+export function Shell({ children }: { children: ComponentChildren }) {
+  useKeys();
+  const home = route.value.page[0] ?? '';
+  const entry = homes[home] ?? home;
+  const isOpen = about() !== null && route.value.store !== null;
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => document.querySelector<HTMLElement>('main')?.focus()}>To the content</button>
+      <Environment />
+      <header>
+        <a class="brand" href={isOpen ? address([]) : ''}>Stela</a>
+        {isOpen && <Stores />}
+        {isOpen && (
+          <nav aria-label="Pages">
+            {entries.map(([segments, name]) => (
+              <a key={name} href={address(segments)} aria-current={home !== 'find' && (segments[0] ?? '') === entry ? 'page' : undefined}>{name}</a>
+            ))}
+          </nav>
+        )}
+        {isOpen && <Search />}
+        <button type="button" class="help" aria-label="Keys and display" title="Keys and display" onClick={() => (helpIsOpen.value = true)}>?</button>
+      </header>
+      {silentSince.value !== null && session.value.state === 'open' && (
+        <p class="banner" role="status">
+          <Mark severity="unknown">The server doesn't answer</Mark> for {roughly((localNow() - silentSince.value) / 1000)}. What is shown is older; the page asks again by itself.
+        </p>
+      )}
+      <main tabIndex={-1}>{children}</main>
+      <Keys />
+      <Announcements />
+    </>
+  );
+}
+
+/** In place of a page: there is no session. */
+export function NoSession() {
+  const now = session.value;
+  useEffect(() => {
+    if (now.state === 'open') return undefined;
+    // A link that was opened in another tab serves this one, too; and a server may come back.
+    const again = (): void => {
+      if (!document.hidden) void open(null);
+    };
+    addEventListener('focus', again);
+    document.addEventListener('visibilitychange', again);
+    const timer = now.state === 'silent' ? window.setInterval(again, 3000) : 0;
+    return () => {
+      removeEventListener('focus', again);
+      document.removeEventListener('visibilitychange', again);
+      window.clearInterval(timer);
+    };
+  }, [now.state]);
+  if (now.state === 'opening') return <p class="quiet">{'\u00a0'}</p>;
+  if (now.state === 'silent') {
+    return (
+      <div class="place">
+        <h1 tabIndex={-1}>The server doesn't answer</h1>
+        <p>Nothing is known of the store now. This page asks again each 3 seconds.</p>
+        <p>Is <code>stela serve</code> running, at this address?</p>
+      </div>
+    );
+  }
+  return (
+    <div class="place">
+      <h1 tabIndex={-1}>This page has no session</h1>
+      {now.state === 'none' && now.why !== '' && <p><Foreign text={now.why} /></p>}
+      <p>A link of <code>stela serve</code> opens one session, within five minutes. This one is used up or too old, or the server was restarted since.</p>
+      <p>Start <code>stela serve</code> again: it prints a new link. Open that in this browser, and this page goes on, too.</p>
+      <button type="button" onClick={() => void open(null)}>Look again</button>
+    </div>
+  );
+}
