@@ -1,10 +1,11 @@
 // Bundles the console's page into ../dist, which the tree keeps: a build of the tool needs no node.
-// Fails if the page has grown beyond its budget.
+// Fails if the page has grown beyond its budget. Usage: node build.mjs [FOLDER/]
 import { build } from 'esbuild';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-const out = new URL('../dist/', import.meta.url);
+const out = process.argv[2] ? pathToFileURL(process.argv[2]) : new URL('../dist/', import.meta.url);
 const here = new URL('./', import.meta.url);
 const limits = { script: 60 * 1024, style: 15 * 1024 };
 
@@ -21,7 +22,6 @@ const result = await build({
   jsxImportSource: 'preact',
   legalComments: 'none',
   metafile: true,
-  outfile: undefined,
   outdir: out.pathname,
 });
 const style = await build({

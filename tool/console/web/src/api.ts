@@ -1,6 +1,6 @@
 // Requests to the server, and the session that each of them needs.
 import { signal } from '@preact/signals';
-import type { About, Envelope } from './types';
+import type { About, Envelope, More } from './types';
 
 /** Why a request has no answer: what the server said of it, or that it said nothing (status 0). */
 export class Problem extends Error {
@@ -79,7 +79,9 @@ export async function ask<T>(path: string, options: { tag?: string | null; signa
     const response = await send(path, options.signal ? { headers, signal: options.signal } : { headers });
     const tag = response.headers.get('ETag');
     if (response.status === 304) return { envelope: null, tag: tag ?? options.tag ?? null };
-    return { envelope: (await response.json()) as Envelope<T>, tag };
+    const body = (await response.json()) as Envelope<T> | T;
+    const isBare = typeof body !== 'object' || body === null || !('as_of' in body && 'data' in body);
+    return { envelope: isBare ? { as_of: { sequence: null, at: new Date().toISOString() }, data: body as T } : (body as Envelope<T>), tag };
   } catch (error) {
     // Another tab may have opened a session since: the token is another one then.
     if (error instanceof Problem && error.status === 401 && about()?.token === token) {
@@ -99,4 +101,16 @@ export function reading(store: string, words: string[], options: Parameters = {}
   }
   const text = query.toString();
   return ['s', store, ...words].map(encodeURIComponent).join('/') + (text === '' ? '' : `?${text}`);
+}
+
+/** "none among the newest 20,000 events; more: --after 'order-7', or --look-further" */
+export function moreOf(notes: string[]): More | null {
+  for (const note of notes) {
+    const found = /^(?:(.*); )?more: --([a-z]+) ('(?:[^']|'\\'')*'|\S+?)(, or --look-further)?$/.exec(note.trim());
+    if (!found) continue;
+    const [, said, option, quoted, further] = found;
+    const value = quoted!.startsWith("'") ? quoted!.slice(1, -1).replaceAll("'\\''", "'") : quoted!;
+    return { option: option!, value, note: said ?? null, look_further: further !== undefined };
+  }
+  return null;
 }

@@ -131,7 +131,7 @@ export function Chart({ title, times, step_s, curves, marks }: Curves) {
   const say = (index: number): string =>
     [`${clock(times[index]!, { seconds: false })}`, ...curves.map((curve) => `${curve.name} ${shown(curve, index)}`), ...near(index).map((mark) => mark.text)].join(', ');
 
-  if (times.length === 0) return <p class="quiet">Nothing is noted yet: workers do so each minute.</p>;
+  if (curves.every((curve) => curve.values.every((value) => value === null))) return <p class="quiet">Nothing is noted yet: workers note these figures each minute.</p>;
   const hasGaps = curves.some((curve) => curve.values.includes(null));
   return (
     <div class="chart">

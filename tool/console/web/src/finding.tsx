@@ -3,13 +3,12 @@ import type { ComponentChildren } from 'preact';
 import { Command, Foreign, Mark } from './parts';
 import { isHere, toEvent, toFollower, toPartition } from './route';
 import { Clock, Since } from './time';
-import { visible } from './text';
+import { sentence, visible } from './text';
 import type { Finding, Severity } from './types';
 
 /** A sentence of the diagnosis, with links to the events and partitions that it names, and times as they are chosen. */
 export function Sentence({ text: said }: { text: string }) {
-  // The tool's sentences begin small, as they stand after a name there.
-  const text = said.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
+  const text = sentence(said);
   const pieces: ComponentChildren[] = [];
   const names = /\b((?:[Ee]vent|[Mm]essage) )(\d+)\b|\b([Pp]artition )?(p\d{2,4})\b(?![\w.])|\b(\d{4}-\d\d-\d\dT[\d:.]+Z)/g;
   let end = 0;

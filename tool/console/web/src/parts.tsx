@@ -1,7 +1,7 @@
 // What all pages are made of.
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Reading } from './live';
 import { address, choose, route } from './route';
 import { clock, Clock, exact, localNow, roughly } from './time';
@@ -45,15 +45,22 @@ export function Announcements() {
 
 export function Command({ line }: { line: string }) {
   const [copied, setCopied] = useState(false);
+  const code = useRef<HTMLElement>(null);
   const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(line);
+    try {
+      await navigator.clipboard.writeText(line);
+    } catch {
+      // The browser doesn't let a page do so here: it is marked, then.
+      getSelection()?.selectAllChildren(code.current!);
+      return;
+    }
     setCopied(true);
     announce('Copied');
     setTimeout(() => setCopied(false), 2000);
   };
   return (
     <span class="command">
-      <code>{visible(line)}</code>
+      <code ref={code}>{visible(line)}</code>
       <button type="button" class="small" onClick={() => void copy()} aria-label={`Copy: ${line}`}>
         {copied ? 'Copied' : 'Copy'}
       </button>
@@ -185,9 +192,10 @@ export function Empty({ children }: { children: ComponentChildren }) {
   return <p class="quiet">{children}</p>;
 }
 
-/** A part of a page that its source didn't answer. */
+/** A part of a page that its source didn't answer; or, without a reason, that the store doesn't have. */
 export function NotAnswered({ why }: { why: string | null }) {
-  return <p><Mark severity="unknown">not answered</Mark>{why && <>: <Foreign text={why} /></>}</p>;
+  if (why === null) return <p class="quiet">This store has none.</p>;
+  return <p><Mark severity="unknown">not answered:</Mark> <Foreign text={why} /></p>;
 }
 
 // ---- Lists by the page

@@ -56,14 +56,14 @@ export function go(href: string, options: { replace?: boolean } = {}): void {
   const target = new URL(href, document.baseURI);
   if (options.replace) history.replaceState(null, '', target);
   else history.pushState(null, '', target);
-  arrive(!options.replace);
+  arrive(true);
 }
 
-function arrive(isNew: boolean): void {
+function arrive(isGone: boolean): void {
   const before = route.value;
   route.value = parsed(location);
   const isOtherPage = before.page.join('/') !== route.value.page.join('/') || before.store !== route.value.store;
-  if (!isNew || !isOtherPage) return;
+  if (!isGone || !isOtherPage) return;
   scrollTo(0, 0);
   // A reader of the screen hears the new page's name.
   requestAnimationFrame(() => document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true }));

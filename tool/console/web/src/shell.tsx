@@ -7,6 +7,7 @@ import { silentSince } from './live';
 import { Announcements, Foreign, Mark } from './parts';
 import { singleKeys, theme, utc, type Theme } from './preferences';
 import { address, go, route } from './route';
+import { sentence } from './text';
 import { localNow, roughly } from './time';
 
 export const entries: [segments: string[], name: string, key: string][] = [
@@ -117,6 +118,8 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const home = route.value.page[0] ?? '';
   const entry = homes[home] ?? home;
   const isOpen = about() !== null && route.value.store !== null;
+  // It is there at once or not at all: nothing in it moves.
+  if (session.value.state === 'opening') return <main />;
   return (
     <>
       <button type="button" class="skip" onClick={() => document.querySelector<HTMLElement>('main')?.focus()}>To the content</button>
@@ -164,7 +167,6 @@ export function NoSession() {
       window.clearInterval(timer);
     };
   }, [now.state]);
-  if (now.state === 'opening') return <p class="quiet">{'\u00a0'}</p>;
   if (now.state === 'silent') {
     return (
       <div class="place">
@@ -177,7 +179,7 @@ export function NoSession() {
   return (
     <div class="place">
       <h1 tabIndex={-1}>This page has no session</h1>
-      {now.state === 'none' && now.why !== '' && <p><Foreign text={now.why} /></p>}
+      {now.state === 'none' && now.why !== '' && <p><Foreign text={sentence(now.why)} /></p>}
       <p>A link of <code>stela serve</code> opens one session, within five minutes. This one is used up or too old, or the server was restarted since.</p>
       <p>Start <code>stela serve</code> again: it prints a new link. Open that in this browser, and this page goes on, too.</p>
       <button type="button" onClick={() => void open(null)}>Look again</button>

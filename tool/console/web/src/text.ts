@@ -40,3 +40,8 @@ export function pretty(value: unknown): string {
 
 /** "broker_lost" → "broker lost" */
 export const words = (code: string): string => code.replaceAll('_', ' ');
+
+/** The tool's sentences begin small, as they stand after a name there. */
+export function sentence(text: string): string {
+  return text.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
+}

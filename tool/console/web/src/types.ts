@@ -10,16 +10,18 @@ export interface Asked {
   since_at: string | null;
   error: string | null;
 }
+/** Where a list goes on, as its command said beside it. */
 export interface More {
   option: string;
   value: string;
+  /** What was looked at, if nothing was found in it. */
   note: string | null;
   look_further: boolean;
 }
 export interface Envelope<T> {
   as_of: AsOf;
   asked?: Asked[];
-  more?: More | null;
+  notes?: string[];
   data: T;
 }
 export interface About {
@@ -292,8 +294,8 @@ export interface Found {
   kind: string | null;
   name: string;
 }
-/** A part of the overview: what its command printed, or why it didn't. */
-export type Part<T> = T | { error: string };
+/** A part of the overview: what its command printed, or why it didn't; null if the store has no such part. */
+export type Part<T> = T | { error: string } | null;
 export interface OverviewData {
   check: Part<Check>;
   why: Part<Finding[]>;
@@ -307,8 +309,8 @@ export interface OverviewData {
 }
 
 export function answered<T extends object>(part: Part<T> | undefined): T | null {
-  return part === undefined || 'error' in part ? null : (part as T);
+  return part === undefined || part === null || 'error' in part ? null : (part as T);
 }
 export function refusal(part: Part<object> | undefined): string | null {
-  return part !== undefined && 'error' in part ? String(part.error) : null;
+  return part !== undefined && part !== null && 'error' in part ? String(part.error) : null;
 }

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { reading as path } from '../api';
 import { useReading } from '../live';
 import { announce, Clock, Empty, Filters, Foreign, Pager, Read, Table, Title } from '../parts';
-import { address, choose, route, toEvent, toStream } from '../route';
+import { address, choose, route, toEvent } from '../route';
 import { count, plural } from '../text';
 import type { StoredEvent } from '../types';
 
@@ -44,8 +44,8 @@ function Rows({ rows, none }: { rows: StoredEvent[]; none: string }) {
         { head: 'Sequence', names: true, cell: (row) => <a href={toEvent(row.sequence)}>{count(row.sequence)}</a> },
         { head: 'Recorded', cell: (row) => <Clock at={row.recorded_at} /> },
         { head: 'Type', long: true, cell: (row) => <Foreign text={row.type} /> },
-        { head: 'Stream', long: true, cell: (row) => <a href={toStream(row.stream)}><Foreign text={row.stream} /></a> },
-        { head: 'Version', number: true, cell: (row) => <a href={address(['stream', row.stream], { at: row.stream_version })}>{count(row.stream_version)}</a> },
+        { head: 'Stream', long: true, cell: (row) => <a href={address(['stream', row.stream], { at: row.stream_version })}><Foreign text={row.stream} /></a> },
+        { head: 'Version', number: true, cell: (row) => count(row.stream_version) },
         { head: 'By', long: true, cell: (row) => (typeof row.metadata?.actor === 'string' ? <Foreign text={row.metadata.actor} /> : '–') },
         { head: 'Correlation', long: true, cell: (row) => (row.correlation_id === null ? '–' : <a href={address(['events'], { correlation: row.correlation_id })}><Foreign text={row.correlation_id} class="code" /></a>) },
       ]}

@@ -117,37 +117,43 @@ function useRate(total: number | null, at: number | null): { rate: number; over_
   return { rate: Math.max(0, (last.value - first.value) / over_s), over_s };
 }
 
-function Number_({ name, value, under, href }: { name: string; value: string; under: string; href?: string }) {
+function Number_({ name, value, under, href }: { name: string; value: string; under: string; href: string }) {
   return (
     <div class="figure">
-      <dt>{href === undefined ? name : <a href={href}>{name}</a>}</dt>
+      <dt><a href={href}>{name}</a></dt>
       <dd><span class="big">{value}</span> <span class="under">{under}</span></dd>
     </div>
   );
 }
 
+/** Of what isn't known: a store may have no such part, or it didn't answer. */
+const absent = (part: Part<object>): string => (part === null ? 'none' : '?');
+
 function Numbers({ data, reading, asked }: { data: OverviewData; reading: Reading<OverviewData>; asked: Asked[] }) {
   const outbox = answered(data.outbox);
-  const head = answered(data.check)?.as_of.sequence ?? reading.asOf?.sequence ?? null;
+  const head = reading.asOf?.sequence ?? answered(data.check)?.as_of.sequence ?? null;
   const appended = useRate(head, isStale(reading) ? null : reading.answeredAt);
   const published = useRate(outbox?.published ?? null, isStale(reading) ? null : reading.answeredAt);
   const under = (found: { over_s: number } | null): string => (found === null ? 'looking …' : `over ${Math.round(found.over_s)} s`);
-  const followers = [...(answered(data.projections) ?? []), ...(answered(data.inbox) ?? [])];
-  const isKnown = answered(data.projections) !== null;
-  const living = followers.filter((each) => !('build' in each) || each.state !== 'retired');
-  const behind = living.filter((each) => 'lag_events' in each && (each.lag_events ?? 0) > 0).length;
+  const projectors = answered(data.projections);
+  const living = (projectors ?? []).filter((each) => each.state !== 'retired');
+  const behind = living.filter((each) => (each.lag_events ?? 0) > 0).length;
   const answeredCount = asked.filter((source) => source.answered).length;
   return (
     <section aria-label="Figures">
       <dl class="figures">
         <Number_ name="events /s" value={appended === null ? '–' : rate(appended.rate)} under={`${under(appended)} · ${known(head)} in all`} href={address(['events'])} />
-        <Number_ name="published /s" value={outbox === null ? '?' : published === null ? '–' : rate(published.rate)} under={`${under(published)} · ${known(outbox?.published)} in all`} href={address(['outbox'])} />
+        <Number_
+          name="published /s" href={address(['outbox'])}
+          value={outbox === null ? absent(data.outbox) : published === null ? '–' : rate(published.rate)}
+          under={outbox === null ? '' : `${under(published)} · ${count(outbox.published)} in all`}
+        />
         <Number_
           name="oldest pending" href={address(['outbox', 'messages'])}
-          value={outbox === null ? '?' : outbox.lag_s === null ? 'none' : duration(outbox.lag_s)}
-          under={`${known(outbox?.pending, outbox?.pending_is_lower_bound)} pending · ${known(outbox?.parked)} parked`}
+          value={outbox === null ? absent(data.outbox) : outbox.lag_s === null ? 'none' : duration(outbox.lag_s)}
+          under={outbox === null ? '' : `${known(outbox.pending, outbox.pending_is_lower_bound)} pending · ${count(outbox.parked)} parked`}
         />
-        <Number_ name="followers behind" value={isKnown ? `${behind} of ${living.length}` : '?'} under={isKnown ? '' : 'not answered'} href={address(['followers'])} />
+        <Number_ name="followers behind" href={address(['followers'])} value={projectors === null ? absent(data.projections) : `${behind} of ${living.length}`} under="" />
         <div class="figure asked">
           <dt>asked</dt>
           <dd>
@@ -212,6 +218,7 @@ function History({ store, hour, changes }: { store: string; hour: Part<Minute[]>
   return (
     <section aria-labelledby="history">
       <div class="head"><h2 id="history">History</h2><span class="choice" role="group" aria-label="Span">{choice('last hour', false)}{choice('24 h', true)}</span></div>
+      {refusal(changes) !== null && <NotAnswered why={`which changes there were: ${refusal(changes)}`} />}
       {isDay ? (
         <Read reading={day}>{(found) => <Span title="The last 24 hours" rows={complete(found, 900)} step_s={900} marks={marks} />}</Read>
       ) : rows === null ? (

@@ -1,0 +1,420 @@
+// The checks of run.sh: each has a page of a browser that fails the check if anything goes wrong in it.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { readFileSync, rmSync } from 'node:fs';
+import { chromium } from 'playwright-core';
+
+const { STELA_PROGRAM: stela, WORK: work, PICTURES: pictures, STELA_WEB_ROOT: webRoot } = process.env;
+const chosen = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const database = `${work}/shop.db`;
+
+// ---- The server
+
+let server = null;
+let origin = '';
+
+/** Starts it, and gives the link that it prints. */
+function serve(port = 0) {
+  const file = `${work}/port`;
+  rmSync(file, { force: true });
+  const options = ['--db', `shop=${database}`, '--db', `empty=${work}/empty.db`, '--listen', `127.0.0.1:${port}`, '--port-file', file];
+  if (webRoot) options.push('--web-root', webRoot);
+  server = spawn(stela, ['serve', ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+  return new Promise((resolve, reject) => {
+    let said = '';
+    for (const stream of [server.stdout, server.stderr]) {
+      stream.on('data', (data) => {
+        said += data;
+        const link = /http:\/\/\S+#k=\S+/.exec(said);
+        if (!link) return;
+        origin = new URL(link[0]).origin;
+        resolve(link[0]);
+      });
+    }
+    server.once('exit', () => reject(new Error(`stela serve ended: ${said}`)));
+  });
+}
+
+const end = (signal) => new Promise((resolve) => {
+  server.removeAllListeners('exit');
+  server.once('exit', resolve);
+  server.kill(signal);
+});
+
+/** What a command prints, whatever its exit code says of it. */
+function run(...words) {
+  try {
+    return execFileSync(stela, [...words, '--db', database], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  } catch (error) {
+    return error.stdout;
+  }
+}
+const status = () => JSON.parse(run('outbox', 'status', '--json'));
+const events = (...options) => run('events', 'list', '--json', ...options).trim().split('\n').map((line) => JSON.parse(line));
+const append = () => run('events', 'append', '--stream', 'note-live', '--type', 'note.taken', '--leave-behind', '--data', '{"text":"live"}');
+
+// ---- The browser
+
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'Europe/Berlin' });
+await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+
+/** What must not happen in a page: an error, or a request to anywhere else. */
+function watch(page, faults, allowed = () => false) {
+  page.on('pageerror', (error) => faults.push(`an error: ${error.stack}`));
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type()) && !allowed(message)) faults.push(`the console says: ${message.text()}`);
+  });
+  page.on('request', (request) => {
+    if (new URL(request.url()).origin !== origin) faults.push(`a request to ${request.url()}`);
+  });
+}
+
+const failed = [];
+async function check(name, act, { allowed, size = [1280, 800], of = context } = {}) {
+  if (chosen.length > 0 && !chosen.some((word) => name.includes(word))) return;
+  const page = await of.newPage();
+  page.setDefaultTimeout(8000);
+  await page.setViewportSize({ width: size[0], height: size[1] });
+  const faults = [];
+  watch(page, faults, allowed);
+  const began = Date.now();
+  try {
+    await act(page);
+    assert.deepEqual(faults, []);
+    console.log(`${name}: as it should be, ${((Date.now() - began) / 1000).toFixed(1)} s`);
+  } catch (error) {
+    failed.push(name);
+    console.log(`${name}: FAILED\n${error.message}`);
+    if (pictures) await page.screenshot({ path: `${pictures}/failed-${name.replace(/\W+/g, '-')}.png` }).catch(() => undefined);
+  }
+  await page.close();
+}
+
+const visit = (page, path) => page.goto(`${origin}/s/shop/${path}`);
+const text = (page) => page.evaluate(() => document.querySelector('main').innerText);
+const settled = async (page) => {
+  await page.waitForSelector('main h1');
+  await page.waitForFunction(() => document.querySelector('main .asof, main .quiet, main .place') !== null);
+  await page.waitForTimeout(400);
+};
+
+async function violations(page, only = undefined) {
+  await page.evaluate(axe);
+  const found = await page.evaluate((chosen) => globalThis.axe.run(document, { runOnly: chosen ?? ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }), only);
+  return found.violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.failureSummary}`).join(' | ')}`);
+}
+
+// ---- What the store has
+
+const poisoned = Number(/event (\d+)/.exec(run('why'))[1]);
+const [parked] = run('outbox', 'list', '--state', 'parked', '--limit', '1', '--json').trim().split('\n').map((line) => JSON.parse(line));
+const stopped = status().partitions.find((partition) => partition.stopped !== null).partition;
+const [named] = ['<script>'].map((mark) => events('--type', 'note.taken').find((event) => event.stream.includes(mark)));
+const hebrew = events('--type', 'note.taken').find((event) => event.stream.includes('שלום'));
+const long = events('--category', 'note').find((event) => event.stream.length > 150);
+const timer = JSON.parse(run('timers', 'list', '--limit', '1', '--json').trim());
+const encode = encodeURIComponent;
+
+const pages = {
+  overview: '',
+  partitions: 'outbox',
+  messages: 'outbox/messages?state=parked',
+  groups: 'outbox/groups',
+  workers: 'outbox/workers',
+  generations: 'outbox/generations',
+  partition: `outbox/${stopped}`,
+  'event that stops': `e/${poisoned}`,
+  'event parked': `e/${parked.sequence}`,
+  'event with markup': `e/${named.sequence}`,
+  'event from right to left': `e/${hebrew.sequence}`,
+  'event with long names': `e/${long.sequence}`,
+  stream: 'stream/order-1001?at=3&with=1',
+  'stream with markup': `stream/${encode(named.stream)}`,
+  'stream from right to left': `stream/${encode(hebrew.stream)}`,
+  'stream with a long name': `stream/${encode(long.stream)}`,
+  events: 'events',
+  'events live': 'events?live=1',
+  followers: 'followers',
+  process: 'followers/payment_deadline',
+  projection: 'followers/open_orders',
+  timers: 'timers',
+  timer: `timers/${[timer.process, timer.key, timer.kind].map(encode).join('/')}`,
+  log: 'log',
+  changes: 'log/changes',
+  known: 'log/known',
+  settings: 'log/settings',
+  'nothing found': 'find?q=nothing-of-this-name',
+  'no such page': 'nowhere',
+};
+
+// ---- Checks
+
+let link = await serve();
+await check('the link opens a session once', async (page) => {
+  await page.goto(link);
+  await page.waitForSelector('h1:has-text("Overview")');
+  assert.equal(page.url(), `${origin}/s/shop/`, 'the key stays nowhere');
+  await page.goto(`${origin}/`);
+  await page.waitForSelector('h1:has-text("Overview")');
+});
+
+const looks = [['light', 1280], ['dark', 1280], ['light', 380], ['dark', 2560]];
+for (const [colorScheme, width] of looks) {
+  await check(`every page, ${colorScheme}, ${width} wide`, async (page) => {
+    await page.emulateMedia({ colorScheme });
+    const wrong = [];
+    for (const [name, path] of Object.entries(pages)) {
+      await visit(page, path);
+      await settled(page);
+      for (const violation of width > 2000 ? [] : await violations(page, colorScheme === 'dark' ? ['color-contrast'] : undefined)) wrong.push(`${name}: ${violation}`);
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (over > 0) wrong.push(`${name} is ${over} too wide`);
+      if (!(await page.title()).endsWith('Stela')) wrong.push(`${name} is called ${await page.title()}`);
+      if (pictures) await page.screenshot({ path: `${pictures}/${name.replaceAll(' ', '-')}-${colorScheme}-${width}.png`, fullPage: width < 2000 });
+    }
+    assert.deepEqual(wrong, []);
+  }, { size: [width, 800] });
+}
+
+await check('the overview says what is wrong and what to do', async (page) => {
+  await visit(page, '');
+  await page.waitForSelector('.worst');
+  const said = await text(page);
+  for (const part of [`artition ${stopped} is stopped`, `event ${poisoned}`, `stela outbox partitions resume ${stopped}`, '1 known']) {
+    assert.ok(said.includes(part), `${part} in ${said}`);
+  }
+  await page.click('.remedy button >> nth=0');
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^stela outbox /);
+});
+
+await check('values change while one looks, and nothing jumps', async (page) => {
+  await page.addInitScript(() => {
+    globalThis.shifts = [];
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) shifts.push([entry.value, ...entry.sources.map((source) => source.node?.outerHTML?.slice(0, 80))]);
+    }).observe({ type: 'layout-shift', buffered: true });
+  });
+  await visit(page, '');
+  await page.waitForSelector('.figure');
+  await page.waitForTimeout(3500);
+  const before = status();
+  append();
+  const head = Number(JSON.parse(run('events', 'head', '--json')).head);
+  await page.waitForFunction((number) => document.querySelector('.figures').innerText.replace(/\D/g, ' ').includes(` ${number} `), head);
+  await page.waitForTimeout(2500);
+  assert.ok(before.published > 0);
+  assert.deepEqual((await page.evaluate(() => shifts)).filter(([value]) => value > 0.002), []);
+});
+
+await check('a list says how many came, and keeps its rows', async (page) => {
+  await visit(page, 'events');
+  await page.waitForSelector('.rows tbody tr');
+  const first = await page.locator('.rows tbody tr').first().innerText();
+  append();
+  await page.waitForSelector('.came button');
+  assert.equal(await page.locator('.rows tbody tr').first().innerText(), first);
+  await page.click('.came button');
+  await page.waitForFunction((old) => document.querySelector('.rows tbody tr')?.innerText !== old, first);
+});
+
+await check('the tail shows what is committed', async (page) => {
+  await visit(page, 'events?live=1&category=note');
+  await page.waitForSelector('.rows tbody tr');
+  const rows = await page.locator('.rows tbody tr').count();
+  append();
+  await page.waitForFunction((count) => document.querySelectorAll('.rows tbody tr').length === count + 1, rows);
+});
+
+await check('pages follow each other', async (page) => {
+  await visit(page, 'events');
+  await page.waitForSelector('.rows tbody tr');
+  const last = await page.locator('.rows tbody th').last().innerText();
+  await page.click('button:text("Next page")');
+  await page.waitForFunction((number) => document.querySelector('.rows tbody th')?.innerText === String(number - 1), Number(last));
+  await page.goBack();
+  await page.waitForFunction((number) => [...document.querySelectorAll('.rows tbody th')].at(-1).innerText === number, last);
+  await visit(page, 'events?type=order.cancelled');
+  await page.waitForSelector('.rows tbody tr');
+  assert.equal(await page.locator('.rows tbody tr').count(), 1);
+});
+
+await check('text of the database is text', async (page) => {
+  for (const path of [`e/${named.sequence}`, `stream/${encode(named.stream)}`, 'events?category=note', 'outbox/messages?state=published&newest-first=1']) {
+    await visit(page, path);
+    await settled(page);
+    await page.waitForFunction(() => document.querySelector('main')?.innerText.includes('<script>'));
+    assert.equal(await page.locator('main script, main img').count(), 0);
+    assert.notEqual(await page.title(), 'broken');
+  }
+  await visit(page, `e/${hebrew.sequence}`);
+  await page.waitForFunction(() => document.querySelector('pre')?.innerText.includes('\\u202etxt.exe'));
+});
+
+await check('by the keyboard alone: from the search field to why', async (page) => {
+  await visit(page, '');
+  await page.waitForSelector('.worst');
+  await page.keyboard.press('/');
+  await page.keyboard.type(String(poisoned));
+  await page.keyboard.press('Enter');
+  await page.waitForSelector(`h1:has-text("Event ${poisoned}")`);
+  await page.waitForFunction(() => document.activeElement.tagName === 'H1');
+  await page.waitForSelector('.boxed .chain');
+  const seen = [];
+  for (let i = 0; i < 12 && !seen.at(-1)?.startsWith('Copy'); ++i) {
+    await page.keyboard.press('Tab');
+    seen.push(await page.evaluate(() => document.activeElement.innerText));
+  }
+  assert.ok(seen.includes(`Partition ${stopped}`) || seen.includes(`partition ${stopped}`), `the chain can be followed: ${seen}`);
+  assert.equal(seen.at(-1), 'Copy');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.activeElement.innerText === 'Copied');
+  await page.keyboard.press('g');
+  await page.keyboard.press('b');
+  await page.waitForSelector('h1:has-text("Outbox")');
+  await page.keyboard.press('?');
+  await page.waitForSelector('dialog[open]');
+  assert.deepEqual(await violations(page), []);
+  await page.keyboard.press('Escape');
+  await page.waitForSelector('dialog:not([open])', { state: 'hidden' });
+});
+
+await check('by the keyboard alone: through the curves', async (page) => {
+  await visit(page, '');
+  await page.waitForSelector('.plots');
+  await page.focus('.plots');
+  const value = () => page.getAttribute('.plots', 'aria-valuetext');
+  await page.keyboard.press('Home');
+  const first = await value();
+  const said = new Set();
+  for (let i = 0; i < 59; ++i) {
+    said.add((await value()).includes('not noted'));
+    await page.keyboard.press('ArrowRight');
+  }
+  assert.deepEqual([...said].sort(), [false, true], 'a gap is said to be one');
+  assert.notEqual(await value(), first);
+  assert.equal(await page.locator('.chart .line').count() > 3, true, 'a gap divides a curve');
+});
+
+await check('single keys can be switched off', async (page) => {
+  await visit(page, '');
+  await page.click('.help');
+  await page.click('text=Single keys are on');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('?');
+  assert.equal(await page.locator('dialog[open]').count(), 0);
+}, { of: await browser.newContext({ storageState: await context.storageState() }) });
+
+await check('a theme is there before anything is painted; times are local or UTC', async (page) => {
+  await page.addInitScript(() => {
+    localStorage.setItem('stela.theme', '"dark"');
+    localStorage.setItem('stela.utc', 'true');
+    new MutationObserver(() => {
+      if (document.body && globalThis.first === undefined) globalThis.first = document.documentElement.dataset.theme;
+    }).observe(document, { childList: true, subtree: true });
+  });
+  await visit(page, `e/${poisoned}`);
+  await page.waitForSelector('.facts');
+  assert.equal(await page.evaluate(() => globalThis.first), 'dark');
+  assert.match(await text(page), /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC/);
+}, { of: await browser.newContext({ storageState: await context.storageState() }) });
+
+/** Answers the overview with parts of it in another way. */
+const instead = (page, change) => page.route('**/overview', async (answer) => {
+  const response = await answer.fetch({ headers: { ...answer.request().headers(), 'if-none-match': '' } });
+  const json = await response.json();
+  change(json);
+  await answer.fulfill({ response, json });
+});
+
+await check('silence is never a zero', async (page) => {
+  await instead(page, ({ data }) => {
+    data.outbox = { error: 'the database is locked' };
+    data.projections = { error: 'the database is locked' };
+    data.check.asked.push({ what: 'broker nats://nats-2', answered: false, since_at: null, error: 'timed out' });
+  });
+  await visit(page, '');
+  await page.waitForSelector('.figure');
+  const figures = await page.locator('.figure').allInnerTexts();
+  assert.ok(figures.slice(1, 4).every((figure) => figure.includes('?')), figures.join(' | '));
+  assert.match(figures[4], /1 of 2 answered[^]*nats-2[^]*timed out/);
+  assert.equal((await text(page)).match(/not answered: the database is locked/g).length, 2);
+  assert.deepEqual(await violations(page), []);
+  if (pictures) await page.screenshot({ path: `${pictures}/partial.png`, fullPage: true });
+});
+
+await check('all of it can refuse', async (page) => {
+  await page.route('**/outbox/status', (answer) => answer.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"detail":"the database <b>is</b> locked"}' }));
+  await visit(page, 'outbox');
+  await page.waitForSelector('.refused');
+  assert.match(await text(page), /not answered: the database <b>is<\/b> locked/);
+  assert.deepEqual(await violations(page), []);
+  await page.unroute('**/outbox/status');
+  await page.click('text=Ask again');
+  await page.waitForSelector('.rows');
+}, { allowed: (message) => message.text().includes('503') });
+
+await check('an empty store', async (page) => {
+  for (const path of ['', 'outbox', 'events', 'events?live=1', 'followers', 'timers', 'log', 'log/changes']) {
+    await page.goto(`${origin}/s/empty/${path}`);
+    await settled(page);
+    assert.deepEqual(await violations(page), [], path);
+  }
+  await page.goto(`${origin}/s/empty/`);
+  await page.waitForSelector('.figure');
+  assert.match(await text(page), /Nothing is wrong/);
+  if (pictures) await page.screenshot({ path: `${pictures}/empty.png`, fullPage: true });
+}, { allowed: (message) => message.text().includes('404') });
+
+await check('nothing spins within 200 ms', async (page) => {
+  let delay = 120;
+  await page.route('**/outbox/list?*', async (answer) => {
+    await new Promise((resolve) => setTimeout(resolve, delay));
+    await answer.continue();
+  });
+  await page.addInitScript(() => {
+    globalThis.reading = 0;
+    new MutationObserver(() => (globalThis.reading += document.body?.innerText.includes('Reading …') ? 1 : 0)).observe(document, { childList: true, subtree: true, characterData: true });
+  });
+  await visit(page, 'outbox/messages');
+  await page.waitForSelector('.rows');
+  assert.equal(await page.evaluate(() => globalThis.reading), 0);
+  delay = 900;
+  await page.selectOption('select[name=state]', 'published');
+  await page.waitForSelector('text=Reading …');
+  await page.waitForFunction(() => document.querySelector('.rows td')?.innerText === 'published');
+});
+
+await check('nobody without a session sees anything', async (page) => {
+  await page.goto(`${origin}/s/shop/e/1`);
+  await page.waitForSelector('h1:has-text("This page has no session")');
+  assert.deepEqual(await violations(page), []);
+  await page.goto(link);
+  await page.waitForSelector('h1:has-text("This page has no session")');
+  if (pictures) await page.screenshot({ path: `${pictures}/no-session.png` });
+}, { of: await browser.newContext(), allowed: (message) => message.text().includes('401') });
+
+await check('a server that dies and comes back', async (page) => {
+  await visit(page, '');
+  await page.waitForSelector('.worst');
+  await end('SIGKILL');
+  await page.waitForSelector('.banner');
+  await page.waitForSelector('.asof .mark');
+  assert.ok((await text(page)).includes('is stopped'), 'what was known is still shown');
+  assert.deepEqual(await violations(page), []);
+  if (pictures) await page.screenshot({ path: `${pictures}/stale.png`, fullPage: true });
+  link = await serve(Number(new URL(origin).port));
+  await page.waitForSelector('h1:has-text("This page has no session")');
+  await page.evaluate((hash) => (location.hash = hash), new URL(link).hash);
+  await page.waitForSelector('.worst');
+  assert.ok(!page.url().includes('#'));
+}, { allowed: (message) => /401|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|ERR_SOCKET/.test(message.text()) });
+
+await browser.close();
+await end('SIGTERM');
+if (failed.length > 0) {
+  console.log(`Failed: ${failed.join(', ')}`);
+  process.exit(1);
+}
