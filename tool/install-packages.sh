@@ -11,7 +11,7 @@ packages=(
 )
 [ "${1:-}" != postgres ] || packages+=(postgresql-15)
 if [ "${1:-}" = tests ]; then
-  packages+=(ccache clang clang-format clang-tidy doxygen libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nodejs openssl patch pgbouncer postgresql-15 prometheus python3 spin systemd tmux)
+  packages+=(ccache chromium clang clang-format clang-tidy doxygen libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nodejs openssl patch pgbouncer postgresql-15 prometheus python3 spin systemd tmux)
   # Other builds of nodejs than Debian's bring their own, and conflict with its package.
   command -v npm >/dev/null || packages+=(npm)
 fi

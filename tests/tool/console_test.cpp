@@ -14,6 +14,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 namespace stela::tool::console_test {
 namespace {
@@ -309,6 +310,53 @@ TEST_F(Console, RefusesRequestsThatOthersWouldReadOtherwise) {
   EXPECT_THAT(ask(port_, "GET / HTTP/1.1\r\n" + host() + "Content-Length: 5\r\n\r\nhello"),
               HasSubstr("400"));
   EXPECT_THAT(request("GET /healthz", host()), HasSubstr("200 OK")) << "it lives";
+}
+
+/// A right request, changed in a few places.
+std::string broken(std::string request, std::mt19937& random) {
+  const std::vector<std::string> pieces{"\r\n",
+                                        "\n",
+                                        std::string(1, '\0'),
+                                        "%00",
+                                        "%2f",
+                                        "..",
+                                        "\xff\xfe",
+                                        "HTTP/2.0",
+                                        "&=?#",
+                                        "{\"",
+                                        std::string(9000, 'A'),
+                                        "--db",
+                                        "Transfer-Encoding: chunked\r\n",
+                                        "Content-Length: 99999999999999999999\r\n"};
+  for (unsigned i = 0, changes = 1 + random() % 4; i < changes && !request.empty(); ++i) {
+    const std::size_t at = random() % request.size();
+    switch (random() % 3) {
+      case 0:
+        request.insert(at, pieces[random() % pieces.size()]);
+        break;
+      case 1:
+        request[at] = static_cast<char>(random() % 256);
+        break;
+      default:
+        request.erase(at, 1 + random() % 8);
+    }
+  }
+  return request;
+}
+
+TEST_F(Console, SurvivesWhatMakesNoSense) {
+  const std::string authorization = host() + "Authorization: Bearer " + token_ + "\r\n\r\n";
+  const std::vector<std::string> right{
+      "GET /api/v1/s/shop/events/list?limit=3 HTTP/1.1\r\n" + authorization,
+      "GET /api/v1/s/shop/find?q=%61b HTTP/1.1\r\n" + authorization,
+      "POST /api/v1/session HTTP/1.1\r\n" + host() +
+          "Content-Type: application/json\r\nContent-Length: 12\r\n\r\n{\"key\":\"ab\"}"};
+  std::mt19937 random{7};
+  for (int i = 0; i < 600; ++i) {
+    const std::string request = broken(right[random() % right.size()], random);
+    EXPECT_THAT(test::ask_and_end(port_, request), Not(HasSubstr("HTTP/1.1 500"))) << request;
+  }
+  EXPECT_THAT(request("GET /healthz", host()), HasSubstr("200 OK"));
 }
 
 }  // namespace

@@ -8,12 +8,15 @@
 
 namespace stela::test {
 
-std::string ask(std::uint16_t port, const std::string& request) {
+namespace {
+
+std::string ask(std::uint16_t port, const std::string& request, bool ends) {
   const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const sockaddr_in address = loopback(port);
   std::string answer;
   if (connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       send(file, request.data(), request.size(), MSG_NOSIGNAL) > 0) {
+    if (ends) shutdown(file, SHUT_WR);
     std::array<char, 4096> buffer;
     for (ssize_t size; (size = recv(file, buffer.data(), buffer.size(), 0)) > 0;) {
       answer.append(buffer.data(), static_cast<std::size_t>(size));
@@ -21,6 +24,16 @@ std::string ask(std::uint16_t port, const std::string& request) {
   }
   close(file);
   return answer;
+}
+
+}  // namespace
+
+std::string ask(std::uint16_t port, const std::string& request) {
+  return ask(port, request, false);
+}
+
+std::string ask_and_end(std::uint16_t port, const std::string& request) {
+  return ask(port, request, true);
 }
 
 std::string get(std::uint16_t port, const std::string& path) {

@@ -8,6 +8,8 @@ namespace stela::test {
 
 /// All that it answers, headers as well; empty if nobody listens.
 std::string ask(std::uint16_t port, const std::string& request);
+/// As ask, but says that there is nothing more to come.
+std::string ask_and_end(std::uint16_t port, const std::string& request);
 std::string get(std::uint16_t port, const std::string& path);
 /// What stands behind the headers.
 std::string body_of(const std::string& answer);

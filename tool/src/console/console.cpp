@@ -84,6 +84,7 @@ std::string Console::facts() const {
       .add("program", app_.name)
       .add("version", version())
       .add("can_act", false)
+      .add("has_types", app_.has_aggregates())
       .close();
   return text + ",\"color\":null," + more.substr(1, more.size() - 2);
 }

@@ -3,9 +3,9 @@
 #include "console/problem.hpp"
 
 #include <stela/framework/codec/json_reader.hpp>
-#include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <exception>
 
 namespace stela::tool {
 namespace {
@@ -98,7 +98,7 @@ HttpResponse Gate::open_session(const HttpRequest& request, const std::string& f
     if (reader.select("key")) link = reader.get_string();
     reader.close();
     reader.finish();
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     return problem(400, "Not understood", "the body is {\"key\": the link's secret}");
   }
   const auto session = sessions_.open(link);

@@ -26,7 +26,7 @@ const std::array<Part, 9>& all_parts() {
       {.name = "inbox", .command = "inbox status"},
       {.name = "timers", .command = "processes list"},
       {.name = "history", .command = "outbox history", .options = {{"since", "1h"}}},
-      {.name = "changes", .command = "changes", .options = {{"since", "24h"}}},
+      {.name = "changes", .command = "changes", .options = {{"limit", "50"}}},
   }};
   return parts;
 }

@@ -83,6 +83,7 @@ class App {
     return tag_adders_;
   }
 
+  bool has_aggregates() const noexcept { return !states_.empty(); }
   /// Null if no aggregate of this category was added.
   const StateReader* state_of(std::string_view category) const noexcept {
     const auto at = states_.find(category);
