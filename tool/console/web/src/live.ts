@@ -1,6 +1,6 @@
 // Readings that follow the store: asked for again while somebody looks, and never blank in between.
 import { signal } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { about, ask, moreOf, Problem } from './api';
 import { noteServerTime } from './time';
 import type { AsOf, Asked, More } from './types';
@@ -54,12 +54,14 @@ export function useReading<T>(path: string | null, every = 0): Reading<T> {
   const again = useRef<() => void>(() => undefined);
   const token = about()?.token;
 
-  useEffect(() => {
+  // At once, and not after the next frame.
+  useLayoutEffect(() => {
     if (path === null || token === undefined) return undefined;
     const control = new AbortController();
     let timer = 0;
     let tag: string | null = null;
     let isUnderWay = false;
+    let isAnswered = false;
     // What another path gave is shown for a moment, and not longer.
     const slow = window.setTimeout(() => {
       setState((now) => (now.path === path ? now : { ...nothing<T>(path), isSlow: true }));
@@ -75,6 +77,7 @@ export function useReading<T>(path: string | null, every = 0): Reading<T> {
       try {
         const answer = await ask<T>(path, { tag, signal: control.signal });
         tag = answer.tag;
+        isAnswered = true;
         const at = Date.now();
         silentSince.value = null;
         if (answer.envelope) noteServerTime(answer.envelope.as_of.at);
@@ -103,8 +106,8 @@ export function useReading<T>(path: string | null, every = 0): Reading<T> {
       }
     };
     const look = (): void => {
-      if (document.hidden) return;
-      if (every > 0 || tag === null) wait(0);
+      // A list stays as it was left.
+      if (!document.hidden && (every > 0 || !isAnswered)) wait(0);
     };
     again.current = () => {
       tag = null;

@@ -7,7 +7,7 @@ import { useReading, type Reading } from '../live';
 import { Empty, Foreign, isStale, Mark, NotAnswered, Read, Title } from '../parts';
 import { address, toFollower, toPartition } from '../route';
 import { partitionState } from '../states';
-import { Ago, duration, now, roughly } from '../time';
+import { Ago, clock, duration, now, roughly } from '../time';
 import { count, known, plural, rate } from '../text';
 import {
   answered, refusal, type Asked, type Change, type Check, type Consumer, type Finding, type Minute, type Outbox, type OverviewData,
@@ -117,6 +117,13 @@ function useRate(total: number | null, at: number | null): { rate: number; over_
   return { rate: Math.max(0, (last.value - first.value) / over_s), over_s };
 }
 
+/** What was seen while the page is open; before that can be said, what is noted of the last minute. */
+function pace(seen: { rate: number; over_s: number } | null, minutes: Minute[], of: (row: Minute) => number | null): { value: string; when: string } {
+  if (seen !== null) return { value: rate(seen.rate), when: `over ${Math.round(seen.over_s)} s` };
+  const last = minutes.findLast((row) => of(row) !== null);
+  return last === undefined ? { value: '–', when: 'looking …' } : { value: rate(of(last)! / 60), when: `at ${clock(last.at, { seconds: false })}` };
+}
+
 function Number_({ name, value, under, href }: { name: string; value: string; under: string; href: string }) {
   return (
     <div class="figure">
@@ -134,7 +141,9 @@ function Numbers({ data, reading, asked }: { data: OverviewData; reading: Readin
   const head = reading.asOf?.sequence ?? answered(data.check)?.as_of.sequence ?? null;
   const appended = useRate(head, isStale(reading) ? null : reading.answeredAt);
   const published = useRate(outbox?.published ?? null, isStale(reading) ? null : reading.answeredAt);
-  const under = (found: { over_s: number } | null): string => (found === null ? 'looking …' : `over ${Math.round(found.over_s)} s`);
+  const minutes = answered(data.history) ?? [];
+  const events = pace(appended, minutes, (row) => row.appended);
+  const messages = pace(published, minutes, (row) => row.published);
   const projectors = answered(data.projections);
   const living = (projectors ?? []).filter((each) => each.state !== 'retired');
   const behind = living.filter((each) => (each.lag_events ?? 0) > 0).length;
@@ -142,11 +151,11 @@ function Numbers({ data, reading, asked }: { data: OverviewData; reading: Readin
   return (
     <section aria-label="Figures">
       <dl class="figures">
-        <Number_ name="events /s" value={appended === null ? '–' : rate(appended.rate)} under={`${under(appended)} · ${known(head)} in all`} href={address(['events'])} />
+        <Number_ name="events /s" value={events.value} under={`${events.when} · ${known(head)} in all`} href={address(['events'])} />
         <Number_
           name="published /s" href={address(['outbox'])}
-          value={outbox === null ? absent(data.outbox) : published === null ? '–' : rate(published.rate)}
-          under={outbox === null ? '' : `${under(published)} · ${count(outbox.published)} in all`}
+          value={outbox === null ? absent(data.outbox) : messages.value}
+          under={outbox === null ? '' : `${messages.when} · ${count(outbox.published)} in all`}
         />
         <Number_
           name="oldest pending" href={address(['outbox', 'messages'])}
@@ -283,7 +292,7 @@ function Partitions({ outbox, findings }: { outbox: Part<Outbox>; findings: Map<
           </li>
         ))}
       </ul>
-      <p class="quiet">a number is of pending messages{cells.length < all.length && `; ${all.length - cells.length} more are calm`}</p>
+      <p class="quiet">numbers are of pending messages{cells.length < all.length && `; ${all.length - cells.length} more are calm`}</p>
     </section>
   );
 }
@@ -314,6 +323,7 @@ function FollowersInBrief({ data, findings }: { data: OverviewData; findings: Ma
           </li>
         ))}
       </ul>
+      {living.length > 0 && <p class="quiet">numbers are of events behind, and for how long</p>}
       {projectors !== null && living.length + consumers.length === 0 && <Empty>No projector, reaction or consumer is registered.</Empty>}
       <TimersInBrief timers={data.timers} />
     </section>

@@ -58,8 +58,10 @@ function Shown({ store, stream, rows, reading, at, other }: Of) {
         <label><span>Version</span><input name="at" inputmode="numeric" defaultValue={String(chosen.stream_version)} /></label>
         <label><span>Compare with</span><input name="with" inputmode="numeric" defaultValue={other === 0 ? '' : String(other)} placeholder={String(Math.max(1, chosen.stream_version - 1))} /></label>
         <button type="submit">Show</button>
+        <button type="button" onClick={() => choose({ at: '1', after: null })}>First</button>
         {chosen.stream_version > 1 && <button type="button" onClick={() => choose({ at: String(chosen.stream_version - 1), after: null })}>‹ Earlier</button>}
         <button type="button" onClick={() => choose({ at: String(chosen.stream_version + 1), after: null })}>Later ›</button>
+        <button type="button" onClick={() => choose({ at: null, after: null })}>Last</button>
       </form>
       <div class="two">
         <div>
