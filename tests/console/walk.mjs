@@ -16,10 +16,10 @@ let server = null;
 let origin = '';
 
 /** Starts it, and gives the link that it prints. */
-function serve(port = 0) {
+function serve(port = 0, ...more) {
   const file = `${work}/port`;
   rmSync(file, { force: true });
-  const options = ['--db', `shop=${database}`, '--db', `empty=${work}/empty.db`, '--listen', `127.0.0.1:${port}`, '--port-file', file];
+  const options = ['--db', `shop=${database}`, '--db', `empty=${work}/empty.db`, '--listen', `127.0.0.1:${port}`, '--port-file', file, ...more];
   if (webRoot) options.push('--web-root', webRoot);
   server = spawn(stela, ['serve', ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
   return new Promise((resolve, reject) => {
@@ -249,6 +249,20 @@ await check('pages follow each other', async (page) => {
   await visit(page, 'events?type=order.cancelled');
   await page.waitForSelector('.rows tbody tr');
   assert.equal(await page.locator('.rows tbody tr').count(), 1);
+  assert.ok((await text(page)).includes('1 shown, that is all'));
+});
+
+await check('versions of a stream beside each other', async (page) => {
+  await visit(page, 'stream/order-1001');
+  await page.click('.rows tbody th a:text("1")');
+  await page.waitForFunction(() => document.querySelector('.beside h2')?.innerText.startsWith('Version 1'));
+  assert.equal(await page.locator('.two > :first-child tbody tr').count(), 3);
+  await page.fill('input[name=with]', '3');
+  await page.click('text=Show');
+  await page.waitForSelector('.pair');
+  assert.match(await page.innerText('.beside'), /3 values differ, 3 are the same[^]*carrier\s+absent\s+"dhl"/);
+  await visit(page, 'stream/order-1001?at=77');
+  await page.waitForSelector('text=There is no version 77 here');
 });
 
 await check('text of the database is text', async (page) => {
@@ -421,6 +435,19 @@ await check('a server that dies and comes back', async (page) => {
   await page.waitForSelector('.worst');
   assert.ok(!page.url().includes('#'));
 }, { allowed: (message) => /401|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|ERR_SOCKET/.test(message.text()) });
+
+await check('below a path of a proxy', async (page) => {
+  await end('SIGTERM');
+  await page.goto(await serve(0, '--base-path', '/stela/'));
+  await page.waitForSelector('.worst');
+  assert.equal(page.url(), `${origin}/stela/s/shop/`);
+  await page.click('nav >> text=Events');
+  await page.waitForSelector('.rows tbody tr');
+  await page.reload();
+  await page.click('.rows tbody th a >> nth=0');
+  await page.waitForSelector('.boxed');
+  assert.match(page.url(), /\/stela\/s\/shop\/e\/\d+$/);
+}, { of: await browser.newContext() });
 
 await browser.close();
 await end('SIGTERM');

@@ -1,6 +1,6 @@
 // Requests to the server, and the session that each of them needs.
 import { signal } from '@preact/signals';
-import type { About, Envelope, More } from './types';
+import type { About, Envelope } from './types';
 
 /** Why a request has no answer: what the server said of it, or that it said nothing (status 0). */
 export class Problem extends Error {
@@ -101,16 +101,4 @@ export function reading(store: string, words: string[], options: Parameters = {}
   }
   const text = query.toString();
   return ['s', store, ...words].map(encodeURIComponent).join('/') + (text === '' ? '' : `?${text}`);
-}
-
-/** "none among the newest 20,000 events; more: --after 'order-7', or --look-further" */
-export function moreOf(notes: string[]): More | null {
-  for (const note of notes) {
-    const found = /^(?:(.*); )?more: --([a-z]+) ('(?:[^']|'\\'')*'|\S+?)(, or --look-further)?$/.exec(note.trim());
-    if (!found) continue;
-    const [, said, option, quoted, further] = found;
-    const value = quoted!.startsWith("'") ? quoted!.slice(1, -1).replaceAll("'\\''", "'") : quoted!;
-    return { option: option!, value, note: said ?? null, look_further: further !== undefined };
-  }
-  return null;
 }

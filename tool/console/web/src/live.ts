@@ -1,7 +1,7 @@
 // Readings that follow the store: asked for again while somebody looks, and never blank in between.
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { about, ask, moreOf, Problem } from './api';
+import { about, ask, Problem } from './api';
 import { noteServerTime } from './time';
 import type { AsOf, Asked, More } from './types';
 
@@ -86,7 +86,7 @@ export function useReading<T>(path: string | null, every = 0): Reading<T> {
           envelope === null
             ? { ...now, answeredAt: at, problem: null, failingSince: null }
             : {
-                path, data: envelope.data, asOf: envelope.as_of, asked: envelope.asked ?? [], more: moreOf(envelope.notes ?? []),
+                path, data: envelope.data, asOf: envelope.as_of, asked: envelope.asked ?? [], more: envelope.more ?? null,
                 problem: null, answeredAt: at, failingSince: null, isSlow: false,
               },
         );

@@ -38,7 +38,7 @@ function Page({ store }: { store: string }): ComponentChildren {
     case 'e':
       return <EventPage store={store} event={first ?? ''} />;
     case 'stream':
-      return <Stream store={store} stream={first ?? ''} />;
+      return <Stream key={first} store={store} stream={first ?? ''} />;
     case 'events':
       return <Events store={store} />;
     case 'followers':

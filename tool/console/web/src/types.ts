@@ -14,14 +14,14 @@ export interface Asked {
 export interface More {
   option: string;
   value: string;
-  /** What was looked at, if nothing was found in it. */
-  note: string | null;
+  /** What was looked at, if that was the end and not the page; else empty. */
+  note: string;
   look_further: boolean;
 }
 export interface Envelope<T> {
   as_of: AsOf;
   asked?: Asked[];
-  notes?: string[];
+  more?: More | null;
   data: T;
 }
 export interface About {

@@ -78,9 +78,10 @@ function oldest(partition: Partition): string {
 
 function Partitions({ status, findings }: { status: Status; findings: Map<string, Finding> }) {
   const rows = status.partitions.map((partition) => ({ ...partition, shown: partitionState(partition, findings.get(partition.partition)) }));
+  // With many of them: those that deviate. A row doesn't come and go with each message.
   const isWhole = route.value.query.has('all') || rows.length <= 40;
-  const deviating = rows.filter((row) => row.shown.severity !== 'ok' || row.pending > 0);
-  const shown = isWhole ? rows : deviating;
+  const deviating = rows.filter((row) => row.shown.severity !== 'ok');
+  const shown = isWhole ? rows : deviating.length > 0 ? deviating : rows.slice(0, 40);
   return (
     <>
       <Table
@@ -102,7 +103,7 @@ function Partitions({ status, findings }: { status: Status; findings: Map<string
       />
       {!isWhole && (
         <p class="pager">
-          <span>{count(rows.length - shown.length)} more have nothing pending</span>
+          <span>{count(rows.length - shown.length)} more, of which nothing is to be said</span>
           <button type="button" onClick={() => choose({ all: '1' })}>Show all</button>
         </p>
       )}
@@ -173,7 +174,7 @@ function Messages({ store }: { store: string }) {
           { name: 'newest-first', label: 'Order', options: [['', 'oldest first'], ['1', 'newest first']] },
         ]}
       />
-      <Read reading={messages}>{(rows) => <MessageRows rows={rows} none="No message is in this state." />}</Read>
+      <Read reading={messages}>{(rows) => <MessageRows rows={rows} none="No message is like that, as far as was looked." />}</Read>
       <Pager reading={messages} shown={messages.data?.length ?? 0} />
     </>
   );

@@ -162,7 +162,7 @@ function Numbers({ data, reading, asked }: { data: OverviewData; reading: Readin
           value={outbox === null ? absent(data.outbox) : outbox.lag_s === null ? 'none' : duration(outbox.lag_s)}
           under={outbox === null ? '' : `${known(outbox.pending, outbox.pending_is_lower_bound)} pending · ${count(outbox.parked)} parked`}
         />
-        <Number_ name="followers behind" href={address(['followers'])} value={projectors === null ? absent(data.projections) : `${behind} of ${living.length}`} under="" />
+        <Number_ name="followers behind" href={address(['followers'])} value={projectors === null ? absent(data.projections) : living.length === 0 ? 'none' : `${behind} of ${living.length}`} under="" />
         <div class="figure asked">
           <dt>asked</dt>
           <dd>
@@ -277,7 +277,8 @@ function Partitions({ outbox, findings }: { outbox: Part<Outbox>; findings: Map<
   }
   const states = status.partitions.map((partition) => ({ partition, state: partitionState(partition, findings.get(partition.partition)) }));
   const all = states.filter(({ partition, state }) => partition.is_current || partition.pending > 0 || partition.parked > 0 || state.severity !== 'ok');
-  const cells = all.length <= most_cells ? all : all.filter(({ partition, state }) => state.severity !== 'ok' || partition.pending > 0).slice(0, most_cells);
+  // Which are shown doesn't change with each message that comes.
+  const cells = all.length <= most_cells ? all : all.filter(({ state }) => state.severity !== 'ok').slice(0, most_cells);
   return (
     <section aria-labelledby="partitions">
       <h2 id="partitions"><a href={address(['outbox'])}>Partitions</a><span class="amount"> {all.length}</span></h2>
@@ -292,7 +293,7 @@ function Partitions({ outbox, findings }: { outbox: Part<Outbox>; findings: Map<
           </li>
         ))}
       </ul>
-      <p class="quiet">numbers are of pending messages{cells.length < all.length && `; ${all.length - cells.length} more are calm`}</p>
+      <p class="quiet">{cells.length === 0 ? 'nothing is to be said of them' : 'numbers are of pending messages'}{cells.length > 0 && cells.length < all.length && ` · nothing is to be said of ${count(all.length - cells.length)} more`}</p>
     </section>
   );
 }

@@ -1,4 +1,5 @@
 // A stream: its events in order, the payload of one, and two versions beside each other.
+import { useRef } from 'preact/hooks';
 import { about, reading as path } from '../api';
 import { useReading, type Reading } from '../live';
 import { Clock, Command, Empty, Foreign, Pager, Read, Table, Title } from '../parts';
@@ -9,18 +10,25 @@ import { count, plural, visible } from '../text';
 import type { StoredEvent } from '../types';
 
 const page_rows = 200;
+const rows_before = 8;
 
 export function Stream({ store, stream }: { store: string; stream: string }) {
   const { query } = route.value;
   const at = Number(query.get('at') ?? 0);
   const other = Number(query.get('with') ?? 0);
-  // A version that was asked for is on the page that is shown.
-  const after = query.get('after') ?? (at > 0 ? String(Math.max(at, other) + page_rows / 2) : null);
+  const anchor = useRef<string | null>(null);
+  const shown = useRef<StoredEvent[]>([]);
+  // The rows stay where they are while one goes from one to another of them.
+  const isInView = at > 0 && shown.current.some((row) => row.stream_version === at);
+  if (query.has('after')) anchor.current = query.get('after');
+  else if (!isInView) anchor.current = at > 0 ? String(at + rows_before) : null;
+  const after = anchor.current;
   const events = useReading<StoredEvent[]>(path(store, ['streams', 'show', stream], { 'newest-first': 1, limit: page_rows, after }));
+  shown.current = events.data ?? [];
   return (
     <>
       <Title text={stream} reading={events} />
-      <Read reading={events}>{(rows) => <Shown store={store} stream={stream} rows={rows} reading={events} at={at} other={other} />}</Read>
+      <Read reading={events}>{(rows) => (rows.length === 0 ? <Empty>This stream has no events there.</Empty> : <Shown store={store} stream={stream} rows={rows} reading={events} at={at} other={other} isNewest={after === null} />)}</Read>
     </>
   );
 }
@@ -32,6 +40,8 @@ interface Of {
   reading: Reading<StoredEvent[]>;
   at: number;
   other: number;
+  /** The rows end with the stream's last version. */
+  isNewest: boolean;
 }
 
 function later(rows: StoredEvent[], row: StoredEvent): string {
@@ -39,17 +49,20 @@ function later(rows: StoredEvent[], row: StoredEvent): string {
   return before === undefined ? '' : `+${duration((Date.parse(row.recorded_at) - Date.parse(before.recorded_at)) / 1000)}`;
 }
 
-function Shown({ store, stream, rows, reading, at, other }: Of) {
-  if (rows.length === 0) return <Empty>This stream has no events there.</Empty>;
+function Shown({ store, stream, rows, reading, at, other, isNewest }: Of) {
   const chosen = rows.find((row) => row.stream_version === at) ?? rows[0]!;
-  const second = rows.find((row) => row.stream_version === other);
+  const isFar = other > 0 && !rows.some((row) => row.stream_version === other);
+  const far = useReading<StoredEvent[]>(isFar ? path(store, ['streams', 'show', stream], { from: other, to: other }) : null);
+  const second = isFar ? far.data?.[0] : rows.find((row) => row.stream_version === other);
   const newest = rows[0]!;
   return (
     <>
       <p class="quiet">
-        {newest.stream_version <= rows.length ? plural(newest.stream_version, 'event') : `versions ${count(rows.at(-1)!.stream_version)} to ${count(newest.stream_version)}`} · category{' '}
+        {isNewest && `${plural(newest.stream_version, 'event')} · `}
+        {rows.length < newest.stream_version || !isNewest ? `versions ${count(rows.at(-1)!.stream_version)} to ${count(newest.stream_version)} · ` : ''}category{' '}
         <a href={address(['events'], { category: stream.split('-')[0]! })}><Foreign text={stream.split('-')[0]!} /></a>
       </p>
+      {at > 0 && at !== chosen.stream_version && !route.value.query.has('after') && <p>There is no version {count(at)} here: this is {count(chosen.stream_version)}.</p>}
       <form class="filters" aria-label="Version" onSubmit={(event) => {
         event.preventDefault();
         const form = new FormData(event.currentTarget);
@@ -79,6 +92,7 @@ function Shown({ store, stream, rows, reading, at, other }: Of) {
           <Pager reading={reading} shown={rows.length} />
         </div>
         <div class="beside">
+          {far.problem !== null && <p class="quiet"><Foreign text={far.problem.message} /></p>}
           {second === undefined ? (
             <><h2>Version {count(chosen.stream_version)}: <Foreign text={chosen.type} /></h2><Content of={chosen} label={`Payload of version ${chosen.stream_version}`} /></>
           ) : (
