@@ -12,10 +12,6 @@ void write_message_id(const EventId& id, const PendingMessage& message, std::str
   if (message.is_republished || message.was_lost) text += ".r" + std::to_string(message.redelivery);
 }
 
-bool is_unanswered(const Chain::Link& link) noexcept {
-  return !link.is_answered;
-}
-
 }  // namespace
 
 void Chain::start(Position position) {
@@ -32,18 +28,9 @@ void Chain::clear() {
   tail_ = position_;
 }
 
-/// What is sent again comes first in a batch, and what waits behind it.
-void Chain::move_behind(const PendingMessage& message) noexcept {
-  if (message.redelivery > 0) {
-    cursor_.redelivery = message.redelivery;
-  } else {
-    cursor_.sequence = message.sequence;
-  }
-}
-
-Chain::Names Chain::append(const PendingMessage& message, std::uint64_t request) {
+OutgoingMessage Chain::append(const PendingMessage& message, PartitionId partition) {
   Link& link = links_.emplace_back();
-  link.request = request;
+  link.request = core_.name_request(partition);
   link.message = message;
   link.message.event = nullptr;
   link.event_id = message.event->id;
@@ -51,16 +38,31 @@ Chain::Names Chain::append(const PendingMessage& message, std::uint64_t request)
   link.bytes = static_cast<std::int64_t>(message.event->payload.size());
   link.sent = core_.now();
   add_bytes(link.bytes);
+  // What is sent again comes first in a batch.
+  if (message.redelivery > 0) {
+    cursor_.redelivery = message.redelivery;
+  } else {
+    cursor_.sequence = message.sequence;
+  }
 
   std::swap(previous_id_, tail_.message_id);
   write_message_id(link.event_id, message, tail_.message_id);
-  Names names{.message_id = tail_.message_id, .previous = tail_.published_through};
+  OutgoingMessage outgoing{.request = link.request,
+                           .partition = partition,
+                           .event = *message.event,
+                           .store_id = core_.store_id,
+                           .message_id = tail_.message_id,
+                           .redelivery = message.redelivery,
+                           .previous = tail_.published_through};
   if (core_.fence != Fence::none) {
-    names.predecessor = Predecessor{tail_.broker_sequence, previous_id_};
+    outgoing.predecessor = Predecessor{tail_.broker_sequence, previous_id_};
+  }
+  if (core_.fence == Fence::stream && message.generation.number > 1) {
+    outgoing.generation = message.generation;
   }
   tail_.broker_sequence = link.position;
   tail_.published_through = std::max(tail_.published_through, message.sequence);
-  return names;
+  return outgoing;
 }
 
 void Chain::follow_nothing() noexcept {
@@ -68,14 +70,11 @@ void Chain::follow_nothing() noexcept {
   tail_.message_id.clear();
 }
 
-Chain::Link* Chain::first_unanswered() noexcept {
-  const auto first = std::find_if(links_.begin(), links_.end(), is_unanswered);
+const Chain::Link* Chain::first_unanswered() const noexcept {
+  const auto acknowledged = static_cast<std::ptrdiff_t>(acknowledged_);
+  const auto first = std::find_if(links_.begin() + acknowledged, links_.end(),
+                                  [](const Link& link) { return !link.is_answered; });
   return first == links_.end() ? nullptr : &*first;
-}
-
-Steady Chain::waiting_since() const noexcept {
-  const auto first = std::find_if(links_.begin(), links_.end(), is_unanswered);
-  return first == links_.end() ? never : first->sent;
 }
 
 Chain::Link* Chain::find(std::uint64_t request) noexcept {
@@ -117,30 +116,24 @@ bool Chain::store(Link& link, std::uint64_t broker_sequence) {
   return true;
 }
 
-bool Chain::is_acknowledged(const Link& link) const noexcept {
-  return acknowledged_ > 0 && links_[acknowledged_ - 1].request >= link.request;
-}
-
 Advance Chain::stored_of_first(std::size_t count) const {
   Advance advance;
+  auto& runs = advance.published;
   bool extends = false;
   for (std::size_t i = 0; i < count; ++i) {
     const Link& link = links_[i];
-    if (!link.is_stored) {
-      extends = false;
-      continue;
+    const std::int64_t redelivery = link.message.redelivery;
+    if (link.is_stored) {
+      if (!extends || redelivery > 0) {
+        runs.push_back({.first = link.message.sequence,
+                        .redelivery = redelivery,
+                        .first_broker = link.position});
+      }
+      runs.back().last = link.message.sequence;
+      runs.back().last_broker = link.position;
+      ++runs.back().count;
     }
-    auto& runs = advance.published;
-    extends = extends && link.message.redelivery == 0;
-    if (!extends) {
-      runs.push_back({.first = link.message.sequence,
-                      .redelivery = link.message.redelivery,
-                      .first_broker = link.position});
-    }
-    runs.back().last = link.message.sequence;
-    runs.back().last_broker = link.position;
-    ++runs.back().count;
-    extends = link.message.redelivery == 0;
+    extends = link.is_stored && redelivery == 0;
   }
   if (count > 0 && core_.fence != Fence::none) {
     advance.broker_sequence = links_[count - 1].position;
@@ -157,7 +150,7 @@ void Chain::advance(const Advance& advance) {
     position_.published_through = std::max(position_.published_through, run.last);
   }
   if (!advance.published.empty()) {
-    links_.drop_front(acknowledged_);
+    links_.erase(links_.begin(), links_.begin() + static_cast<std::ptrdiff_t>(acknowledged_));
     acknowledged_ = 0;
   }
   if (!advance.broker_sequence) return;

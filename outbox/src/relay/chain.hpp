@@ -3,13 +3,11 @@
 
 #include "byte_window.hpp"
 #include "relay/core.hpp"
-#include "relay/fifo.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <deque>
 #include <string>
-#include <string_view>
 
 namespace stela::relay {
 
@@ -37,12 +35,6 @@ class Chain {
     bool is_answered = false;
     bool is_stored = false;
   };
-  /// How a message names itself and those before it. Valid until the next one is appended.
-  struct Names {
-    std::string_view message_id = {};
-    GlobalSequence previous = {};
-    std::optional<Predecessor> predecessor = {};
-  };
 
   explicit Chain(Core& core) noexcept : core_{core} {}
 
@@ -51,10 +43,10 @@ class Chain {
   /// Forgets what is in flight: the next message follows the position.
   void clear();
 
-  /// Where to read on, after what was sent or sorted out.
+  /// Where to read on, after what was sent.
   const Cursor& cursor() const noexcept { return cursor_; }
-  void move_behind(const PendingMessage& message) noexcept;
-  Names append(const PendingMessage& message, std::uint64_t request);
+  /// Valid until the next one is appended.
+  OutgoingMessage append(const PendingMessage& message, PartitionId partition);
   /// The next message follows nothing, or whichever message is the last.
   void follow_nothing() noexcept;
   void follow_any() noexcept { tail_.message_id.clear(); }
@@ -65,9 +57,8 @@ class Chain {
   std::size_t unacknowledged() const noexcept { return links_.size() - acknowledged_; }
   std::size_t acknowledged() const noexcept { return acknowledged_; }
   /// Null if all are answered.
-  Link* first_unanswered() noexcept;
-  /// When that one was sent; `never` if all are answered.
-  Steady waiting_since() const noexcept;
+  const Link* first_unanswered() const noexcept;
+  /// Null if it isn't in flight.
   Link* find(std::uint64_t request) noexcept;
 
   std::int64_t bytes() const noexcept { return bytes_; }
@@ -78,8 +69,6 @@ class Chain {
   void answer(Link& link) noexcept;
   /// False if it isn't where it must be.
   bool store(Link& link, std::uint64_t broker_sequence);
-  /// It and all before it are stored.
-  bool is_acknowledged(const Link& link) const noexcept;
 
   /// What to mark: the acknowledged messages.
   Advance progress() const { return stored_of_first(acknowledged_); }
@@ -98,7 +87,7 @@ class Chain {
   /// The id of the message before the tail.
   std::string previous_id_;
   Cursor cursor_;
-  Fifo<Link> links_;
+  std::deque<Link> links_;
   std::size_t acknowledged_ = 0;
   /// Of those that aren't answered.
   std::int64_t bytes_ = 0;

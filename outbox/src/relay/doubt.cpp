@@ -8,8 +8,6 @@
 namespace stela::relay {
 namespace {
 
-using Kind = Verdict::Kind;
-
 /// A message id is the event's id, with ".r<redelivery>" behind it for what was published before.
 constexpr std::size_t event_id_size = 36;
 
@@ -25,26 +23,27 @@ bool has_aged_out(const Position& position, const Answer& answer, Fence fence) n
 }
 
 /// Positions tell what is missing between two messages, but not those of a shared stream.
-Kind judge_stream(const Position& position, const Answer& answer, const Verdict& verdict,
-                  std::string_view store_id) noexcept {
+std::optional<StopReason> judge_stream(const Position& position, const Answer& answer,
+                                       const Verdict& verdict, std::string_view store_id) noexcept {
   std::uint64_t expected = position.broker_sequence;
   for (const FoundMessage& found : verdict.following) {
-    if (!found.is_ours || found.store_id != store_id) return Kind::foreign_writer;
-    if (found.broker_sequence != ++expected) return Kind::unreadable;
+    if (!found.is_ours || found.store_id != store_id) return StopReason::foreign_writer;
+    if (found.broker_sequence != ++expected) return StopReason::unreadable;
   }
-  return expected == answer.last_sequence ? verdict.kind : Kind::unreadable;
+  if (expected != answer.last_sequence) return StopReason::unreadable;
+  return std::nullopt;
 }
 
-Kind judge_subject(const Position& position, const Verdict& verdict,
-                   std::string_view store_id) noexcept {
+std::optional<StopReason> judge_subject(const Position& position, const Verdict& verdict,
+                                        std::string_view store_id) noexcept {
   for (const FoundMessage& found : verdict.following) {
-    if (!found.is_ours || found.store_id != store_id) return Kind::foreign_writer;
+    if (!found.is_ours || found.store_id != store_id) return StopReason::foreign_writer;
     // The position is another subject's, and after it comes what was published before: another
     // history of the stream.
     const bool is_published = found.redelivery == 0 && found.sequence <= position.published_through;
-    if (verdict.place == nullptr && is_published) return Kind::store_went_back;
+    if (verdict.place == nullptr && is_published) return StopReason::store_went_back;
   }
-  return verdict.kind;
+  return std::nullopt;
 }
 
 std::string extent_of(const Answer& answer, Fence fence) {
@@ -62,31 +61,10 @@ std::string name_of(const FoundMessage& found) {
 
 }  // namespace
 
-std::optional<StopReason> Verdict::stop_reason() const noexcept {
-  switch (kind) {
-    case Kind::lost:
-      return StopReason::broker_lost;
-    case Kind::foreign_writer:
-      return StopReason::foreign_writer;
-    case Kind::store_went_back:
-      return StopReason::store_went_back;
-    case Kind::unreadable:
-      return StopReason::unreadable;
-    case Kind::agrees:
-    case Kind::ours_follow:
-    case Kind::aged_out:
-      break;
-  }
-  return std::nullopt;
-}
-
 Verdict compare(const Position& position, const Answer& answer, Fence fence,
                 std::string_view store_id) noexcept {
   Verdict verdict;
-  if (has_aged_out(position, answer, fence)) {
-    verdict.kind = Kind::aged_out;
-    return verdict;
-  }
+  if (has_aged_out(position, answer, fence)) return verdict;
   const auto& found = answer.found;
   const auto after = std::find_if(found.begin(), found.end(), [&](const FoundMessage& message) {
     return message.broker_sequence > position.broker_sequence;
@@ -96,22 +74,17 @@ Verdict compare(const Position& position, const Answer& answer, Fence fence,
     verdict.place = &*std::prev(after);
   }
   verdict.following = {after, found.end()};
-  if (at < position.broker_sequence) {
-    verdict.kind = Kind::lost;
-  } else if (is_displaced(position, verdict)) {
-    verdict.kind = Kind::store_went_back;
+  const std::string& id = position.message_id;
+  const bool is_lost = at < position.broker_sequence;
+  verdict.is_displaced =
+      is_lost || (verdict.place != nullptr && !id.empty() && verdict.place->message_id != id);
+  if (verdict.is_displaced) {
+    verdict.stop = is_lost ? StopReason::broker_lost : StopReason::store_went_back;
   } else {
-    if (after != found.end()) verdict.kind = Kind::ours_follow;
-    verdict.kind = fence == Fence::stream ? judge_stream(position, answer, verdict, store_id)
+    verdict.stop = fence == Fence::stream ? judge_stream(position, answer, verdict, store_id)
                                           : judge_subject(position, verdict, store_id);
   }
   return verdict;
-}
-
-bool is_displaced(const Position& position, const Verdict& verdict) noexcept {
-  if (verdict.kind == Kind::lost) return true;
-  const std::string& id = position.message_id;
-  return verdict.place != nullptr && !id.empty() && verdict.place->message_id != id;
 }
 
 std::uint64_t end_of(const Answer& answer) noexcept {
@@ -164,6 +137,12 @@ std::string missing_in_store(std::span<const FoundMessage> messages,
          " events that the store doesn't have: from " + name_of(*first) + " to " + name_of(*last);
 }
 
+void Doubt::start() noexcept {
+  begin();
+  fruitless_ = 0;
+  lost_since_.reset();
+}
+
 void Doubt::begin() noexcept {
   if (is_asked()) --core_.reading;
   state_ = State::unasked;
@@ -189,10 +168,6 @@ std::uint64_t Doubt::ask(PartitionId partition) {
   ++core_.counts.read_backs;
   asked_at_ = core_.now();
   return request_ = core_.name_request(partition);
-}
-
-bool Doubt::is_about_question(const Answer& answer) const noexcept {
-  return answer.request == request_;
 }
 
 /// A replica that was restarted and leads may tell what it had before it caught up.

@@ -16,36 +16,21 @@ namespace stela::relay {
 
 /// What a read-back says about a partition, compared with what is marked.
 struct Verdict {
-  enum class Kind : std::uint8_t {
-    /// The last message is the marked one.
-    agrees,
-    /// Messages that call themselves ours follow the marked one.
-    ours_follow,
-    /// A shared stream has dropped all messages of the partition.
-    aged_out,
-    lost,
-    foreign_writer,
-    store_went_back,
-    unreadable,
-  };
-  Kind kind = Kind::agrees;
+  /// Why nothing may be published; unset if something may.
+  std::optional<StopReason> stop = {};
   /// What stands in the place of the marked message, or the last message if the broker ends before
   /// that; null if it can't be read, or wasn't asked for.
   const FoundMessage* place = nullptr;
+  /// Another message stands there, or the broker ends before it.
+  bool is_displaced = false;
   /// The found messages after the marked one.
   std::span<const FoundMessage> following = {};
-
-  /// Why nothing may be published; unset if something may.
-  std::optional<StopReason> stop_reason() const noexcept;
 };
 
 /// Looks at nothing but what it is given. `answer` was asked for from the position on or from
 /// before that, and lives as long as the verdict.
 Verdict compare(const Position& position, const Answer& answer, Fence fence,
                 std::string_view store_id) noexcept;
-
-/// Another message stands in the place of the marked one, or the broker ends before it.
-bool is_displaced(const Position& position, const Verdict& verdict) noexcept;
 
 /// The last message of the partition; 0 if there is none. A server that lost sight of a subject's
 /// last message says that there is none, and has those before it.
@@ -73,6 +58,8 @@ class Doubt {
  public:
   explicit Doubt(Core& core) noexcept : core_{core} {}
 
+  /// Of an owner that knows nothing yet.
+  void start() noexcept;
   /// From now on nobody knows where the partition stands. An open question is dropped.
   void begin() noexcept;
   /// Something wasn't acknowledged: doubt begins with the answers to the rest.
@@ -88,7 +75,9 @@ class Doubt {
   bool may_ask(bool is_in_trouble) const noexcept;
   /// The name of the question.
   std::uint64_t ask(PartitionId partition);
-  bool is_about_question(const Answer& answer) const noexcept;
+  bool awaits(const Answer& answer) const noexcept {
+    return is_asked() && answer.request == request_;
+  }
   /// When the answer must be there.
   Steady answer_due() const { return asked_at_ + core_.options.publish_timeout; }
   /// Somebody may have changed the stream since.
@@ -99,7 +88,6 @@ class Doubt {
   void bear_fruit() noexcept { fruitless_ = 0; }
   /// The broker says that messages are gone: true if it has said so for too long.
   bool is_lost_for_good();
-  void forget_loss() noexcept { lost_since_.reset(); }
   /// They are back.
   bool end_loss() noexcept { return std::exchange(lost_since_, std::nullopt).has_value(); }
 

@@ -6,12 +6,9 @@
 
 namespace stela::relay {
 
-// --- ownership
-
 void FencedLane::begin(const Standing& standing) {
   forget();
   chain_.start({standing.broker_sequence, standing.broker_id, standing.published_through});
-  doubt_.forget_loss();
   suspicion_.begin(standing);
   adopted_ = standing.adopted;
   adopting_ = false;
@@ -20,8 +17,8 @@ void FencedLane::begin(const Standing& standing) {
 }
 
 void FencedLane::forget() {
-  doubt();
-  doubt_.bear_fruit();
+  doubt_.start();
+  chain_.clear();
   suspicion_ = {};
   failure_.reset();
 }
@@ -49,16 +46,16 @@ BatchLimit FencedLane::wanted(int budget) const {
           .bytes = most_bytes};
 }
 
-void FencedLane::send(int& budget) {
+void FencedLane::pump(int& budget) {
+  if (!may_send()) return;
   bool sent = false;
   // What was stored may have ended it.
   if (!is_fenced() && is_in_trouble()) mark_if_due();
-  while (is_owned() && doubt_.is_over() && !is_backing_off()) {
+  while (may_send() && doubt_.is_over()) {
     const BatchLimit limit = wanted(budget);
     if (limit.messages <= 0) break;
     std::unique_ptr<PendingBatch> batch;
-    if (!guarded_read([&] { batch = core_.store.next(partition(), chain_.cursor(), limit); }))
-      break;
+    if (!guarded([&] { batch = core_.store.next(partition(), chain_.cursor(), limit); })) break;
     cut(*batch);
     if (batch->messages.empty()) break;
     if (gave_up_killer(batch->messages.front())) continue;
@@ -70,23 +67,23 @@ void FencedLane::send(int& budget) {
     sent = sent || !messages.empty();
     budget -= static_cast<int>(batch->messages.size());
     core_.counts.claimed += static_cast<std::int64_t>(messages.size());
-    if (!publish(*batch, messages)) break;
+    if (!publish(messages)) break;
   }
   if (sent) core_.publisher.flush();
   acquit_survived();
 }
 
-bool FencedLane::publish(const PendingBatch& batch,
-                         const std::vector<const PendingMessage*>& messages) {
-  auto next = messages.begin();
-  for (const PendingMessage& message : batch.messages) {
-    if (next != messages.end() && *next == &message) {
-      // Each may wait for the socket.
-      if (next != messages.begin() && core_.now() >= core_.step_end) return false;
-      publish(message);
-      ++next;
+bool FencedLane::publish(const std::vector<const PendingMessage*>& messages) {
+  for (const PendingMessage* const message : messages) {
+    // Each may wait for the socket.
+    if (message != messages.front() && core_.now() >= core_.step_end) return false;
+    const OutgoingMessage outgoing = chain_.append(*message, partition());
+    try {
+      core_.publisher.publish(outgoing);
+    } catch (const Error&) {
+      // Whether it left is unknown, as after a disconnect.
+      core_.session_failed = true;
     }
-    chain_.move_behind(message);
   }
   return true;
 }
@@ -123,21 +120,20 @@ std::vector<const PendingMessage*> FencedLane::sort_out(const PendingBatch& batc
   publishable.reserve(batch.messages.size());
   std::unordered_set<std::int64_t> parked_streams;
   for (const PendingMessage& message : batch.messages) {
-    const bool behind = !message.is_republished &&
-                        (message.is_behind_parked || parked_streams.contains(message.stream));
-    if (behind) {
-      advance.parked.push_back({message.sequence, message.redelivery, ParkedMessage::Reason::behind,
-                                message.attempts, ""});
-      continue;
-    }
-    if (message.event == nullptr) {
+    ParkedMessage parked{message.sequence, message.redelivery, ParkedMessage::Reason::behind,
+                         message.attempts};
+    const bool is_behind = message.is_behind_parked || parked_streams.contains(message.stream);
+    if (message.is_republished || !is_behind) {
+      if (message.event != nullptr) {
+        publishable.push_back(&message);
+        continue;
+      }
       parked_streams.insert(message.stream);
-      advance.parked.push_back({message.sequence, message.redelivery,
-                                ParkedMessage::Reason::refused, message.attempts, message.problem,
-                                FailureClass::other});
-      continue;
+      parked.reason = ParkedMessage::Reason::refused;
+      parked.error = message.problem;
+      parked.failure = FailureClass::other;
     }
-    publishable.push_back(&message);
+    advance.parked.push_back(std::move(parked));
   }
   advance.flight_count += static_cast<std::int64_t>(publishable.size());
   if (!publishable.empty()) {
@@ -149,20 +145,21 @@ std::vector<const PendingMessage*> FencedLane::sort_out(const PendingBatch& batc
 /// True if whoever sent this message died of it, so often that nobody shall send it any more.
 bool FencedLane::gave_up_killer(const PendingMessage& message) {
   if (!suspicion_.suspects(message) || message.attempts < core_.options.max_attempts) return false;
-  give_up(message, ParkedMessage::Reason::attempts, message.attempts,
-          "workers died each time when they sent this message alone", FailureClass::other);
+  give_up(message, ParkedMessage::Reason::attempts,
+          {.message_attempts = message.attempts,
+           .error = "workers died each time when they sent this message alone",
+           .failure = FailureClass::other});
   return true;
 }
 
 /// As late as can be: whatever else holds the worker up and kills it is no fault of the message.
 bool FencedLane::charge_suspect(const PendingMessage& message) {
   if (!suspicion_.suspects(message)) return true;
-  if (!note_attempts(message, message.attempts + 1,
-                     "a worker died while it was publishing this message alone")) {
-    return false;
-  }
-  suspicion_.charge(message);
-  return true;
+  const bool is_noted = note({.message = message,
+                              .message_attempts = message.attempts + 1,
+                              .error = "a worker died while it was publishing this message alone"});
+  if (is_noted) suspicion_.charge(message);
+  return is_noted;
 }
 
 /// Whoever lives once it is handed over takes the charge back: the message kills nobody.
@@ -174,48 +171,17 @@ void FencedLane::acquit_survived() {
   };
   if (std::none_of(chain_.begin(), chain_.end(), is_on_its_way)) return;
   // If that can't be noted now, the next pass tries again.
-  if (note_attempts(*charged, charged->attempts, "")) suspicion_.close();
-}
-
-bool FencedLane::note_attempts(const PendingMessage& message, int attempts, std::string error) {
-  const Trouble trouble{
-      .message = message, .message_attempts = attempts, .error = std::move(error)};
-  bool noted = false;
-  if (!guarded([&] { noted = core_.store.note(lease(), trouble); })) return false;
-  if (!noted) lose("its epoch has passed");
-  return noted;
-}
-
-void FencedLane::publish(const PendingMessage& message) {
-  const std::uint64_t request = core_.name_request(partition());
-  const Chain::Names names = chain_.append(message, request);
-  std::optional<GenerationMark> generation;
-  if (core_.fence == Fence::stream && message.generation.number > 1) {
-    generation = message.generation;
-  }
-  const OutgoingMessage outgoing{.request = request,
-                                 .partition = partition(),
-                                 .event = *message.event,
-                                 .store_id = core_.store_id,
-                                 .message_id = names.message_id,
-                                 .redelivery = message.redelivery,
-                                 .previous = names.previous,
-                                 .predecessor = names.predecessor,
-                                 .generation = generation};
-  try {
-    core_.publisher.publish(outgoing);
-  } catch (const Error&) {
-    // Whether it left is unknown, as after a disconnect.
-    core_.session_failed = true;
-  }
+  if (note({.message = *charged, .message_attempts = charged->attempts})) suspicion_.close();
 }
 
 // --- answers
 
 void FencedLane::on_answer(const Answer& answer) {
   if (!is_owned()) return;
-  if (answer.kind == Answer::Kind::read_back || doubt_.is_about_question(answer)) {
-    if (doubt_.is_asked() && doubt_.is_about_question(answer)) on_read_back(answer);
+  if (doubt_.awaits(answer)) {
+    // What the store can't tell is asked again.
+    doubt();
+    guarded([&] { on_read_back(answer); });
     return;
   }
   Link* const link = chain_.find(answer.request);
@@ -237,20 +203,15 @@ void FencedLane::on_stored(Link& link, const Answer& answer) {
                       {.kind = Answer::Kind::stored_before, .detail = "stored at another place"});
   }
   // An answer that overtook another: what became of that one is unknown.
-  if (is_fenced() && !chain_.is_acknowledged(link)) doubt_.announce();
+  const Link* const open = chain_.first_unanswered();
+  if (is_fenced() && open != nullptr && open->request < link.request) doubt_.announce();
 }
 
 void FencedLane::on_failure(const Link& link, const Answer& answer) {
   if (answer.kind == Answer::Kind::unknown) core_.session_doubted = true;
   doubt_.announce();
-  if (failure_ && failure_->position <= link.position) return;
-  failure_ = Failure{.message = link.message,
-                     .kind = answer.kind,
-                     .detail = answer.detail,
-                     .position = link.position,
-                     .failure = answer.failure,
-                     .bytes = link.bytes,
-                     .size_limit = answer.size_limit};
+  if (failure_ && failure_->link.position <= link.position) return;
+  failure_ = Failure{.link = link, .answer = answer};
 }
 
 void FencedLane::settle() {
@@ -261,20 +222,14 @@ void FencedLane::settle() {
 
 bool FencedLane::mark_stored() {
   if (is_fenced()) return true;
-  const auto is_stored = [](const Link& link) { return link.is_stored; };
-  if (std::none_of(chain_.begin(), chain_.end(), is_stored)) return true;
+  const Advance stored = chain_.all_stored();
   // What can't be marked now is sent again, under the same ids.
-  advance(chain_.all_stored(), false);
+  if (!stored.published.empty()) advance(stored, false);
   return is_owned();
 }
 
 bool FencedLane::advance(const Advance& advance, bool durable) {
-  bool noted = false;
-  if (!guarded([&] { noted = core_.store.advance(lease(), advance, durable); })) return false;
-  if (!noted) {
-    lose("its epoch has passed");
-    return false;
-  }
+  if (!change([&] { return core_.store.advance(lease(), advance, durable); })) return false;
   count(advance);
   auto past = static_cast<std::int64_t>(advance.parked.size() + advance.skipped.size());
   for (const PublishedRun& run : advance.published) past += run.count;
@@ -285,7 +240,6 @@ bool FencedLane::advance(const Advance& advance, bool durable) {
 }
 
 void FencedLane::mark_if_due() {
-  if (!is_owned()) return;
   if (chain_.acknowledged() == 0) return;
   const bool more_to_come = chain_.unacknowledged() > 0;
   const auto batch_size = static_cast<std::size_t>(core_.options.batch_size);
@@ -296,36 +250,30 @@ void FencedLane::mark_if_due() {
 // --- time
 
 void FencedLane::on_time() {
-  if (!is_owned()) return;
   const Steady now = core_.now();
-  if (doubt_.is_asked() && doubt_.answer_due() <= now) miss("no answer to a read-back");
-  if (chain_.waiting_since() <= now - core_.options.publish_timeout) {
-    miss(*chain_.first_unanswered());
+  const Link* const open = chain_.first_unanswered();
+  if (open != nullptr && now >= open->sent + core_.options.publish_timeout) {
+    miss({.request = open->request,
+          .detail = "no answer to a message",
+          .failure = FailureClass::no_answer});
+  } else if (doubt_.is_asked() && now >= doubt_.answer_due()) {
+    miss({.detail = "no answer to a read-back", .failure = FailureClass::no_answer});
   }
   if (doubt_.is_over() && chain_.empty() && now >= doubt_.look_again()) doubt();
-  if (doubt_.is_unasked() && is_owned()) ask();
+  if (doubt_.is_unasked()) ask();
 }
 
-void FencedLane::miss(Link& link) {
-  const std::string what = "no answer to a message";
-  if (is_fenced()) return miss(what);
-  on_silence(what);
+void FencedLane::miss(const Answer& missing) {
+  on_silence(missing.detail);
   chain_.shrink();
-  chain_.answer(link);
-  on_failure(link,
-             {.kind = Answer::Kind::unknown, .detail = what, .failure = FailureClass::no_answer});
-  settle();
-}
-
-void FencedLane::miss(const std::string& what, FailureClass failure) {
-  on_silence(what);
-  chain_.shrink();
+  // Without a fence the fate of the message is all that isn't known.
+  if (!is_fenced()) return on_answer(missing);
   doubt();
-  if (is_looking()) return end_look(Look::lost);
+  if (is_looking()) return release();
   // The first may have got lost.
   if (doubt_.count_fruitless() <= 1) return;
   wait_with_failure();
-  back_off(what, failure);
+  back_off({.error = missing.detail, .failure = missing.failure});
 }
 
 void FencedLane::retry() {
@@ -339,8 +287,8 @@ Steady FencedLane::deadline() const {
   Steady earliest = is_backing_off() ? held_until() : never;
   if (doubt_.is_over() && chain_.empty()) earliest = std::min(earliest, doubt_.look_again());
   if (doubt_.is_asked()) earliest = std::min(earliest, doubt_.answer_due());
-  if (!chain_.empty() && chain_.waiting_since() != never) {
-    earliest = std::min(earliest, chain_.waiting_since() + core_.options.publish_timeout);
+  if (const Link* const open = chain_.first_unanswered()) {
+    earliest = std::min(earliest, open->sent + core_.options.publish_timeout);
   }
   return earliest;
 }

@@ -11,7 +11,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace stela::relay {
@@ -27,35 +26,37 @@ class FencedLane final : public Lane {
   FencedLane(Core& core, PartitionId partition) noexcept
       : Lane{core, partition}, chain_{core}, doubt_{core} {}
 
-  bool is_idle() const noexcept override { return chain_.empty() && !doubt_.is_asked(); }
-  void mark_if_due() override;
-  void on_time() override;
-  void retry() override;
-  Steady deadline() const override;
-  void on_answer(const Answer& answer) override;
-  void on_session() override;
-  void on_session_lost() override;
+  /// Nothing is in flight, and nothing known is unmarked.
+  bool is_idle() const noexcept { return chain_.empty() && !doubt_.is_asked(); }
+  /// Sends what may be sent, at most `budget` messages, which it lowers.
+  void pump(int& budget);
+  /// Notes what was acknowledged, unless more of the same batch is about to be.
+  void mark_if_due();
+  /// What is due by time: timeouts, the end of a backoff.
+  void on_time();
+  Steady deadline() const;
+  /// An operator said that it is to try at once, if it is backing off: it looks at the broker
+  /// first.
+  void retry();
+
+  void on_answer(const Answer& answer);
+  /// A new session is open: what was in flight on the old one is unknown.
+  void on_session();
+  void on_session_lost();
 
  private:
   using Link = Chain::Link;
 
   /// The first message of the chain that wasn't stored, and what the broker said.
   struct Failure {
-    PendingMessage message = {};
-    Answer::Kind kind = Answer::Kind::unknown;
-    std::string detail = {};
-    std::uint64_t position = 0;
-    FailureClass failure = FailureClass::other;
-    /// Of the message's payload, and what the broker takes, if it said so.
-    std::int64_t bytes = 0;
-    SizeLimit size_limit = {};
+    Link link = {};
+    Answer answer = {};
     /// The partition has waited since: no need to wait for this, too.
     bool has_waited = false;
   };
 
   void begin(const Standing& standing) override;
   void forget() override;
-  void send(int& budget) override;
 
   bool is_fenced() const noexcept { return core_.fence != Fence::none; }
 
@@ -63,25 +64,22 @@ class FencedLane final : public Lane {
   std::size_t window() const noexcept;
   BatchLimit wanted(int budget) const;
   /// True if all of them went; the rest waits for the next step.
-  bool publish(const PendingBatch& batch, const std::vector<const PendingMessage*>& messages);
-  void publish(const PendingMessage& message);
+  bool publish(const std::vector<const PendingMessage*>& messages);
   /// Without a fence: cuts the batch before a message whose stream has one in flight.
   void cut(PendingBatch& batch);
   bool is_blocked() const noexcept;
+  /// Those that can be published; the others are to be parked.
   std::vector<const PendingMessage*> sort_out(const PendingBatch& batch, Advance& advance);
   bool gave_up_killer(const PendingMessage& message);
   bool charge_suspect(const PendingMessage& message);
   void acquit_survived();
-  bool note_attempts(const PendingMessage& message, int attempts, std::string error);
 
   // Answers.
   void on_stored(Link& link, const Answer& answer);
   void on_failure(const Link& link, const Answer& answer);
   void settle();
   /// An answer didn't come: nobody knows where the partition stands. Other lanes go on.
-  void miss(const std::string& what, FailureClass failure = FailureClass::no_answer);
-  /// An answer to it didn't come in time. Without a fence its fate is all that isn't known.
-  void miss(Link& link);
+  void miss(const Answer& missing);
   /// Without a fence: notes everything that was stored, before what is in flight is forgotten.
   bool mark_stored();
   bool advance(const Advance& advance, bool durable);
@@ -89,8 +87,6 @@ class FencedLane final : public Lane {
   // Doubt, and the way out of it.
   void doubt();
   void ask();
-  /// Nothing is known yet: false.
-  bool ask_again();
   void on_read_back(const Answer& answer);
   void on_look(const Answer& answer);
   Verdict compare_with(const Answer& answer) const noexcept;
@@ -100,21 +96,20 @@ class FencedLane final : public Lane {
   /// Something waits that comes before what was found, and wasn't found.
   bool passes_what_waits(std::span<const FoundMessage> messages);
   /// As an operator wants it: marks what is ours, passes over what isn't, goes on behind all of it.
-  bool adopt(const Answer& answer);
-  /// The store knows what stands in the place of the partition's last message, or at the end before
-  /// that; else all that stands there must be compared.
-  bool knows(const FoundMessage* place, const Answer& answer,
-             const std::vector<EventId>& ids) const;
+  void adopt(const Answer& answer);
+  /// Marks those that are ours, beside what `advance` has: none of them is to be sent again.
+  bool mark_found(Advance advance, std::span<const FoundMessage> messages,
+                  const std::vector<EventId>& ids);
   bool is_ours(const FoundMessage& found, const EventId& id) const;
-  void drop_stored_failure(const Answer& answer);
+  bool is_ours(const FoundMessage& found) const { return is_ours(found, ids_of({&found, 1})[0]); }
+  std::vector<EventId> ids_of(std::span<const FoundMessage> messages) const;
+  /// The partition is about to be held for want of a read-back.
   void wait_with_failure() noexcept;
   void resume(const Answer& answer);
-  void report(const Failure& failure);
   /// Adds the limit that was met, as far as the broker or its stream tell it.
   static void explain(Failure& failure, const Answer& stream);
   void act_on(const Failure& failure);
-  void give_up(const PendingMessage& message, ParkedMessage::Reason reason, int attempts,
-               const std::string& error, FailureClass failure);
+  void give_up(const PendingMessage& message, ParkedMessage::Reason reason, const Trouble& trouble);
 
   Chain chain_;
   Doubt doubt_;

@@ -36,11 +36,11 @@ void FencedLane::doubt() {
 }
 
 void FencedLane::ask() {
-  if (core_.session == 0 || is_backing_off()) return;
+  if (!is_owned() || core_.session == 0 || is_backing_off()) return;
   if (!is_fenced()) return resume({});
   if (!doubt_.may_ask(is_in_trouble())) return;
-  const std::uint64_t from = std::min(chain_.position().broker_sequence,
-                                      broker_end_.value_or(chain_.position().broker_sequence));
+  const std::uint64_t known = chain_.position().broker_sequence;
+  const std::uint64_t from = std::min(known, broker_end_.value_or(known));
   try {
     core_.publisher.read_back(doubt_.ask(partition()), partition(),
                               std::max<std::uint64_t>(from, 1));
@@ -51,13 +51,13 @@ void FencedLane::ask() {
 }
 
 void FencedLane::on_session() {
-  if (is_owned() && doubt_.is_unasked()) ask();
+  if (doubt_.is_unasked()) ask();
 }
 
 void FencedLane::on_session_lost() {
   if (!is_owned() || !mark_stored()) return;
   doubt();
-  if (is_looking()) end_look(Look::lost);
+  if (is_looking()) release();
 }
 
 Verdict FencedLane::compare_with(const Answer& answer) const noexcept {
@@ -67,41 +67,42 @@ Verdict FencedLane::compare_with(const Answer& answer) const noexcept {
 void FencedLane::on_read_back(const Answer& answer) {
   if (is_looking()) return on_look(answer);
   if (answer.kind == Answer::Kind::misconfigured) {
-    doubt();
     wait_with_failure();
-    return on_misfit(answer.detail, answer.failure);
+    return on_misfit(answer);
   }
-  if (answer.kind != Answer::Kind::read_back) return miss(answer.detail, answer.failure);
+  if (answer.kind != Answer::Kind::read_back) return miss(answer);
   const bool ends_before = end_of(answer) < chain_.position().broker_sequence;
   if (ends_before && answer.has_more) {
     // It has the messages again that it had lost.
     broker_end_.reset();
-    ask_again();
-    return;
+    return ask();
   }
   // What was marked since the adoption began is as good as what is marked without one.
   if (adopting_ && ends_before) adopted_ = adopting_ = false;
-  if (adopted_) {
-    if (adopt(answer)) resume(answer);
-    return;
-  }
+  if (adopted_) return adopt(answer);
   const Verdict verdict = compare_with(answer);
-  if (const auto reason = verdict.stop_reason()) return on_contradiction(*reason, answer);
+  if (verdict.stop) return on_contradiction(*verdict.stop, answer);
   broker_end_.reset();
   if (doubt_.end_loss()) recover();
   if (!accept(verdict.following, answer)) return;
   if (!answer.has_more) return resume(answer);
   // What is published after a part of it would only be refused.
-  ask_again();
+  ask();
 }
 
 void FencedLane::on_look(const Answer& answer) {
-  doubt();
-  const bool has_answered = answer.kind == Answer::Kind::read_back;
-  if (!has_answered || compare_with(answer).stop_reason()) return end_look(Look::lost);
-  // Nobody can tell what is gone of one subject among others.
-  const bool is_whole = core_.fence == Fence::stream && answer.holes == 0;
-  end_look(is_whole ? Look::whole : Look::with_holes);
+  const bool has_end = answer.kind == Answer::Kind::read_back && !compare_with(answer).stop;
+  if (has_end && core_.store.continue_lost(lease())) {
+    // Nobody can tell what is gone of one subject among others.
+    const bool is_whole = core_.fence == Fence::stream && answer.holes == 0;
+    core_.report(Incident::Kind::broker_back, partition(), {},
+                 is_whole ? "the broker has again what it seemed to have lost; the partition "
+                            "continues"
+                          : "the broker has the end again of what it seemed to have lost; the "
+                            "partition continues, and messages before it may be missing");
+  }
+  // Whoever takes the lease next begins as after any other stop.
+  release();
 }
 
 bool FencedLane::passes_what_waits(std::span<const FoundMessage> messages) {
@@ -117,136 +118,96 @@ bool FencedLane::passes_what_waits(std::span<const FoundMessage> messages) {
 }
 
 void FencedLane::on_contradiction(StopReason reason, const Answer& answer) {
-  doubt();
   std::string what = describe(chain_.position(), answer, core_.fence);
   if (reason == StopReason::store_went_back) {
     what += "; another message stands where the partition's last one was";
   }
-  if (reason != StopReason::broker_lost) return stop(reason, std::move(what));
-  broker_end_ = end_of(answer);
-  if (doubt_.is_lost_for_good()) {
-    bool has_last = false;
-    const bool is_asked = answer.found.empty() || guarded([&] {
-                            const FoundMessage& last = answer.found.back();
-                            const GlobalSequence sequences[] = {last.sequence};
-                            has_last = is_ours(last, core_.store.ids_of(sequences).front());
-                          });
-    if (!is_asked) return;
+  if (reason == StopReason::broker_lost) {
+    broker_end_ = end_of(answer);
+    if (!doubt_.is_lost_for_good()) {
+      wait_with_failure();
+      return back_off({.error = std::move(what), .failure = FailureClass::other});
+    }
+    const bool has_last = !answer.found.empty() && is_ours(answer.found.back());
     what += describe_loss(chain_.position(), answer, partition(), has_last);
-    return stop(reason, std::move(what));
   }
-  wait_with_failure();
-  back_off(std::move(what), FailureClass::other);
+  stop(reason, std::move(what));
 }
 
 bool FencedLane::accept(std::span<const FoundMessage> messages, const Answer& answer) {
   if (messages.empty()) return true;
-  Advance advance{.broker_sequence = messages.back().broker_sequence,
-                  .broker_id = messages.back().message_id};
-  std::vector<GlobalSequence> sequences;
-  for (const FoundMessage& found : messages) {
-    sequences.push_back(found.sequence);
-    advance.published.push_back({found.sequence, found.sequence, 1, found.redelivery,
-                                 found.broker_sequence, found.broker_sequence});
-  }
-  std::vector<EventId> ids;
-  bool passes = false;
-  const bool is_known = guarded([&] {
-    ids = core_.store.ids_of(sequences);
-    // Positions tell what is missing between two messages, but not those of a shared stream.
-    passes = core_.fence == Fence::subject && passes_what_waits(messages);
-  });
-  if (!is_known) {
-    doubt();
-    return false;
-  }
+  const std::vector<EventId> ids = ids_of(messages);
   if (std::string missing = missing_in_store(messages, ids, answer.has_more); !missing.empty()) {
-    doubt();
     stop(StopReason::store_went_back, std::move(missing));
     return false;
   }
-  if (passes) {
-    doubt();
+  // Positions tell what is missing between two messages, but not those of a shared stream.
+  if (core_.fence == Fence::subject && passes_what_waits(messages)) {
     stop(StopReason::unreadable,
          "the broker has later pending messages, and earlier ones are missing");
     return false;
   }
-  if (!this->advance(advance, false)) {
-    doubt();
-    return false;
-  }
-  drop_stored_failure(answer);
-  return true;
+  const FoundMessage& last = messages.back();
+  return mark_found({.broker_sequence = last.broker_sequence, .broker_id = last.message_id},
+                    messages, ids);
 }
 
-bool FencedLane::adopt(const Answer& answer) {
+void FencedLane::adopt(const Answer& answer) {
   const Verdict verdict = compare_with(answer);
+  const Position& position = chain_.position();
   const std::uint64_t end = end_of(answer);
-  const std::uint64_t known = chain_.position().broker_sequence;
   const bool is_empty = end < std::max<std::uint64_t>(answer.first_sequence, 1);
-  if (verdict.kind == Verdict::Kind::lost && !is_empty && broker_end_ != end) {
+  if (verdict.stop == StopReason::broker_lost && !is_empty && broker_end_ != end) {
     broker_end_ = end;
-    return ask_again();
+    return ask();
   }
-  std::vector<GlobalSequence> sequences;
-  for (const FoundMessage& found : answer.found) sequences.push_back(found.sequence);
-  std::vector<EventId> ids;
-  if (!guarded([&] { ids = core_.store.ids_of(sequences); })) {
-    doubt();
-    return false;
+  // Other messages may have taken the places of lost ones, and a store that is an older copy, too,
+  // doesn't know them. As they are in order, it knows all if it knows the last as published.
+  const FoundMessage* const place = verdict.place;
+  const bool is_known = place != nullptr && place->redelivery == 0 &&
+                        place->sequence <= position.published_through && is_ours(*place);
+  if (verdict.is_displaced && !is_empty && !is_known) {
+    chain_.start({.published_through = position.published_through});
+    return ask();
   }
-  const bool displaced = is_displaced(chain_.position(), verdict);
-  if (displaced && !is_empty && !knows(verdict.place, answer, ids)) {
-    chain_.start({.published_through = chain_.position().published_through});
-    return ask_again();
-  }
+  // An answer may hold a part of what stands there: the next one tells.
+  const bool is_part = answer.has_more || end > position.broker_sequence;
   Advance advance{.broker_sequence = end};
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const FoundMessage& found = answer.found[i];
-    if (found.broker_sequence == end) advance.broker_id = found.message_id;
-    const bool is_new = found.broker_sequence > known || displaced;
-    if (!is_new || !is_ours(found, ids[i])) continue;
+  if (!answer.found.empty() && answer.found.back().broker_sequence == end) {
+    advance.broker_id = answer.found.back().message_id;
+  }
+  const auto messages = verdict.is_displaced ? std::span{answer.found} : verdict.following;
+  if (!mark_found(std::move(advance), messages, ids_of(messages))) return;
+  adopted_ = adopting_ = is_part;
+  if (is_part) return ask();
+  resume(answer);
+}
+
+bool FencedLane::mark_found(Advance advance, std::span<const FoundMessage> messages,
+                            const std::vector<EventId>& ids) {
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const FoundMessage& found = messages[i];
+    if (!is_ours(found, ids[i])) continue;
     advance.published.push_back({found.sequence, found.sequence, 1, found.redelivery,
                                  found.broker_sequence, found.broker_sequence});
   }
-  if (!this->advance(advance, false)) {
-    doubt();
-    return false;
-  }
-  drop_stored_failure(answer);
-  // An answer may hold a part of what stands there: the next one tells.
-  adopted_ = adopting_ = answer.has_more || end > known;
-  return adopted_ ? ask_again() : true;
+  if (!this->advance(advance, false)) return false;
+  const auto has_failed = [&](const PublishedRun& run) {
+    return run.first == failure_->link.message.sequence &&
+           run.redelivery == failure_->link.message.redelivery;
+  };
+  if (failure_ && std::ranges::any_of(advance.published, has_failed)) failure_.reset();
+  return true;
 }
 
-/// Other messages may have taken the places of lost ones, and a store that is an older copy, too,
-/// doesn't know them. As they are in order, it knows all if it knows the last as published.
-bool FencedLane::knows(const FoundMessage* place, const Answer& answer,
-                       const std::vector<EventId>& ids) const {
-  return place != nullptr && place->redelivery == 0 &&
-         place->sequence <= chain_.position().published_through &&
-         is_ours(*place, ids[static_cast<std::size_t>(place - answer.found.data())]);
-}
-
-bool FencedLane::ask_again() {
-  doubt();
-  ask();
-  return false;
+std::vector<EventId> FencedLane::ids_of(std::span<const FoundMessage> messages) const {
+  std::vector<GlobalSequence> sequences;
+  for (const FoundMessage& found : messages) sequences.push_back(found.sequence);
+  return core_.store.ids_of(sequences);
 }
 
 bool FencedLane::is_ours(const FoundMessage& found, const EventId& id) const {
   return found.is_ours && found.store_id == core_.store_id && carries(found, id);
-}
-
-// --- going on
-
-void FencedLane::drop_stored_failure(const Answer& answer) {
-  if (!failure_) return;
-  const auto is_stored = [&](const FoundMessage& found) {
-    return found.sequence == failure_->message.sequence &&
-           found.redelivery == failure_->message.redelivery;
-  };
-  if (std::any_of(answer.found.begin(), answer.found.end(), is_stored)) failure_.reset();
 }
 
 /// The partition is about to be held for want of a read-back.
@@ -270,66 +231,65 @@ void FencedLane::resume(const Answer& answer) {
 }
 
 void FencedLane::explain(Failure& failure, const Answer& stream) {
-  if (failure.failure == FailureClass::stream_full && !stream.limit.empty()) {
-    failure.detail += "; " + stream.limit;
+  Answer& answer = failure.answer;
+  if (answer.failure == FailureClass::stream_full && !stream.limit.empty()) {
+    answer.detail += "; " + stream.limit;
   }
-  if (failure.failure != FailureClass::too_large) return;
-  const bool is_known = failure.size_limit.bytes > 0;
-  const SizeLimit& limit = is_known ? failure.size_limit : stream.size_limit;
-  failure.detail.insert(0, size_of(failure.bytes, limit) + ": ");
-}
-
-void FencedLane::report(const Failure& failure) {
-  core_.report(Incident::Kind::publish_failed, partition(), failure.message.sequence,
-               failure.detail);
+  if (answer.failure != FailureClass::too_large) return;
+  const bool is_known = answer.size_limit.bytes > 0;
+  const SizeLimit& limit = is_known ? answer.size_limit : stream.size_limit;
+  answer.detail.insert(0, size_of(failure.link.bytes, limit) + ": ");
 }
 
 void FencedLane::act_on(const Failure& failure) {
-  if (failure.kind != Answer::Kind::stored_before) report(failure);
-  switch (failure.kind) {
+  const PendingMessage& message = failure.link.message;
+  const Answer& answer = failure.answer;
+  Trouble trouble{
+      .message_attempts = message.attempts + 1, .error = answer.detail, .failure = answer.failure};
+  const auto report = [&] {
+    core_.report(Incident::Kind::publish_failed, partition(), message.sequence, answer.detail);
+  };
+  if (answer.kind != Answer::Kind::stored_before) report();
+  switch (answer.kind) {
     case Answer::Kind::refused:
-      return give_up(failure.message, ParkedMessage::Reason::refused, failure.message.attempts + 1,
-                     failure.detail, failure.failure);
-    case Answer::Kind::rejected: {
+      return give_up(message, ParkedMessage::Reason::refused, trouble);
+    case Answer::Kind::rejected:
       suspicion_.close();
-      const int attempts = failure.message.attempts + 1;
-      if (attempts >= core_.options.max_attempts) {
-        return give_up(failure.message, ParkedMessage::Reason::attempts, attempts, failure.detail,
-                       failure.failure);
+      if (trouble.message_attempts >= core_.options.max_attempts) {
+        return give_up(message, ParkedMessage::Reason::attempts, trouble);
       }
       ++core_.counts.retried;
-      return back_off(failure.detail, failure.failure, &failure.message, attempts);
-    }
+      trouble.message = message;
+      return back_off(std::move(trouble));
     case Answer::Kind::misconfigured:
-      if (!failure.has_waited) on_misfit(failure.detail, failure.failure);
+      if (!failure.has_waited) on_misfit(answer);
       return;
     case Answer::Kind::full:
       ++core_.counts.retried;
-      if (!failure.has_waited) back_off(failure.detail, failure.failure);
-      return;
+      break;
     default:
       // A broker that was started again may have forgotten the id of its last message.
       chain_.follow_any();
       // Somebody else was there first, or nobody knows: the read-back has told. If it told nothing
       // twice in a row, don't ask as fast as we can.
       if (doubt_.count_fruitless() <= 1) return;
-      if (failure.kind == Answer::Kind::stored_before) report(failure);
-      if (!failure.has_waited) back_off(failure.detail, failure.failure);
+      if (answer.kind == Answer::Kind::stored_before) report();
   }
+  if (!failure.has_waited) back_off(std::move(trouble));
 }
 
-void FencedLane::give_up(const PendingMessage& message, ParkedMessage::Reason reason, int attempts,
-                         const std::string& error, FailureClass failure) {
+void FencedLane::give_up(const PendingMessage& message, ParkedMessage::Reason reason,
+                         const Trouble& trouble) {
   if (core_.options.on_poison == OnPoison::stop) {
     return stop(StopReason::poison, "event " + std::to_string(message.sequence.value()) +
-                                        " can't be published: " + error);
+                                        " can't be published: " + trouble.error);
   }
   Advance advance;
-  const ParkedMessage given_up{message.sequence, message.redelivery, reason, attempts, error,
-                               failure};
   // What stands at the broker already can't be parked: sending it again is simply not done.
   const bool skip = core_.options.on_poison == OnPoison::skip || message.is_republished;
-  (skip ? advance.skipped : advance.parked).push_back(given_up);
+  (skip ? advance.skipped : advance.parked)
+      .push_back({message.sequence, message.redelivery, reason, trouble.message_attempts,
+                  trouble.error, trouble.failure});
   this->advance(advance, false);
 }
 

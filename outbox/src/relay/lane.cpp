@@ -40,77 +40,51 @@ std::string_view to_string(Incident::Kind kind) noexcept {
   return "unknown";
 }
 
-bool Lane::acquire() {
+bool Lane::take(bool to_look) {
   // Trusted from before the attempt: how long the call took is not ours to know.
   const Steady begun = core_.now();
-  std::optional<Standing> standing;
   const std::chrono::microseconds ttl = core_.options.lease_ttl;
-  if (!guarded([&] { standing = core_.store.acquire(partition_, core_.worker, ttl); }))
-    return false;
+  std::optional<Standing> standing;
+  guarded([&] {
+    standing = to_look ? core_.store.acquire_lost(partition_, core_.worker, ttl)
+                       : core_.store.acquire(partition_, core_.worker, ttl);
+  });
   if (!standing) return false;
-  begin_lease(*standing, begun);
+  owned_ = true;
+  draining_ = false;
+  looking_ = to_look;
+  epoch_ = standing->epoch;
+  run_ = standing->run;
+  trust_from(begun);
+  attempts_ = standing->attempts;
+  store_failures_ = 0;
   // Wall time may have been set back since: no wait is longer than one that we would begin.
-  held_until_ = begun + std::min(standing->backoff_left, longest_backoff(core_.options));
-  ++core_.counts.leased;
+  const auto wait = std::min(standing->backoff_left, longest_backoff(core_.options));
+  held_until_ = to_look ? Steady{} : begun + wait;
+  if (!to_look) ++core_.counts.leased;
   begin(*standing);
   return true;
 }
 
-void Lane::begin_lease(const Standing& standing, Steady begun) {
-  const std::chrono::microseconds ttl = core_.options.lease_ttl;
-  owned_ = true;
-  draining_ = false;
-  epoch_ = standing.epoch;
-  run_ = standing.run;
-  trusted_until_ = begun + ttl - ttl / 10;
-  attempts_ = standing.attempts;
+void Lane::trust_from(Steady begun) noexcept {
+  trusted_until_ = begun + core_.options.lease_ttl - core_.options.lease_ttl / 10;
 }
 
 void Lane::look_for_lost() {
-  const Steady begun = core_.now();
-  if (owned_ || begun < next_look_) return;
-  next_look_ = begun + lost_interval;
-  std::optional<Standing> standing;
-  const std::chrono::microseconds ttl = core_.options.lease_ttl;
-  if (!guarded([&] { standing = core_.store.acquire_lost(partition_, core_.worker, ttl); })) return;
-  if (!standing) return;
-  begin_lease(*standing, begun);
-  held_until_ = {};
-  looking_ = true;
-  begin(*standing);
-}
-
-void Lane::end_look(Look look) {
-  bool continues = false;
-  const bool is_whole = look == Look::whole;
-  if (look != Look::lost) {
-    guarded([&] { continues = core_.store.continue_lost(lease()); });
-  }
-  if (continues) {
-    core_.report(Incident::Kind::broker_back, partition_, {},
-                 is_whole ? "the broker has again what it seemed to have lost; the partition "
-                            "continues"
-                          : "the broker has the end again of what it seemed to have lost; the "
-                            "partition continues, and messages before it may be missing");
-  }
-  // Whoever takes the lease next begins as after any other stop.
-  release();
+  const Steady now = core_.now();
+  if (owned_ || now < next_look_) return;
+  next_look_ = now + lost_interval;
+  take(true);
 }
 
 void Lane::renew() {
   if (!owned_) return;
   const Steady begun = core_.now();
-  const std::chrono::microseconds ttl = core_.options.lease_ttl;
-  bool renewed = false;
-  if (!guarded([&] { renewed = core_.store.renew(lease(), ttl); })) {
-    // A store that can't be reached for so long has no owner that we know of.
-    if (core_.now() >= trusted_until_) lose("the store couldn't be reached to renew its lease");
-    return;
-  }
-  if (renewed) {
-    trusted_until_ = begun + ttl - ttl / 10;
-  } else {
-    lose("its lease couldn't be renewed");
+  const auto renewed = [&] { return core_.store.renew(lease(), core_.options.lease_ttl); };
+  if (change(renewed, "its lease couldn't be renewed")) return trust_from(begun);
+  // A store that can't be reached for so long has no owner that we know of.
+  if (owned_ && core_.now() >= trusted_until_) {
+    lose("the store couldn't be reached to renew its lease");
   }
 }
 
@@ -118,48 +92,51 @@ void Lane::release() {
   if (!owned_) return;
   // Without success the lease runs out by itself.
   guarded([&] { core_.store.release(lease()); });
-  if (!std::exchange(looking_, false)) ++core_.counts.released;
-  owned_ = false;
-  misfit_.clear();
-  is_unanswered_ = false;
-  forget();
+  if (!looking_) ++core_.counts.released;
+  let_go();
 }
 
 void Lane::lose(std::string_view why) {
   ++core_.counts.fenced;
   core_.report(Incident::Kind::fenced, partition_, {}, std::string{why});
-  owned_ = false;
-  looking_ = false;
+  let_go();
+}
+
+void Lane::let_go() {
+  owned_ = looking_ = false;
   misfit_.clear();
   is_unanswered_ = false;
   forget();
 }
 
+bool Lane::may_send() const {
+  return owned_ && !draining_ && !looking_ && core_.session != 0 && !is_backing_off() &&
+         core_.now() < trusted_until_;
+}
+
 void Lane::stop(StopReason reason, std::string detail) {
-  bool noted = false;
-  if (!guarded([&] { noted = core_.store.stop(lease(), reason, detail); })) return;
-  if (!noted) return lose("its epoch has passed");
+  if (!change([&] { return core_.store.stop(lease(), reason, detail); })) return;
   core_.report(Incident::Kind::stopped, partition_, {},
                std::string{to_string(reason)} + ": " + detail);
   next_look_ = core_.now() + lost_interval;
   release();
 }
 
-void Lane::back_off(std::string error, FailureClass failure, const PendingMessage* message,
-                    int message_attempts) {
-  ++attempts_;
-  const auto wait = backoff_of(core_.options).after(attempts_, core_.random);
-  held_until_ = core_.now() + wait;
-  Trouble trouble{
-      .attempts = attempts_, .backoff = wait, .error = std::move(error), .failure = failure};
-  if (message != nullptr) {
-    trouble.message = *message;
-    trouble.message_attempts = message_attempts;
+void Lane::back_off(Trouble trouble) {
+  trouble.attempts = ++attempts_;
+  trouble.backoff = backoff_of(core_.options).after(attempts_, core_.random);
+  held_until_ = core_.now() + trouble.backoff;
+  note(trouble);
+}
+
+void Lane::recover() {
+  if (!misfit_.empty()) {
+    core_.report(Incident::Kind::broker_back, partition_, {}, "the broker answers for it again");
+    misfit_.clear();
   }
-  bool noted = false;
-  if (guarded([&] { noted = core_.store.note(lease(), trouble); }) && !noted) {
-    lose("its epoch has passed");
-  }
+  if (std::exchange(attempts_, 0) == 0) return;
+  held_until_ = {};
+  note({});
 }
 
 void Lane::on_silence(const std::string& what) {
@@ -168,24 +145,12 @@ void Lane::on_silence(const std::string& what) {
   core_.report(Incident::Kind::publish_failed, partition_, {}, what);
 }
 
-void Lane::on_misfit(const std::string& why, FailureClass failure) {
-  if (misfit_ != why) core_.report(Incident::Kind::misconfigured, partition_, {}, why);
-  misfit_ = why;
-  back_off(why, failure);
-}
-
-void Lane::recover() {
-  if (!misfit_.empty()) {
-    core_.report(Incident::Kind::broker_back, partition_, {}, "the broker answers for it again");
-    misfit_.clear();
+void Lane::on_misfit(const Answer& answer) {
+  if (misfit_ != answer.detail) {
+    core_.report(Incident::Kind::misconfigured, partition_, {}, answer.detail);
   }
-  if (attempts_ == 0) return;
-  attempts_ = 0;
-  held_until_ = {};
-  bool noted = false;
-  if (guarded([&] { noted = core_.store.note(lease(), {}); }) && !noted) {
-    lose("its epoch has passed");
-  }
+  misfit_ = answer.detail;
+  back_off({.error = answer.detail, .failure = answer.failure});
 }
 
 void Lane::count(const Advance& advance) {
@@ -207,12 +172,6 @@ void Lane::store_trouble(const Error& error) {
   const auto wait = backoff.after(store_failures_, core_.random);
   held_until_ = std::max(held_until_, core_.now() + wait);
   core_.report_trouble(partition_, error);
-}
-
-void Lane::pump(int& budget) {
-  if (!owned_ || draining_ || looking_ || budget <= 0 || core_.session == 0) return;
-  if (is_backing_off() || !is_trusted()) return;
-  send(budget);
 }
 
 }  // namespace stela::relay

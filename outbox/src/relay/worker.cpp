@@ -1,6 +1,5 @@
 #include "relay/worker.hpp"
 
-#include "relay/fenced_lane.hpp"
 #include "relay/membership.hpp"
 
 #include <stela/framework/error.hpp>
@@ -83,7 +82,7 @@ void Worker::pump() {
   const bool was_full = core_.is_full();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const std::size_t at = (first + i) % lanes_.size();
-    Lane& lane = *lanes_[at];
+    FencedLane& lane = *lanes_[at];
     int budget = share;
     lane.pump(budget);
     lane.mark_if_due();
@@ -135,7 +134,7 @@ void Worker::on_answer(const Answer& answer) {
   const bool works =
       answer.kind != Answer::Kind::misconfigured && answer.kind != Answer::Kind::unknown;
   if (works) recover();
-  Lane* const lane = find_lane(Core::partition_of(answer.request));
+  FencedLane* const lane = find_lane(Core::partition_of(answer.request));
   if (lane == nullptr) return;
   if (answer.kind != Answer::Kind::unknown) {
     lane->hear();
@@ -235,7 +234,7 @@ void Worker::hand_over_unneeded(const Overview& overview) {
   // Drained, and of an older generation: nothing will ever be enqueued there again.
   for (const Overview::Partition& partition : overview.partitions) {
     if (partition.is_needed) continue;
-    if (Lane* const held = find_lane(partition.id)) held->drain();
+    if (FencedLane* const held = find_lane(partition.id)) held->drain();
   }
 }
 
@@ -299,7 +298,7 @@ void Worker::look_for_lost(const Overview& overview) {
 
 void Worker::retry(const Overview& overview) {
   for (const Overview::Partition& partition : overview.partitions) {
-    Lane* const held = partition.is_to_retry ? find_lane(partition.id) : nullptr;
+    FencedLane* const held = partition.is_to_retry ? find_lane(partition.id) : nullptr;
     if (held != nullptr) held->retry();
   }
 }
@@ -339,13 +338,13 @@ bool Worker::is_idle() const noexcept {
                      [](const auto& lane) { return lane->is_idle(); });
 }
 
-Lane* Worker::find_lane(PartitionId partition) noexcept {
+FencedLane* Worker::find_lane(PartitionId partition) noexcept {
   const auto found = place_of(partition);
   return found != lanes_.end() && (*found)->partition() == partition ? found->get() : nullptr;
 }
 
-Lane& Worker::lane(PartitionId partition) {
-  if (Lane* const found = find_lane(partition)) return *found;
+FencedLane& Worker::lane(PartitionId partition) {
+  if (FencedLane* const found = find_lane(partition)) return *found;
   return **lanes_.insert(place_of(partition), std::make_unique<FencedLane>(core_, partition));
 }
 

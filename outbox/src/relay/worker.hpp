@@ -2,7 +2,7 @@
 #pragma once
 
 #include "relay/core.hpp"
-#include "relay/lane.hpp"
+#include "relay/fenced_lane.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -86,11 +86,11 @@ class Worker {
   void recover();
   void drop_session(std::string why, bool misconfigured);
 
-  using Lanes = std::vector<std::unique_ptr<Lane>>;
+  using Lanes = std::vector<std::unique_ptr<FencedLane>>;
   Lanes::iterator place_of(PartitionId partition) noexcept;
   /// Null if there is none yet.
-  Lane* find_lane(PartitionId partition) noexcept;
-  Lane& lane(PartitionId partition);
+  FencedLane* find_lane(PartitionId partition) noexcept;
+  FencedLane& lane(PartitionId partition);
 
   RelayOptions options_;
   AnswerSink& answers_;

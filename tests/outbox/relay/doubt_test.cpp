@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <ostream>
 #include <set>
 #include <string>
@@ -15,7 +16,6 @@ namespace {
 using relay::missing_in_store;
 using relay::Position;
 using test::ours;
-using Kind = relay::Verdict::Kind;
 
 /// What the broker answers: its first and last sequence, and what it has from the position on.
 struct Broker {
@@ -29,7 +29,8 @@ struct Case {
   Fence fence;
   Position position;
   Broker broker;
-  Kind kind;
+  /// Why it stops, if it does.
+  std::optional<StopReason> stop;
   /// How many messages follow the position.
   std::size_t following = 0;
 };
@@ -42,6 +43,8 @@ std::ostream& operator<<(std::ostream& out, const Case& row) {
 Position known(std::int64_t sequence, std::uint64_t at) {
   return {at, test::id_of(sequence).to_string(), GlobalSequence{sequence}};
 }
+
+constexpr std::nullopt_t continues = std::nullopt;
 
 /// An operator adopted what stands at `at`.
 Position adopted(std::int64_t sequence, std::uint64_t at) {
@@ -67,169 +70,174 @@ FoundMessage sent_again(std::int64_t sequence, std::uint64_t at) {
 
 const Case table[] = {
     // Each partition has a stream of its own.
-    {"AnEmptyStream", Fence::stream, {}, {}, Kind::agrees},
-    {"TheKnownMessage", Fence::stream, known(5, 5), {1, 5, {ours(5, 5)}}, Kind::agrees},
-    {"ARemovedLastMessage", Fence::stream, known(5, 5), {1, 5}, Kind::agrees},
-    {"APurgedStream", Fence::stream, known(5, 5), {6, 5}, Kind::agrees},
-    {"AnAdoptedMessage", Fence::stream, adopted(5, 5), {1, 5, {foreign(5)}}, Kind::agrees},
-    {"FirstMessages", Fence::stream, {}, {1, 2, {ours(1, 1), ours(2, 2)}}, Kind::ours_follow, 2},
-    {"ALaterMessage",
-     Fence::stream,
-     known(5, 5),
-     {1, 6, {ours(5, 5), ours(6, 6)}},
-     Kind::ours_follow,
-     1},
-    {"ALaterMessageOnly", Fence::stream, known(5, 5), {1, 6, {ours(6, 6)}}, Kind::ours_follow, 1},
+    {"AnEmptyStream", Fence::stream, {}, {}, continues},
+    {"TheKnownMessage", Fence::stream, known(5, 5), {1, 5, {ours(5, 5)}}, continues},
+    {"ARemovedLastMessage", Fence::stream, known(5, 5), {1, 5}, continues},
+    {"APurgedStream", Fence::stream, known(5, 5), {6, 5}, continues},
+    {"AnAdoptedMessage", Fence::stream, adopted(5, 5), {1, 5, {foreign(5)}}, continues},
+    {"FirstMessages", Fence::stream, {}, {1, 2, {ours(1, 1), ours(2, 2)}}, continues, 2},
+    {"ALaterMessage", Fence::stream, known(5, 5), {1, 6, {ours(5, 5), ours(6, 6)}}, continues, 1},
+    {"ALaterMessageOnly", Fence::stream, known(5, 5), {1, 6, {ours(6, 6)}}, continues, 1},
     {"TheKnownMessageAfterOthers",
      Fence::stream,
      known(5, 5),
      {1, 5, {ours(4, 4), ours(5, 5)}},
-     Kind::agrees},
+     continues},
     {"ALaterMessageAfterOthers",
      Fence::stream,
      known(5, 5),
      {1, 6, {foreign(4), ours(5, 5), ours(6, 6)}},
-     Kind::ours_follow,
+     continues,
      1},
     {"ARepetition",
      Fence::stream,
      known(5, 5),
      {1, 6, {ours(5, 5), sent_again(2, 6)}},
-     Kind::ours_follow,
+     continues,
      1},
     {"AMessageAfterAnAdoptedOne",
      Fence::stream,
      adopted(5, 5),
      {1, 6, {foreign(5), ours(6, 6)}},
-     Kind::ours_follow,
+     continues,
      1},
-    {"AShorterStream", Fence::stream, known(5, 5), {1, 4}, Kind::lost},
-    {"AStreamThatWasMadeAgain", Fence::stream, known(5, 5), {0, 0}, Kind::lost},
-    {"AShorterStreamAfterAnAdoption", Fence::stream, adopted(5, 5), {1, 4}, Kind::lost},
+    {"AShorterStream", Fence::stream, known(5, 5), {1, 4}, StopReason::broker_lost},
+    {"AStreamThatWasMadeAgain", Fence::stream, known(5, 5), {0, 0}, StopReason::broker_lost},
+    {"AShorterStreamAfterAnAdoption",
+     Fence::stream,
+     adopted(5, 5),
+     {1, 4},
+     StopReason::broker_lost},
     {"ANeighbour",
      Fence::stream,
      known(5, 5),
      {1, 6, {ours(5, 5), foreign(6)}},
-     Kind::foreign_writer,
+     StopReason::foreign_writer,
      1},
-    {"AnotherStore", Fence::stream, {}, {1, 1, {of_another_store(1, 1)}}, Kind::foreign_writer, 1},
+    {"AnotherStore",
+     Fence::stream,
+     {},
+     {1, 1, {of_another_store(1, 1)}},
+     StopReason::foreign_writer,
+     1},
     {"ANeighbourInAnEmptyPartition",
      Fence::stream,
      {},
      {1, 1, {foreign(1)}},
-     Kind::foreign_writer,
+     StopReason::foreign_writer,
      1},
     {"AnotherMessageInItsPlace",
      Fence::stream,
      known(5, 5),
      {1, 6, {ours(7, 5), ours(8, 6)}},
-     Kind::store_went_back,
+     StopReason::store_went_back,
      1},
     {"AnotherStreamInItsPlace",
      Fence::stream,
      known(5, 5),
      {1, 5, {foreign(5)}},
-     Kind::store_went_back},
+     StopReason::store_went_back},
     {"TheKnownEventSentAgain",
      Fence::stream,
      known(5, 5),
      {1, 5, {sent_again(5, 5)}},
-     Kind::store_went_back},
+     StopReason::store_went_back},
     {"AHoleAfterTheKnownMessage",
      Fence::stream,
      known(5, 5),
      {1, 7, {ours(5, 5), ours(7, 7)}},
-     Kind::unreadable,
+     StopReason::unreadable,
      1},
-    {"AHoleBeforeTheFirstMessage", Fence::stream, {}, {1, 2, {ours(2, 2)}}, Kind::unreadable, 1},
+    {"AHoleBeforeTheFirstMessage",
+     Fence::stream,
+     {},
+     {1, 2, {ours(2, 2)}},
+     StopReason::unreadable,
+     1},
     {"AHoleAtTheEnd",
      Fence::stream,
      known(5, 5),
      {1, 7, {ours(5, 5), ours(6, 6)}},
-     Kind::unreadable,
+     StopReason::unreadable,
      1},
     {"ANewMessageThatWasRemoved",
      Fence::stream,
      known(5, 5),
      {1, 6, {ours(5, 5)}},
-     Kind::unreadable},
+     StopReason::unreadable},
     {"ANeighbourAfterAHole",
      Fence::stream,
      known(5, 5),
      {1, 7, {ours(5, 5), foreign(7)}},
-     Kind::foreign_writer,
+     StopReason::foreign_writer,
      1},
 
     // All partitions share a stream.
-    {"AnEmptySubject", Fence::subject, {}, {}, Kind::agrees},
-    {"AnEmptySubjectInAUsedStream", Fence::subject, {}, {30, 0}, Kind::agrees},
-    {"ItsKnownMessage", Fence::subject, known(5, 9), {1, 9, {ours(5, 9)}}, Kind::agrees},
-    {"ItsKnownMessageWithoutItsEnd",
-     Fence::subject,
-     known(5, 9),
-     {1, 0, {ours(5, 9)}},
-     Kind::agrees},
-    {"ARemovedKnownMessage", Fence::subject, known(5, 9), {1, 9}, Kind::agrees},
-    {"AnAdoptedMessageOfASubject",
-     Fence::subject,
-     adopted(5, 9),
-     {1, 9, {foreign(9)}},
-     Kind::agrees},
+    {"AnEmptySubject", Fence::subject, {}, {}, continues},
+    {"AnEmptySubjectInAUsedStream", Fence::subject, {}, {30, 0}, continues},
+    {"ItsKnownMessage", Fence::subject, known(5, 9), {1, 9, {ours(5, 9)}}, continues},
+    {"ItsKnownMessageWithoutItsEnd", Fence::subject, known(5, 9), {1, 0, {ours(5, 9)}}, continues},
+    {"ARemovedKnownMessage", Fence::subject, known(5, 9), {1, 9}, continues},
+    {"AnAdoptedMessageOfASubject", Fence::subject, adopted(5, 9), {1, 9, {foreign(9)}}, continues},
     {"LaterMessagesAmongOthers",
      Fence::subject,
      known(5, 9),
      {1, 30, {ours(5, 9), ours(6, 20), ours(7, 30)}},
-     Kind::ours_follow,
+     continues,
      2},
     {"LaterMessagesWithoutTheirEnd",
      Fence::subject,
      known(5, 9),
      {1, 0, {ours(5, 9), ours(6, 20)}},
-     Kind::ours_follow,
+     continues,
      1},
     {"ALaterMessageThoughItsOwnIsGone",
      Fence::subject,
      known(5, 9),
      {12, 20, {ours(6, 20)}},
-     Kind::ours_follow,
+     continues,
      1},
     {"ARepetitionThoughItsOwnIsGone",
      Fence::subject,
      known(5, 9),
      {12, 20, {sent_again(2, 20)}},
-     Kind::ours_follow,
+     continues,
      1},
-    {"AllIsDropped", Fence::subject, known(5, 9), {10, 0}, Kind::aged_out},
-    {"TheLastOneIsRemovedFromALivingStream", Fence::subject, known(5, 9), {9, 0}, Kind::lost},
-    {"OnlyEarlierMessages", Fence::subject, known(5, 9), {1, 7}, Kind::lost},
+    {"AllIsDropped", Fence::subject, known(5, 9), {10, 0}, continues},
+    {"TheLastOneIsRemovedFromALivingStream",
+     Fence::subject,
+     known(5, 9),
+     {9, 0},
+     StopReason::broker_lost},
+    {"OnlyEarlierMessages", Fence::subject, known(5, 9), {1, 7}, StopReason::broker_lost},
     {"ANeighbourInItsSubject",
      Fence::subject,
      known(5, 9),
      {1, 12, {ours(5, 9), foreign(12)}},
-     Kind::foreign_writer,
+     StopReason::foreign_writer,
      1},
     {"AnotherStoreInItsSubject",
      Fence::subject,
      known(5, 9),
      {1, 12, {ours(5, 9), of_another_store(6, 12)}},
-     Kind::foreign_writer,
+     StopReason::foreign_writer,
      1},
     {"AnotherMessageInItsPlaceInASubject",
      Fence::subject,
      known(5, 9),
      {1, 9, {ours(3, 9)}},
-     Kind::store_went_back},
+     StopReason::store_went_back},
     {"AnEarlierEventInAnotherHistory",
      Fence::subject,
      known(9, 5),
      {1, 7, {ours(6, 6), ours(7, 7)}},
-     Kind::store_went_back,
+     StopReason::store_went_back,
      2},
     {"AnEarlierEventAfterTheKnownMessage",
      Fence::subject,
      known(9, 5),
      {1, 7, {ours(9, 5), ours(6, 7)}},
-     Kind::ours_follow,
+     continues,
      1},
 };
 
@@ -244,7 +252,7 @@ TEST_P(ReadBack, SaysWhereThePartitionStands) {
 
   const relay::Verdict verdict = compare(row.position, answer, row.fence, "the-store");
 
-  EXPECT_EQ(verdict.kind, row.kind);
+  EXPECT_EQ(verdict.stop, row.stop);
   EXPECT_EQ(verdict.following.size(), row.following);
 }
 
@@ -252,20 +260,11 @@ INSTANTIATE_TEST_SUITE_P(Of, ReadBack, ::testing::ValuesIn(table),
                          [](const auto& row) { return std::string{row.param.name}; });
 
 TEST(ReadBacks, MeetEveryVerdict) {
-  std::set<Kind> met;
-  for (const Case& row : table) met.insert(row.kind);
-  EXPECT_EQ(met, (std::set<Kind>{Kind::agrees, Kind::ours_follow, Kind::aged_out, Kind::lost,
-                                 Kind::foreign_writer, Kind::store_went_back, Kind::unreadable}));
-}
-
-TEST(ReadBacks, StopThePartitionOfWhichNobodyCanTellWhereItStands) {
-  EXPECT_EQ(relay::Verdict{Kind::agrees}.stop_reason(), std::nullopt);
-  EXPECT_EQ(relay::Verdict{Kind::ours_follow}.stop_reason(), std::nullopt);
-  EXPECT_EQ(relay::Verdict{Kind::aged_out}.stop_reason(), std::nullopt);
-  EXPECT_EQ(relay::Verdict{Kind::lost}.stop_reason(), StopReason::broker_lost);
-  EXPECT_EQ(relay::Verdict{Kind::foreign_writer}.stop_reason(), StopReason::foreign_writer);
-  EXPECT_EQ(relay::Verdict{Kind::store_went_back}.stop_reason(), StopReason::store_went_back);
-  EXPECT_EQ(relay::Verdict{Kind::unreadable}.stop_reason(), StopReason::unreadable);
+  std::set<std::optional<StopReason>> met;
+  for (const Case& row : table) met.insert(row.stop);
+  EXPECT_EQ(met, (std::set<std::optional<StopReason>>{
+                     continues, StopReason::broker_lost, StopReason::foreign_writer,
+                     StopReason::store_went_back, StopReason::unreadable}));
 }
 
 std::string place_of(const Position& position, const Broker& broker) {
@@ -276,7 +275,7 @@ std::string place_of(const Position& position, const Broker& broker) {
   const relay::Verdict verdict = compare(position, answer, Fence::stream, "the-store");
   const std::string at =
       verdict.place == nullptr ? "none" : std::to_string(verdict.place->broker_sequence);
-  return at + (is_displaced(position, verdict) ? ", displaced" : "");
+  return at + (verdict.is_displaced ? ", displaced" : "");
 }
 
 TEST(ReadBacks, ShowWhatStandsInThePlaceOfTheKnownMessage) {
