@@ -391,6 +391,27 @@ TEST_F(ToolDashboard, ShowsAnObserverWorkersAndWhatPartitionsWaitFor) {
   EXPECT_TRUE(top.shows("~ w1 ")) << top.text();
 }
 
+TEST_F(ToolDashboard, ShowsAnObserverWhatFollowsTheLog) {
+  ASSERT_EQ(run({"timers", "hold", "--why", "moving", "--db", db_}).code, 0);
+  Terminal top{dir_, 80, 40, program() + " outbox top --db " + db_};
+  EXPECT_TRUE(shows_in_every_width(top, "no timer would fire: ")) << top.text();
+}
+
+TEST_F(ToolDashboard, SaysWhyAWorkerCannotWrite) {
+  const NatsServer nats;
+  Terminal worker{dir_, 80, 40,
+                  work(nats.url()) + " --set outbox.heartbeat_ttl=1s --set outbox.lease_renew=200ms"
+                                     " --set store.busy_timeout=200ms"};
+  EXPECT_TRUE(worker.shows("owned 4 of 4")) << worker.text();
+  RawSqlite other{db_};
+  other.run("BEGIN IMMEDIATE");
+  EXPECT_TRUE(worker.shows("state database down")) << worker.text();
+  EXPECT_TRUE(worker.shows("! database: no heartbeat could be written for ")) << worker.text();
+  EXPECT_TRUE(worker.shows("lease expired")) << worker.text();
+  other.run("ROLLBACK");
+  EXPECT_TRUE(worker.shows("database answers")) << worker.text();
+}
+
 TEST_F(ToolDashboard, SaysOfWhenTheNumbersAreWhileTheDatabaseIsAway) {
   const NatsServer nats;
   append(2);

@@ -172,7 +172,7 @@ TEST_F(DashboardLayout, FitsIntoEightyByTwentyFour) {
   // From 30 lines on there is room for all.
   const std::string more = squeezed(drawn(busy_view(), {80, 30}));
   for (const char* wanted :
-       {"mean tick 3.1 ms", "latency -", "next retry -", "* w1 vm 3/20 s 7 connected"}) {
+       {"mean tick 3.1 ms", "latency -", "retry in -", "* w1 vm 3/20 s 7 connected"}) {
     EXPECT_THAT(more, HasSubstr(wanted));
   }
 }
@@ -495,6 +495,91 @@ TEST_F(DashboardLayout, SaysOnceThatNoWorkerReachesTheBroker) {
   EXPECT_THAT(drawn(view, {80, 30}), HasSubstr("~ 15 partitions, waits: broker (a shows them)"));
 }
 
+TEST_F(DashboardLayout, SaysSinceWhenAProblemIs) {
+  View view = busy_view();
+  view.status.partitions[15].stopped_at = now - 17min;
+  EXPECT_THAT(squeezed(drawn(view, {200, 50})),
+              HasSubstr("! partition p15 is stopped (broker_lost) (for 17 min)"));
+}
+
+TEST_F(DashboardLayout, ShowsWhatFollowsTheLogAndWhatOperatorsKnow) {
+  View view = busy_view();
+  ProjectorStatus projector{.name = "totals", .failing = GlobalSequence{7}};
+  projector.stopped = true;
+  projector.error = "no such table";
+  view.beside.projectors = {projector};
+  view.beside.acknowledged = {{.code = "partition_broker_lost",
+                               .subject = "p15",
+                               .severity = "critical",
+                               .who = "ada",
+                               .why = "the stream is rebuilt",
+                               .at = now,
+                               .until = now + 1h}};
+  view.status.parked = 2;
+  view.beside.failures = {
+      {.streams = 1,
+       .sample = {.sequence = GlobalSequence{4711}, .last_error = "its payload has 1.3 MiB"}}};
+  for (const int width : {60, 80, 120, 200}) {
+    const std::string screen = squeezed(drawn(view, {width, 80}));
+    EXPECT_THAT(screen, HasSubstr("! projector 'totals' v1 is stopped at event 7: no such"));
+    EXPECT_THAT(screen, HasSubstr("2 messages parked; event 4711: its payload has 1.3"));
+    EXPECT_THAT(screen, HasSubstr("\n partition p15 is stopped (broker_lost)"));
+    EXPECT_THAT(screen, HasSubstr("→ known to ada until "));
+    EXPECT_GT(line_of(screen, "p15 is stopped"), line_of(screen, "2 messages parked"));
+  }
+}
+
+TEST_F(DashboardLayout, SaysWhereElseToLookIfNothingIsWrong) {
+  View view = busy_view();
+  view.status.partitions.back().stopped.reset();
+  EXPECT_THAT(drawn(view, {80, 40}),
+              HasSubstr("none in the database; 'stela check' asks the broker for its streams"));
+}
+
+TEST_F(DashboardLayout, TakesNoPartitionForWellWhoseLeaseIsOver) {
+  View view = busy_view();
+  for (PartitionStatus& each : view.status.partitions) each.lease_left = -3s;
+  view.status.workers.clear();
+  for (PartitionStatus& each : view.status.partitions) each.pending = 0;
+  const std::string screen = squeezed(drawn(view, {80, 60}));
+  EXPECT_THAT(screen, HasSubstr("~ p03 0 0 - w1 lease expired"));
+  EXPECT_THAT(screen, Not(HasSubstr(" ok ")));
+}
+
+TEST_F(DashboardLayout, SaysOnceThatNobodyCanWriteToTheDatabase) {
+  View view = busy_view();
+  view.store_problem = "can't be written to: its disk is full";
+  view.status.workers[0].is_alive = false;
+  view.status.workers[0].process = WorkerProcess::runs;
+  for (PartitionStatus& each : view.status.partitions) each.lease_left = -3s;
+  const std::string screen = drawn(view, {120, 60});
+  EXPECT_THAT(screen, HasSubstr("its disk is full"));
+  EXPECT_THAT(screen, Not(HasSubstr("worker 'w1' is silent")));
+  EXPECT_THAT(screen, Not(HasSubstr("whose lease has expired")));
+}
+
+TEST_F(DashboardLayout, PromisesNoDrainWhereNothingMoves) {
+  View view = busy_view();
+  view.pace = {.growth = -3, .time_to_drain = 12s};
+  view.throughput.now = 4;
+  EXPECT_THAT(squeezed(drawn(view, {120, 40})), HasSubstr("drains in 12.0 s"));
+  view.throughput.now = 0;
+  EXPECT_THAT(squeezed(drawn(view, {120, 40})), HasSubstr("drains in - "));
+}
+
+TEST_F(DashboardLayout, CutsNoWordOfAProblemThatIsWiderThanTheScreen) {
+  View view = busy_view();
+  const std::string path = "/data/" + std::string(90, 'x') + "é/.s.PGSQL.5432";
+  view.store_problem = "can't connect to " + path;
+  std::string problem;
+  for (const Line& line : lay_out(view, {}, {60, 60}).lines) {
+    const std::string text = plain(line);
+    const std::string words = text.substr(0, text.find_last_not_of(' ') + 1);
+    problem += words.starts_with("  ") ? words.substr(2) : words;
+  }
+  EXPECT_THAT(problem, HasSubstr(path));
+}
+
 TEST_F(DashboardLayout, DimsTheNumbersOfADatabaseThatDoesNotAnswer) {
   View view = busy_view();
   view.store_problem = "can't connect";
@@ -541,6 +626,17 @@ TEST_F(DashboardLayout, KeepsTheEndOfAnErrorWhereItsCauseIs) {
     EXPECT_THAT(screen, HasSubstr("22:13:20Z  p03  4711  order-nnn"));
     EXPECT_THAT(screen, HasSubstr("(and 21 more)"));
   }
+}
+
+TEST_F(DashboardLayout, HasAllOfAnErrorThatFitsIntoTwoLinesMore) {
+  View view = busy_view();
+  view.errors = {{.at = now,
+                  .subject = "p03",
+                  .message = "BEGIN IMMEDIATE failed: process 4711 held the database's lock for too "
+                             "long; try again"}};
+  const std::string screen = squeezed(drawn(view, {80, 60}));
+  EXPECT_THAT(screen, HasSubstr("BEGIN IMMEDIATE failed: process 4711 held the"));
+  EXPECT_THAT(screen, HasSubstr("long; try again"));
 }
 
 TEST(DashboardKeys, ScrollSortShowAndLeave) {

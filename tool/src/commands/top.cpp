@@ -3,6 +3,7 @@
 #include "cli/signals.hpp"
 #include "commands/outbox_text.hpp"
 #include "commands/status.hpp"
+#include "diagnosis/facts.hpp"
 #include "store_session.hpp"
 #include "worker/dashboard.hpp"
 #include "worker/screen.hpp"
@@ -21,7 +22,7 @@ class WatchedOutbox final : public Watched {
   View look() override {
     try {
       status_ = session_.operations().status();
-      processes_ = TimerOperations{session_.store()}.processes();
+      ask_followers(session_.store(), beside_);
       sight_.look(session_.operations(), status_);
       problem_.clear();
     } catch (const Error& e) {
@@ -31,9 +32,13 @@ class WatchedOutbox final : public Watched {
               .program = call_.app.name,
               .database = session_.name(),
               .status = status_,
-              .processes = processes_,
+              .beside = beside_,
               .store_problem = problem_,
               .is_stale = !problem_.empty()};
+    if (const auto unwritable = session_.place().find_write_problem();
+        unwritable && !unwritable->is_of_this_user && problem_.empty()) {
+      view.store_problem = unwritable->what;
+    }
     sight_.show(view);
     return view;
   }
@@ -47,7 +52,7 @@ class WatchedOutbox final : public Watched {
   Signals& signals_;
   Sight sight_;
   OutboxStatus status_;
-  std::vector<ProcessStatus> processes_;
+  Facts beside_;
   std::string problem_;
 };
 

@@ -165,7 +165,8 @@ class Work {
           .broker_url = call_.settings().text("nats.url"),
           .worker = name(),
           .window = std::chrono::seconds{call_.settings().integer("worker.window")},
-          .lease_ttl = call_.settings().duration("outbox.lease_ttl")};
+          .lease_ttl = call_.settings().duration("outbox.lease_ttl"),
+          .heartbeat_ttl = call_.settings().duration("outbox.heartbeat_ttl")};
       WatchedCrew watched{crew_, statistics_, watch_, options};
       show_dashboard(watched, call_.out.has_color());
     }
@@ -263,12 +264,11 @@ class Work {
   }
 
   std::string page_of(const StatusWatch::Seen& seen, const Condition& condition) const {
-    const Facts facts{.at = seen.status.at,
-                      .store_problem = seen.problem,
-                      .outbox = seen.status,
-                      .projectors = seen.projectors,
-                      .processes = seen.processes};
-    return metrics_text(condition) + metrics_text(seen.projectors, seen.processes) +
+    Facts facts = seen.beside;
+    facts.at = seen.status.at;
+    facts.store_problem = seen.problem;
+    facts.outbox = seen.status;
+    return metrics_text(condition) + metrics_text(facts.projectors, facts.processes) +
            findings_text(facts) + reported_.text();
   }
 

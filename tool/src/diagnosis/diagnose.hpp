@@ -108,6 +108,10 @@ inline constexpr std::size_t most_named = 8;
 
 double in_seconds(std::chrono::microseconds time) noexcept;
 
+/// What a relay said, with the commands as they are run here: relays don't know what the program is
+/// called that an operator has.
+std::string as_run(std::string text, const std::string& call);
+
 /// The code of a partition that is stopped for this reason.
 Code code_of(StopReason reason) noexcept;
 

@@ -37,6 +37,15 @@ void ask_since(StoreSession& session, Facts& facts) {
 
 }  // namespace
 
+void ask_followers(Store& store, Facts& facts) {
+  facts.projectors = ProjectionOperations{store}.status();
+  TimerOperations timers{store};
+  facts.processes = timers.processes();
+  facts.holds = timers.holds();
+  facts.consumers = nats::InboxOperations{store}.status();
+  facts.acknowledged = Journal{store}.acknowledgements();
+}
+
 Facts ask(StoreSession& session, Invocation& call) {
   Store& store = session.store();
   Facts facts{.at = store.conventions().clock->now(), .call = call.app.name + ' '};
@@ -55,13 +64,8 @@ Facts ask(StoreSession& session, Invocation& call) {
       facts.broker = look_at_broker(call.settings(), *facts.outbox, session.partitioner());
     }
   }
-  facts.projectors = ProjectionOperations{store}.status();
-  TimerOperations timers{store};
-  facts.processes = timers.processes();
-  facts.holds = timers.holds();
-  facts.consumers = nats::InboxOperations{store}.status();
+  ask_followers(store, facts);
   ask_since(session, facts);
-  facts.acknowledged = Journal{store}.acknowledgements();
   return facts;
 }
 

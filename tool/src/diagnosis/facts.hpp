@@ -6,6 +6,9 @@
 
 namespace stela::tool {
 
+/// Adds what the database has of what follows it, and of what operators know.
+void ask_followers(Store& store, Facts& facts);
+
 /// The broker is asked if the settings name one.
 Facts ask(StoreSession& session, Invocation& call);
 

@@ -18,7 +18,8 @@ std::string heir(const OutboxStatus& status, const Facts& facts) {
 }
 
 /// A worker without any partition holds nobody up.
-void judge_lost_worker(const WorkerStatus& worker, const std::string& heir, Findings& findings) {
+void judge_lost_worker(const WorkerStatus& worker, const std::string& heir, const Facts& facts,
+                       Findings& findings) {
   const std::string who = "worker '" + in_one_line(worker.name) + "'";
   if (worker.process == WorkerProcess::runs) {
     findings.add({.code = Code::worker_silent,
@@ -27,8 +28,9 @@ void judge_lost_worker(const WorkerStatus& worker, const std::string& heir, Find
                   .trouble = "silent",
                   .sentence = who + " is silent, and its process " + std::to_string(worker.pid) +
                               " is running",
-                  .remedy = "see its log, and whether it can write to the database; else end it "
-                            "and start it again"});
+                  .remedy = "'" + facts.call +
+                            "check' says whether the database can be written to; if it can, see "
+                            "the worker's log, end it and start it again"});
   } else if (worker.partitions > 0) {
     findings.add({.code = Code::worker_ended,
                   .subject = worker.name,
@@ -76,7 +78,7 @@ void judge_workers(const OutboxStatus& status, const Facts& facts, Findings& fin
     if (worker.is_alive) {
       judge_broker_of(worker, facts, findings);
     } else {
-      judge_lost_worker(worker, heir(status, facts), findings);
+      judge_lost_worker(worker, heir(status, facts), facts, findings);
     }
   }
   // Who waits for a stopped partition waits for no worker.
@@ -114,16 +116,6 @@ std::string way_on(const PartitionStatus& partition, const Facts& facts) {
   if (mend.empty()) return "tried again by itself; '" + facts.call + "doctor' says what to do";
   return mend + "; tried again by itself then, and at once by '" + facts.call +
          "outbox partitions retry " + partition.id.label() + "'";
-}
-
-/// Relays don't know what the program is called that an operator has.
-std::string as_run(std::string text, const std::string& call) {
-  constexpr std::string_view command = "'outbox ";
-  for (std::size_t at = text.find(command); at != std::string::npos; at = text.find(command, at)) {
-    text.insert(at + 1, call);
-    at += call.size() + command.size();
-  }
-  return text;
 }
 
 Finding describe_stop(const PartitionStatus& partition, const Facts& facts) {
@@ -196,6 +188,15 @@ std::string why_parked(const std::vector<FailureGroup>& failures) {
 }
 
 }  // namespace
+
+std::string as_run(std::string text, const std::string& call) {
+  constexpr std::string_view command = "'outbox ";
+  for (std::size_t at = text.find(command); at != std::string::npos; at = text.find(command, at)) {
+    text.insert(at + 1, call);
+    at += call.size() + command.size();
+  }
+  return text;
+}
 
 Code code_of(StopReason reason) noexcept {
   switch (reason) {

@@ -1,5 +1,6 @@
 #include "worker/dashboard.hpp"
 
+#include "cli/text.hpp"
 #include "worker/dashboard_layout.hpp"
 #include "worker/looks.hpp"
 #include "worker/partition_table.hpp"
@@ -14,6 +15,13 @@ using namespace std::chrono_literals;
 
 /// How often it is drawn while nobody types.
 constexpr auto refresh = 500ms;
+
+/// A database that answers may still take no writes of the workers here.
+std::string problem_of_heartbeats(const Figures& done, std::chrono::microseconds ttl) {
+  if (done.heartbeat_age <= ttl) return {};
+  const std::string why = done.troubles.empty() ? "" : ": " + done.troubles.front().message;
+  return "no heartbeat could be written for " + in_words(done.heartbeat_age) + why;
+}
 
 }  // namespace
 
@@ -50,10 +58,14 @@ View WatchedCrew::look() {
                            .lease_ttl = options_.lease_ttl,
                            .done = std::move(done)},
             .status = std::move(seen.status),
-            .processes = std::move(seen.processes),
+            .beside = std::move(seen.beside),
             .store_problem = std::move(seen.problem),
             .is_stale = seen.is_stale};
-  view.own->state = state_of(view.own->done, view.status, crew_.stop_requested(), view.is_stale);
+  if (view.store_problem.empty()) {
+    view.store_problem = problem_of_heartbeats(view.own->done, options_.heartbeat_ttl);
+  }
+  view.own->state = state_of(view.own->done, view.status, crew_.stop_requested(),
+                             !view.store_problem.empty());
   freshen(view);
   sight_.show(view);
   return view;
@@ -61,9 +73,10 @@ View WatchedCrew::look() {
 
 void WatchedCrew::freshen(View& view) const {
   const std::optional<BrokerStatus>& broker = view.own->done.broker;
-  if (!broker) return;
   for (WorkerStatus& worker : view.status.workers) {
     if (!is_own(*view.own, worker.name)) continue;
+    worker.process = WorkerProcess::runs;
+    if (!broker) continue;
     worker.broker = broker;
     worker.is_cut_off = broker->state == BrokerState::down;
   }

@@ -19,13 +19,14 @@ class Sight {
   /// Asks the database for what `status` doesn't have, as rarely as that is needed. `own` is what
   /// this process did since it started.
   void look(OutboxOperations& operations, const OutboxStatus& status, const Totals& own = {});
-  /// Adds to a view what is known, and each error once: those of partitions and workers, those of
+  /// Adds to a view what is known, why messages are parked, and each error once: those of partitions and workers, those of
   /// parked and retrying messages, and what else this process met.
   void show(View& view) const;
 
  private:
   Trend trend_;
   std::vector<RecentError> errors_;
+  std::vector<FailureGroup> failures_;
   /// When the errors were asked for, and how many messages had one.
   Timestamp errors_at_ = {};
   std::int64_t failing_ = 0;
@@ -58,6 +59,7 @@ struct CrewDashboard {
   std::string worker = {};
   std::chrono::seconds window{0};
   std::chrono::microseconds lease_ttl{0};
+  std::chrono::microseconds heartbeat_ttl{0};
 };
 
 /// The workers of this process. Leaving asks them to stop.
@@ -73,7 +75,7 @@ class WatchedCrew final : public Watched {
   bool has_ended() override { return crew_.has_ended(); }
 
  private:
-  /// The brokers of its own workers as they see them now, instead of at their last heartbeat.
+  /// Its own workers as they see themselves now, instead of at their last heartbeat.
   void freshen(View& view) const;
 
   Crew& crew_;

@@ -31,14 +31,23 @@ Block problem_lines(const View& view, const Looks& looks, std::size_t width) {
   Block block;
   for (const Problem& problem : problems_of(view)) {
     if (!matches(problem.what, looks.filter)) continue;
-    const std::string mark = problem.style == Style::bad ? "! " : "~ ";
+    const std::string mark = problem.style == Style::bad       ? "! "
+                             : problem.style == Style::warning ? "~ "
+                                                               : "  ";
     Block lines = wrapped(mark + problem.what, Style::plain, 2, width);
     // Only the mark has the colour: a sentence must be legible on any ground.
     lines.front() = {{mark.substr(0, 1), problem.style}, {lines.front().front().text.substr(1)}};
     append(block, std::move(lines));
     append(block, wrapped("  → " + problem.remedy, Style::plain, 4, width));
   }
-  if (!block.empty()) block.insert(block.begin(), title("Problems", width));
+  if (block.empty() && !looks.filter.empty()) return block;
+  if (block.empty()) {
+    // This process asks no broker whether its streams are as they were left.
+    append(block, wrapped("none in the database; '" + in_one_line(view.program) +
+                              " check' asks the broker for its streams, too",
+                          Style::plain, 0, width));
+  }
+  block.insert(block.begin(), title("Problems", width));
   return block;
 }
 
@@ -53,7 +62,7 @@ std::string place_of(const RecentError& error) {
   return place;
 }
 
-/// In two lines at most, with the end of what is too long: there is the cause.
+/// In three lines at most, with the end of what is too long: there is the cause.
 Block error_lines(const RecentError& error, std::size_t width) {
   constexpr std::size_t indent = 11;
   const std::string time = error.at ? to_string(*error.at).substr(11, 8) + "Z" : "now";
@@ -64,8 +73,12 @@ Block error_lines(const RecentError& error, std::size_t width) {
     first.push_back({text});
     return {first};
   }
+  const std::string blanks(indent, ' ');
   const std::size_t room = width > indent ? width - indent : 0;
-  return {first, {{std::string(indent, ' ') + shortened(text, room)}}};
+  Block block{first};
+  append(block, wrapped(blanks + text, Style::plain, indent, width));
+  if (block.size() > 3) block = {first, {{blanks + shortened(text, room)}}};
+  return block;
 }
 
 Block all_error_lines(const View& view, const Looks& looks, std::size_t width, std::size_t most) {
@@ -212,9 +225,9 @@ Block window_of(const Body& body, std::size_t scroll, std::size_t room) {
 }  // namespace
 
 std::string state_of(const Figures& done, const OutboxStatus& status, bool draining,
-                     bool is_stale) {
+                     bool is_down) {
   if (draining) return "draining";
-  if (is_stale) return "database down";
+  if (is_down) return "database down";
   const BrokerState broker = done.broker.value_or(BrokerStatus{}).state;
   if (done.ticks_ever == 0 || broker == BrokerState::connecting) return "connecting";
   const auto backing_off = std::count_if(status.partitions.begin(), status.partitions.end(),

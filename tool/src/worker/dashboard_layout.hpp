@@ -29,8 +29,8 @@ Frame lay_out(const View& view, const Looks& looks, Size size);
 /// The state in a word, from what is known: "connecting", "relaying", "idle", "standby" (others
 /// hold the partitions), "stopped" (all of them wait for an operator), "draining", "broker down",
 /// "misconfigured" (the broker is there, and set up for none of what is to be published), "database
-/// down" (the status is an old one).
+/// down" (it doesn't answer, or takes no writes).
 std::string state_of(const Figures& done, const OutboxStatus& status, bool draining,
-                     bool is_stale = false);
+                     bool is_down = false);
 
 }  // namespace stela::tool

@@ -28,13 +28,30 @@ Line title(std::string_view text, std::size_t width) {
   return line;
 }
 
+namespace {
+
+/// The bytes of the longest beginning that fits, one character at least.
+std::size_t beginning_of(std::string_view text, std::size_t width) {
+  std::size_t end = 0;
+  for (std::size_t next = 1; end < text.size(); end = next++) {
+    while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xc0) == 0x80) ++next;
+    if (end > 0 && width_of(text.substr(0, next)) > width) break;
+  }
+  return end;
+}
+
+}  // namespace
+
 Block wrapped(std::string_view text, Style style, std::size_t indent, std::size_t width) {
   Block block;
   std::string line;
   std::size_t words = 0;
   while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    std::string_view word = text.substr(0, text.find(' '));
+    const std::size_t room = width > indent + 1 ? width - indent : 1;
+    const bool is_too_long = width_of(word) > room;
+    if (is_too_long) word = word.substr(0, beginning_of(word, room));
+    text.remove_prefix(std::min(word.size() + (is_too_long ? 0 : 1), text.size()));
     if (words > 0 && width_of(line) + 1 + width_of(word) > width) {
       block.push_back({{std::exchange(line, std::string(indent, ' ')), style}});
       words = 0;

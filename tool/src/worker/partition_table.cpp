@@ -21,8 +21,13 @@ bool is_needed(const PartitionStatus& partition) {
          partition.parked > 0 || waiting_in(partition) > 0;
 }
 
+/// Nobody serves it until somebody takes it over.
+bool is_lease_over(const PartitionStatus& partition) {
+  return !partition.owner.empty() && partition.lease_left.count() <= 0;
+}
+
 bool is_healthy(const PartitionStatus& partition) {
-  return style_of(partition) == Style::plain && partition.parked == 0;
+  return style_of(partition) == Style::plain && partition.parked == 0 && !is_lease_over(partition);
 }
 
 bool is_ours(const PartitionStatus& partition, const View& view) {
@@ -33,6 +38,7 @@ std::string state_in_words(const PartitionStatus& partition, const OutboxStatus&
   std::string trouble = trouble_of(partition);
   if (trouble.empty()) trouble = obstacle_of(partition, status);
   if (!trouble.empty()) return trouble;
+  if (is_lease_over(partition)) return "lease expired";
   if (partition.parked > 0) return "has parked messages";
   return partition.is_current ? "ok" : "draining";
 }
@@ -180,7 +186,7 @@ bool is_meant(const PartitionStatus& partition, const View& view, const std::str
 
 constexpr std::size_t heartbeat_width = 9;
 constexpr std::size_t owns_width = 4;
-constexpr std::size_t broker_width = 9;
+constexpr std::size_t broker_width = 10;
 constexpr std::size_t roomy_broker = 30;
 
 /// How it is, and why; in the style of its trouble.

@@ -2,6 +2,7 @@
 
 #include "cli/text.hpp"
 #include "commands/outbox_text.hpp"
+#include "description/finding.hpp"
 #include "diagnosis/diagnose.hpp"
 
 #include <algorithm>
@@ -11,16 +12,21 @@ namespace stela::tool {
 namespace {
 
 Style style_of(Severity severity) {
+  if (severity == Severity::fine) return Style::plain;
   return severity == Severity::critical ? Style::bad : Style::warning;
 }
 
-/// Another finding says the same: that no worker reaches the broker, or which partition the
-/// broker isn't set up for.
+/// Another finding says the same: that no worker reaches the broker, or can write to the database;
+/// or which partition the broker isn't set up for.
 bool is_said_already(const Finding& finding, const std::vector<Finding>& findings,
                      const OutboxStatus& status) {
-  if (finding.code == Code::worker_cut_off) {
+  const auto is_found = [&](Code code) {
     return std::any_of(findings.begin(), findings.end(),
-                       [](const Finding& other) { return other.code == Code::outbox_cut_off; });
+                       [&](const Finding& other) { return other.code == code; });
+  };
+  if (finding.code == Code::worker_cut_off) return is_found(Code::outbox_cut_off);
+  if (finding.code == Code::worker_silent || finding.code == Code::partition_lease_expired) {
+    return is_found(Code::database_down);
   }
   if (finding.code != Code::worker_misconfigured) return false;
   return std::any_of(status.workers.begin(), status.workers.end(), [&](const WorkerStatus& one) {
@@ -41,18 +47,20 @@ Style style_of(const PartitionStatus& partition) {
 }
 
 std::vector<Problem> problems_of(const View& view) {
-  const std::vector<Finding> all = diagnose({.at = view.status.at,
-                                             .call = view.program + ' ',
-                                             .store_problem = view.store_problem,
-                                             .outbox = view.status,
-                                             .processes = view.processes});
+  Facts facts = view.beside;
+  facts.at = view.status.at;
+  facts.call = view.program + ' ';
+  facts.store_problem = view.store_problem;
+  facts.outbox = view.status;
+  const std::vector<Finding> all = diagnose(facts);
   std::vector<Finding> findings;
   std::copy_if(all.begin(), all.end(), std::back_inserter(findings),
                [&](const Finding& finding) { return !is_said_already(finding, all, view.status); });
   std::vector<Problem> problems;
   for (const Finding& one : in_groups(findings)) {
-    problems.push_back(
-        {.style = style_of(one.severity), .what = one.sentence, .remedy = one.remedy});
+    problems.push_back({.style = style_of(one.severity),
+                        .what = one.sentence + age_of(one, facts.at),
+                        .remedy = one.known.empty() ? one.remedy : one.known});
   }
   return problems;
 }

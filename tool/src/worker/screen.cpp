@@ -19,6 +19,8 @@ termios terminal_before;
 bool is_taken = false;
 
 constexpr std::array<short, 6> pair_colors{-1, -1, -1, COLOR_GREEN, COLOR_YELLOW, COLOR_RED};
+/// Of 256: as legible on white as on black, which yellow isn't.
+constexpr std::array<short, 6> dark_colors{-1, -1, -1, 28, 130, 160};
 
 attr_t attributes_of(Style style, bool color) {
   attr_t attributes = A_NORMAL;
@@ -68,8 +70,9 @@ Screen::Screen(bool color) {
   keypad(stdscr, TRUE);
   set_escdelay(25);
   if (!color || start_color() == ERR || use_default_colors() == ERR) return;
-  for (std::size_t i = 0; i < pair_colors.size(); ++i) {
-    if (pair_colors[i] >= 0) init_pair(static_cast<short>(i), pair_colors[i], -1);
+  const auto& colors = COLORS >= 256 ? dark_colors : pair_colors;
+  for (std::size_t i = 0; i < colors.size(); ++i) {
+    if (colors[i] >= 0) init_pair(static_cast<short>(i), colors[i], -1);
   }
 }
 

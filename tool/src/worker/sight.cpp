@@ -1,6 +1,7 @@
 #include "worker/dashboard.hpp"
 
 #include "cli/text.hpp"
+#include "diagnosis/diagnose.hpp"
 
 #include <algorithm>
 
@@ -58,10 +59,12 @@ void add_once(std::vector<RecentError>& errors, const RecentError& error) {
 }
 
 /// Those of partitions and of workers.
-void add_standing(const OutboxStatus& status, std::vector<RecentError>& errors) {
+void add_standing(const OutboxStatus& status, const std::string& call,
+                  std::vector<RecentError>& errors) {
   for (const PartitionStatus& each : status.partitions) {
     if (!each.stopped && each.attempts == 0) continue;
-    const std::string stop = "stopped: " + word_of(each.stopped) + ": " + each.stopped_detail;
+    const std::string stop =
+        "stopped: " + word_of(each.stopped) + ": " + as_run(each.stopped_detail, call);
     add_once(errors,
              {.subject = each.id.label(), .message = each.stopped ? stop : each.last_error});
   }
@@ -85,6 +88,7 @@ void Sight::look(OutboxOperations& operations, const OutboxStatus& status, const
   const bool is_old = status.at - errors_at_ >= longest_unasked || status.at < errors_at_;
   if (failing == failing_ && (failing == 0 || !is_old)) return;
   errors_ = errors_of_messages(operations, status);
+  failures_ = status.parked > 0 ? operations.groups() : std::vector<FailureGroup>{};
   errors_at_ = status.at;
   failing_ = failing;
 }
@@ -92,7 +96,8 @@ void Sight::look(OutboxOperations& operations, const OutboxStatus& status, const
 void Sight::show(View& view) const {
   view.pace = trend_.pace();
   view.throughput = trend_.throughput();
-  add_standing(view.status, view.errors);
+  view.beside.failures = failures_;
+  add_standing(view.status, view.program + ' ', view.errors);
   for (const RecentError& error : errors_) add_once(view.errors, error);
   if (!view.own) return;
   for (const RecentError& error : view.own->done.troubles) add_once(view.errors, error);

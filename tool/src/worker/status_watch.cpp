@@ -1,5 +1,7 @@
 #include "worker/status_watch.hpp"
 
+#include "diagnosis/facts.hpp"
+
 #include <stela/framework/error.hpp>
 
 #include <array>
@@ -21,7 +23,7 @@ StatusWatch::Seen StatusWatch::look(std::chrono::milliseconds age) {
     seen_.is_stale = true;
     seen_.status = operations_.status();
     seen_.is_stale = false;
-    seen_.processes = TimerOperations{store_}.processes();
+    ask_followers(store_, seen_.beside);
     const auto unwritable = place_.find_write_problem();
     seen_.problem = unwritable ? unwritable->what : std::string{};
     time_publications();
@@ -50,11 +52,6 @@ StatusWatch::Seen StatusWatch::look_closely(std::chrono::milliseconds age) {
     }
   }
   if (seen.problem.empty()) seen.problem = schema_problem_;
-  try {
-    seen.projectors = ProjectionOperations{store_}.status();
-  } catch (const Error& e) {
-    if (seen.problem.empty()) seen.problem = e.what();
-  }
   return seen;
 }
 

@@ -2,16 +2,14 @@
 #pragma once
 
 #include "database_place.hpp"
+#include "diagnosis/diagnose.hpp"
 #include "worker/statistics.hpp"
 
 #include <stela/framework/function_ref.hpp>
 #include <stela/outbox/operations.hpp>
-#include <stela/projections/operations.hpp>
-#include <stela/projections/timers.hpp>
 
 #include <mutex>
 #include <string>
-#include <vector>
 
 namespace stela::tool {
 
@@ -26,9 +24,8 @@ class StatusWatch {
 
   struct Seen {
     OutboxStatus status = {};
-    /// Only of a close look.
-    std::vector<ProjectorStatus> projectors = {};
-    std::vector<ProcessStatus> processes = {};
+    /// What follows the log, and what operators know.
+    Facts beside = {};
     /// Why the database doesn't answer, or can't be written to; empty if it does and can.
     std::string problem = {};
     /// The status is that of an earlier look: the database didn't answer at this one.
@@ -37,7 +34,7 @@ class StatusWatch {
   /// As it was no longer ago than `age`; what was known last if the database doesn't answer.
   Seen look(std::chrono::milliseconds age);
 
-  /// As `look`, with the projectors; and also whether this program still understands the database,
+  /// As `look`; and also whether this program still understands the database,
   /// which another one may have migrated.
   Seen look_closely(std::chrono::milliseconds age);
 

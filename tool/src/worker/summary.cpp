@@ -46,7 +46,11 @@ std::string rate_in_words(std::optional<double> rate) {
 
 /// When nothing waits any more, as far as can be told.
 Cell drain_cell(const View& view) {
-  if (view.pace.time_to_drain) return {"drains in", in_words(*view.pace.time_to_drain)};
+  // What was published a minute ago says nothing of a standstill.
+  const bool stands = view.throughput.now == 0.0;
+  if (view.pace.time_to_drain && !stands) {
+    return {"drains in", in_words(*view.pace.time_to_drain)};
+  }
   if (view.pace.growth >= 1) {
     return {"backlog", "grows " + rate_in_words(view.pace.growth) + "/s", Style::warning};
   }
@@ -77,7 +81,8 @@ std::vector<Cell> summary_cells(const View& view, bool is_roomy) {
   cells.push_back(count("parked", status.parked, Style::warning));
   cells.push_back(drain_cell(view));
   const std::int64_t workers = view.own ? view.own->done.active_workers : living.all;
-  cells.push_back({"workers", in_digits(workers), workers > 0 ? Style::good : Style::warning});
+  const bool is_served = view.own ? workers > 0 : workers > living.cut_off;
+  cells.push_back({"workers", in_digits(workers), is_served ? Style::good : Style::warning});
   if (view.own) {
     const std::string needed = in_digits(needed_partitions(status));
     cells.push_back({"owned", in_digits(view.own->done.owned) + " of " + needed});
@@ -90,7 +95,7 @@ std::vector<Cell> summary_cells(const View& view, bool is_roomy) {
   cells.push_back(count("retrying", status.retrying, Style::warning));
   cells.push_back(count("published", status.published));
   cells.push_back(count("in flight", status.in_flight));
-  if (is_roomy) cells.push_back({"next retry", next_retry(view), Style::plain});
+  if (is_roomy) cells.push_back({"retry in", next_retry(view), Style::plain});
   if (!view.own || !is_roomy) return cells;
   const Figures& done = view.own->done;
   const auto latency = [](const auto& time) { return time ? in_words(*time) : "-"; };

@@ -1,11 +1,11 @@
 // What the dashboard shows, and what the person in front of it chose.
 #pragma once
 
+#include "diagnosis/diagnose.hpp"
 #include "worker/statistics.hpp"
 #include "worker/trend.hpp"
 
 #include <stela/outbox/messages.hpp>
-#include <stela/projections/timers.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -41,7 +41,8 @@ struct View {
   Throughput throughput = {};
   /// Those that stand, and those that this process met.
   std::vector<RecentError> errors = {};
-  std::vector<ProcessStatus> processes = {};
+  /// What is judged beside the status.
+  Facts beside = {};
   /// Empty if the database answers.
   std::string store_problem = {};
   /// What the database said last; it doesn't answer now.
