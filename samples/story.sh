@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
 # Tells the story of the order application on a new database, with a nats-server of its own on
 # loopback. Leaves nothing running. `run.sh` builds the application first.
-# Usage: story.sh FOLDER-OF-PROGRAMS [--postgres] [--keep] [--load N]
+# Usage: story.sh FOLDER-OF-PROGRAMS [--postgres] [--keep] [--load N | --console]
 #        story.sh --check …: only looks at the options
 #   --postgres  on a PostgreSQL cluster of its own, which it starts and removes
 #   --keep      leave the data for exploring, and say where it is
 #   --load N    place N orders instead, and say how fast that was
+#   --console   place orders instead, some of them in vain, and show it all in a browser until Ctrl-C
 set -euo pipefail
 
-programs=${1:?"usage: story.sh FOLDER-OF-PROGRAMS [--postgres] [--keep] [--load N]"}
+programs=${1:?"usage: story.sh FOLDER-OF-PROGRAMS [--postgres] [--keep] [--load N | --console]"}
 shift
 arguments=("$@")
 postgres=
 keep=
 load=
+console=
 while [ $# -gt 0 ]; do
   case $1 in
     --postgres) postgres=yes ;;
@@ -22,7 +24,8 @@ while [ $# -gt 0 ]; do
       load=${2:-}
       case $load in '' | *[!0-9]*) echo "--load needs a number of orders" >&2; exit 2 ;; esac
       shift ;;
-    *) echo "unknown option '$1'; there are --postgres, --keep and --load N" >&2; exit 2 ;;
+    --console) console=yes ;;
+    *) echo "unknown option '$1'; there are --postgres, --keep, --load N and --console" >&2; exit 2 ;;
   esac
   shift
 done
@@ -87,7 +90,9 @@ start_nats() {
     echo "story.sh: nats-server isn't there; tool/install-packages.sh installs it" >&2
     exit 1
   fi
-  "$nats" -a 127.0.0.1 -p -1 -js -sd "$work/jetstream" --ports_file_dir "$work" \
+  # Less than a megabyte only for the console: a message that it refuses is an argument of a command.
+  printf '%s' "${console:+max_payload: 16384}" >"$work/nats.conf"
+  "$nats" -c "$work/nats.conf" -a 127.0.0.1 -p -1 -js -sd "$work/jetstream" --ports_file_dir "$work" \
     >"$work/nats.log" 2>&1 &
   url=
   ! eventually has_url || return 0
@@ -217,7 +222,36 @@ story() {
   docs/tutorial.md                the same from an empty folder
   samples/run.sh --keep           leaves the data; samples/run.sh --load 100000 shows how fast it is
   samples/run.sh --postgres       the same on a PostgreSQL server
+  samples/run.sh --console        what a browser shows of it, under a small load
 END
+}
+
+# What a shop does all day. Now and then a message is too large for the broker.
+keep_shop() {
+  local order letter
+  letter=$(printf '%020000d' 0)
+  for order in $(seq 2001 99999); do
+    "$programs/orders" place "$order" Ada lamp 1 2100
+    case $((order % 3)) in
+      0) "$programs/orders" pay "$order" "visa-$order" ;;
+      1) "$programs/orders" decline "$order" 'card expired' ;;
+    esac
+    if [ $((order % 12)) -eq 0 ]; then
+      "$programs/orders" events append --stream "letter-$order" --type letter.written --publish \
+        --data "{\"text\": \"$letter\"}"
+    fi
+    sleep 0.4
+  done >"$work/shop.log" 2>&1
+}
+
+show_console() {
+  say "A shop under a small load. Its broker refuses some letters: see why, and what is parked."
+  orders migrate
+  orders import "$history"
+  orders receive lamp 100000
+  start_worker
+  keep_shop &
+  orders serve --db shop="$ORDERS_DB" --nats "$url" --stream SHOP --prefix shop --listen 0
 }
 
 tell() {
@@ -225,7 +259,9 @@ tell() {
   start_nats
   export ORDERS_DB="$work/shop.db"
   [ -z "$postgres" ] || ORDERS_DB=$SHOP
-  if [ -n "$load" ]; then
+  if [ -n "$console" ]; then
+    show_console
+  elif [ -n "$load" ]; then
     start_worker
     orders load "$load"
     stop "$worker"
