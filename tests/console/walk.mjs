@@ -219,6 +219,23 @@ await check('values change while one looks, and nothing jumps', async (page) => 
   assert.deepEqual((await page.evaluate(() => shifts)).filter(([value]) => value > 0.002), []);
 });
 
+await check('a page that nobody sees asks nothing', async (page) => {
+  await visit(page, '');
+  await page.waitForSelector('.worst');
+  const hide = (isHidden) => page.evaluate((value) => {
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => value });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, isHidden);
+  await hide(true);
+  await page.waitForTimeout(1500);
+  let asked = 0;
+  page.on('request', () => ++asked);
+  await page.waitForTimeout(2500);
+  assert.equal(asked, 0);
+  await hide(false);
+  await page.waitForRequest('**/overview');
+});
+
 await check('a list says how many came, and keeps its rows', async (page) => {
   await visit(page, 'events');
   await page.waitForSelector('.rows tbody tr');
@@ -313,12 +330,15 @@ await check('by the keyboard alone: through the curves', async (page) => {
   await page.keyboard.press('Home');
   const first = await value();
   const said = new Set();
-  for (let i = 0; i < 59; ++i) {
+  let marks = '';
+  for (let i = 0; i < 61; ++i) {
     said.add((await value()).includes('not noted'));
+    marks += (await value()).replace(/^.*lag [^,]*/, '');
     await page.keyboard.press('ArrowRight');
   }
   assert.deepEqual([...said].sort(), [false, true], 'a gap is said to be one');
   assert.notEqual(await value(), first);
+  assert.ok(marks.includes(`${stopped} stopped`), `what happened is marked: ${marks}`);
   assert.equal(await page.locator('.chart .line').count() > 3, true, 'a gap divides a curve');
 });
 

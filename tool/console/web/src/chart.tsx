@@ -21,6 +21,8 @@ interface Curves {
   step_s: number;
   curves: Curve[];
   marks: Happening[];
+  /** Of the steps after so many nothing can be known yet: they aren't over. */
+  complete: number;
 }
 
 const height = 44;
@@ -50,13 +52,22 @@ function outline(values: (number | null)[], run: Run, width: number, most: numbe
   return path;
 }
 
-function Plot({ curve, width, at, marks, hatch }: { curve: Curve; width: number; at: number | null; marks: number[]; hatch: string }) {
+interface OfPlot {
+  curve: Curve;
+  width: number;
+  at: number | null;
+  marks: number[];
+  hatch: string;
+  complete: number;
+}
+
+function Plot({ curve, width, at, marks, hatch, complete }: OfPlot) {
   const { values } = curve;
   const most = Math.max(...values.map((value) => value ?? 0), Number.EPSILON);
   const x = (index: number): number => (index / values.length) * width;
   return (
     <svg width={width} height={height} aria-hidden="true" focusable="false">
-      {runs(values, (value) => value === null).map((gap) => (
+      {runs(values.slice(0, complete), (value) => value === null).map((gap) => (
         <rect key={`g${gap.from}`} x={x(gap.from)} y={0} width={x(gap.to) - x(gap.from)} height={height - 1} fill={`url(#${hatch})`} />
       ))}
       {runs(values, (value) => value !== null).map((run) => {
@@ -88,17 +99,12 @@ function useWidth(): [{ current: HTMLDivElement | null }, number] {
   return [box, width];
 }
 
-const shown = (curve: Curve, index: number): string => {
-  const value = curve.values[index];
-  return value === null || value === undefined ? 'not noted' : curve.show(value);
-};
-
 function last(curve: Curve): string {
-  const index = curve.values.findLastIndex((value) => value !== null);
-  return index < 0 ? 'not noted' : shown(curve, index);
+  const value = curve.values.findLast((one) => one !== null);
+  return value === undefined || value === null ? 'not noted' : curve.show(value);
 }
 
-export function Chart({ title, times, step_s, curves, marks }: Curves) {
+export function Chart({ title, times, step_s, curves, marks, complete }: Curves) {
   const [box, width] = useWidth();
   const [at, setAt] = useState<number | null>(null);
   const hatch = useId().replace(/[^\w]/g, '');
@@ -110,6 +116,11 @@ export function Chart({ title, times, step_s, curves, marks }: Curves) {
   );
   const end = times.length - 1;
   const point = at === null ? null : Math.min(at, end);
+  const shown = (curve: Curve, index: number): string => {
+    const value = curve.values[index];
+    if (value !== null && value !== undefined) return curve.show(value);
+    return index < complete ? 'not noted' : 'not over yet';
+  };
   const near = (index: number): typeof inside =>
     inside.filter((mark) => Math.abs(mark.place * times.length - index - 0.5) <= Math.max(0.5, (6 / Math.max(width, 1)) * times.length));
 
@@ -132,7 +143,7 @@ export function Chart({ title, times, step_s, curves, marks }: Curves) {
     [`${clock(times[index]!, { seconds: false })}`, ...curves.map((curve) => `${curve.name} ${shown(curve, index)}`), ...near(index).map((mark) => mark.text)].join(', ');
 
   if (curves.every((curve) => curve.values.every((value) => value === null))) return <p class="quiet">Nothing is noted yet: workers note these figures each minute.</p>;
-  const hasGaps = curves.some((curve) => curve.values.includes(null));
+  const hasGaps = curves.some((curve) => curve.values.slice(0, complete).includes(null));
   return (
     <div class="chart">
       <svg width="0" height="0" aria-hidden="true" class="patterns">
@@ -150,7 +161,7 @@ export function Chart({ title, times, step_s, curves, marks }: Curves) {
             <span class="name">{curve.name}</span>
             <div class="area-of-plot" ref={index === 0 ? box : null}>
               {width > 0 && (
-                <Plot curve={curve} width={width} at={point} hatch={hatch} marks={index === 0 ? inside.map((mark) => mark.place) : []} />
+                <Plot curve={curve} width={width} at={point} hatch={hatch} complete={complete} marks={index === 0 ? inside.map((mark) => mark.place) : []} />
               )}
             </div>
             <span class="value">{point === null ? last(curve) : shown(curve, point)}</span>

@@ -202,10 +202,10 @@ function curvesOf(rows: Minute[], step_s: number): Curve[] {
   ];
 }
 
-/** Without the last steps, of which nothing can be known yet: they aren't over, or have just ended. */
-function complete(rows: Minute[], step_s: number): Minute[] {
+/** How many steps are over, and were so long ago that they can be known. */
+function complete(rows: Minute[], step_s: number): number {
   const isOpen = (row: Minute): boolean => row.appended === null && Date.parse(row.at) + (step_s + 75) * 1000 > now();
-  return rows.slice(0, rows.findLastIndex((row) => !isOpen(row)) + 1);
+  return rows.findLastIndex((row) => !isOpen(row)) + 1;
 }
 
 function marksOf(changes: Part<Change[]>): { at: string; text: string }[] {
@@ -229,11 +229,11 @@ function History({ store, hour, changes }: { store: string; hour: Part<Minute[]>
       <div class="head"><h2 id="history">History</h2><span class="choice" role="group" aria-label="Span">{choice('last hour', false)}{choice('24 h', true)}</span></div>
       {refusal(changes) !== null && <NotAnswered why={`which changes there were: ${refusal(changes)}`} />}
       {isDay ? (
-        <Read reading={day}>{(found) => <Span title="The last 24 hours" rows={complete(found, 900)} step_s={900} marks={marks} />}</Read>
+        <Read reading={day}>{(found) => <Span title="The last 24 hours" rows={found} step_s={900} marks={marks} />}</Read>
       ) : rows === null ? (
         <NotAnswered why={refusal(hour)} />
       ) : (
-        <Span title="The last hour" rows={complete(rows, 60)} step_s={60} marks={marks} />
+        <Span title="The last hour" rows={rows} step_s={60} marks={marks} />
       )}
     </section>
   );
@@ -241,7 +241,7 @@ function History({ store, hour, changes }: { store: string; hour: Part<Minute[]>
 
 function Span({ title, rows, step_s, marks }: { title: string; rows: Minute[]; step_s: number; marks: { at: string; text: string }[] }) {
   const curves = useMemo(() => curvesOf(rows, step_s), [rows, step_s]);
-  return <Chart title={title} times={rows.map((row) => row.at)} step_s={step_s} curves={curves} marks={marks} />;
+  return <Chart title={title} times={rows.map((row) => row.at)} step_s={step_s} curves={curves} marks={marks} complete={complete(rows, step_s)} />;
 }
 
 // ---- Workers, partitions, followers
