@@ -3,6 +3,7 @@
 #include "support/postgres_server.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
+#include "tool/http.hpp"
 #include "tool/json_walk.hpp"
 #include "tool/program.hpp"
 
@@ -12,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -327,6 +329,29 @@ TEST_F(ToolOnPostgres, JsonOfEveryCommandHasOneVocabulary) {
   populate(store, url(),
            [&](const std::string& statement) { sql("SET search_path = stela; " + statement); });
   check_json_of_every_command(url());
+}
+
+TEST_F(ToolOnPostgres, IsShownByTheConsole) {
+  well({"migrate"});
+  Store store = postgres::open(url());
+  populate(store, url(),
+           [&](const std::string& statement) { sql("SET search_path = stela; " + statement); });
+  const TempDir folder;
+  const std::string token_file = folder.file("token");
+  const std::string token(64, 'a');
+  std::ofstream{token_file} << token << '\n';
+  std::filesystem::permissions(token_file, std::filesystem::perms::owner_read);
+  Running console{{"serve", "--db", "shop=" + url(), "--listen", "0", "--token-file", token_file}};
+  std::uint16_t port = 0;
+  ASSERT_TRUE(eventually([&] { return (port = port_in(console.out())) != 0; })) << console.err();
+  const auto data = [&](const std::string& path) {
+    return ask(port, "GET /api/v1/s/shop/" + path +
+                         " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) +
+                         "\r\nAuthorization: Bearer " + token + "\r\nConnection: close\r\n\r\n");
+  };
+  EXPECT_THAT(data("events/show/1"), HasSubstr(R"("stream":"order-1")"));
+  EXPECT_THAT(data("overview"), AllOf(HasSubstr(R"("projections":[{)"), HasSubstr(R"("inbox":[{)"),
+                                      HasSubstr(R"("timers":[{)"), Not(HasSubstr(R"({"error":)"))));
 }
 
 }  // namespace
