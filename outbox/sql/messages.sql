@@ -18,9 +18,11 @@ DELETE FROM outbox_parked WHERE sequence = :sequence;
 DELETE FROM outbox_redeliveries WHERE redelivery = :redelivery;
 
 -- name: insert_discarded
--- takes: sequence int, stream int, partition int, now time, reason text, error text
-INSERT INTO outbox_discarded (sequence, stream, partition, discarded_at, reason, error)
-VALUES (:sequence, :stream, :partition, :now, :reason, :error)
+-- takes: sequence int, stream int, partition int, now time, attempts int, reason text, error text,
+--        failure_class text?
+INSERT INTO outbox_discarded (sequence, stream, partition, discarded_at, attempts, reason, error,
+                              failure_class)
+VALUES (:sequence, :stream, :partition, :now, :attempts, :reason, :error, :failure_class)
 ON CONFLICT DO NOTHING;
 
 -- name: insert_redelivery

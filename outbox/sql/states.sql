@@ -95,8 +95,8 @@ FROM outbox_parked WHERE sequence = :sequence;
 -- name: find_discarded
 -- takes: sequence int
 -- gives: set_aside
-SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error,
-       CAST(NULL AS text) AS failure_class
+SELECT sequence, stream, partition, discarded_at AS since, attempts, reason, error,
+       failure_class
 FROM outbox_discarded WHERE sequence = :sequence;
 
 -- name: list_parked
@@ -109,8 +109,8 @@ FROM outbox_parked WHERE sequence BETWEEN :first AND :last LIMIT :most;
 -- name: list_discarded
 -- takes: first int, last int, most int
 -- gives: set_aside
-SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error,
-       CAST(NULL AS text) AS failure_class
+SELECT sequence, stream, partition, discarded_at AS since, attempts, reason, error,
+       failure_class
 FROM outbox_discarded WHERE sequence BETWEEN :first AND :last LIMIT :most;
 
 -- name: publishable_events

@@ -162,7 +162,8 @@ SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
 -- gives: saved
 SELECT 0 AS a, 0 AS b, t.sequence AS c,
        json_object('sequence', t.sequence, 'stream', s.name, 'partition', t.partition,
-                   'discarded_at', t.discarded_at, 'reason', t.reason, 'error', t.error) AS line
+                   'discarded_at', t.discarded_at, 'reason', t.reason, 'error', t.error,
+                   'attempts', t.attempts, 'failure_class', t.failure_class) AS line
 FROM outbox_discarded AS t LEFT JOIN streams AS s ON s.stream = t.stream
 WHERE t.sequence > :c AND :a = :a AND :b = :b
 ORDER BY t.sequence LIMIT :limit;
@@ -175,17 +176,18 @@ ORDER BY t.sequence LIMIT :limit;
 
 -- name: load_discarded
 -- takes: rows text
-INSERT INTO outbox_discarded (sequence, stream, partition, discarded_at, reason, error)
+INSERT INTO outbox_discarded (sequence, stream, partition, discarded_at, reason, error, attempts,
+                              failure_class)
 SELECT value ->> 'sequence',
        (SELECT s.stream FROM streams AS s WHERE s.name = value ->> 'stream'),
        value ->> 'partition', value ->> 'discarded_at', value ->> 'reason',
-       value ->> 'error'
+       value ->> 'error', coalesce(value ->> 'attempts', 0), value ->> 'failure_class'
 FROM json_each(:rows);
 -- engine: postgres
 INSERT INTO outbox_discarded
 SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
      jsonb_populate_record(NULL::outbox_discarded,
-  j.line || jsonb_build_object('stream',
+  '{"attempts": 0}' || j.line || jsonb_build_object('stream',
   (SELECT s.stream FROM streams AS s WHERE s.name = j.line ->> 'stream'))) AS r;
 
 -- name: save_redeliveries

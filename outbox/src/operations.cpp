@@ -411,15 +411,18 @@ Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) 
 }
 
 Affected OutboxOperations::apply(const DiscardPlan& plan) {
-  Affected affected{.streams = plan.affected.streams};
+  Affected affected;
+  std::set<std::int64_t> streams;
   // The last ones first: what is to be given up too isn't sent again meanwhile.
   for (std::span<const PlannedDiscard> left{plan.messages}; !left.empty();) {
     const auto those = left.last(std::min(step_messages, left.size()));
     left = left.first(left.size() - those.size());
-    const outbox::GivenUp given_up = impl_->port.discard(those, impl_->who);
+    outbox::GivenUp given_up = impl_->port.discard(those, impl_->who);
+    streams.merge(given_up.streams);
     affected.messages += given_up.messages;
     affected.followers += given_up.followers;
   }
+  affected.streams = std::ssize(streams);
   affected.changed = std::ssize(plan.messages) - affected.messages;
   return affected;
 }

@@ -128,6 +128,7 @@ TEST_P(RelayJournalContract, DiscardsNothingButWhatWasPlanned) {
   const Affected affected = operations.apply(plan);
 
   EXPECT_EQ(affected.messages, 1);
+  EXPECT_EQ(affected.streams, 1) << "two were left alone";
   EXPECT_EQ(affected.changed, 2);
   EXPECT_EQ(operations.show(GlobalSequence{1})->state, MessageState::parked);
   EXPECT_EQ(operations.show(GlobalSequence{3})->state, MessageState::discarded);
@@ -245,6 +246,26 @@ TEST_P(RelayJournalContract, PlansWhileOthersPark) {
     while (rows.step()) ++orphans;
   });
   EXPECT_EQ(orphans, 0);
+}
+
+TEST_P(RelayJournalContract, KeepsTheClassAndAttemptsOfWhatIsDiscarded) {
+  append({1, 2});
+  acquire();
+  relay::Advance advance = parking(1, Reason::refused, "its payload of 1.3 MiB");
+  advance.parked.front().failure = FailureClass::too_large;
+  advance.parked.front().attempts = 5;
+  advance.skipped = advance.parked;
+  advance.skipped.front().sequence = GlobalSequence{2};
+  store->advance(leases[all], advance, false);
+  OutboxOperations operations{store_of(*subject)};
+
+  operations.discard({.sequences = {GlobalSequence{1}}});
+
+  for (const OutboxMessage& message : operations.list({.state = MessageState::discarded})) {
+    EXPECT_EQ(message.failure, FailureClass::too_large) << message.sequence.value();
+    EXPECT_EQ(message.attempts, 5) << message.sequence.value();
+  }
+  EXPECT_EQ(operations.show(GlobalSequence{1})->attempts, 5);
 }
 
 }  // namespace

@@ -94,12 +94,15 @@ class Application {
   void skip(const ParkedMessage& message) {
     const auto taken = take(message);
     if (!taken || !taken->is_retry) return;
-    connection_.run(sql::insert_discarded{.sequence = message.sequence.value(),
-                                          .stream = taken->stream,
-                                          .partition = partition_,
-                                          .now = now_,
-                                          .reason = to_string(SetAsideReason::skipped),
-                                          .error = message.error});
+    connection_.run(sql::insert_discarded{
+        .sequence = message.sequence.value(),
+        .stream = taken->stream,
+        .partition = partition_,
+        .now = now_,
+        .attempts = message.attempts,
+        .reason = to_string(SetAsideReason::skipped),
+        .error = message.error,
+        .failure_class = to_string(message.failure.value_or(FailureClass::other))});
     send_followers(taken->stream);
   }
 

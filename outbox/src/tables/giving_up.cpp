@@ -8,6 +8,8 @@
 #include "tables/generations.hpp"
 #include "tables/stored_operations.hpp"
 
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace stela::outbox {
@@ -73,21 +75,30 @@ bool StoredOperations::discard(GlobalSequence sequence, std::string_view who) {
 
 GivenUp StoredOperations::discard(std::span<const PlannedDiscard> planned, std::string_view who) {
   std::vector<std::int64_t> gone;
+  std::set<std::int64_t> streams;
   ByStream parked;
   std::int64_t sent = 0;
   write([&](Connection& connection) {
     gone.clear();
+    streams.clear();
     parked.clear();
     for (const PlannedDiscard& each : planned) {
-      const auto stream = discard_parked(connection, each);
-      if (!stream && (each.parked_at || !discard_stopped(connection, each.sequence))) continue;
-      if (stream) parked[*stream].push_back(each.sequence);
+      auto stream = discard_parked(connection, each);
+      if (stream) {
+        parked[*stream].push_back(each.sequence);
+      } else if (!each.parked_at) {
+        stream = discard_stopped(connection, each.sequence);
+      }
+      if (!stream) continue;
+      streams.insert(*stream);
       gone.push_back(each.sequence.value());
     }
     if (!gone.empty()) note(connection, who, "discard", each_in_words(gone));
     sent = send_followers(connection, parked, who);
   });
-  return {static_cast<std::int64_t>(gone.size()), sent + send_more_followers(parked, sent, who)};
+  return {.messages = static_cast<std::int64_t>(gone.size()),
+          .followers = sent + send_more_followers(parked, sent, who),
+          .streams = std::move(streams)};
 }
 
 /// What comes after them in their streams waits for nothing any more. How many.
@@ -122,8 +133,10 @@ void StoredOperations::keep_discarded(Connection& connection, const Discarded& d
                                        .stream = discarded.stream,
                                        .partition = discarded.partition,
                                        .now = store_.database().now(),
+                                       .attempts = discarded.attempts,
                                        .reason = to_string(SetAsideReason::discarded),
-                                       .error = discarded.error});
+                                       .error = discarded.error,
+                                       .failure_class = discarded.failure_class});
 }
 
 std::optional<std::int64_t> StoredOperations::discard_parked(Connection& connection,
@@ -134,36 +147,41 @@ std::optional<std::int64_t> StoredOperations::discard_parked(Connection& connect
     if (!row.step() || row.since() != planned.parked_at) return std::nullopt;
     discarded.stream = row.stream();
     discarded.partition = row.partition();
+    discarded.attempts = row.attempts();
     discarded.error = row.error();
+    discarded.failure_class = row.failure_class();
   }
   connection.run(sql::delete_parked{.sequence = planned.sequence.value()});
   keep_discarded(connection, discarded);
   return discarded.stream;
 }
 
-bool StoredOperations::discard_stopped(Connection& connection, GlobalSequence sequence) {
+std::optional<std::int64_t> StoredOperations::discard_stopped(Connection& connection,
+                                                              GlobalSequence sequence) {
   Discarded discarded{.sequence = sequence};
   {
     auto row = connection.rows(sql::find_waiting{.sequence = sequence.value()});
     if (row.step()) {
       discarded.stream = row.stream();
       discarded.partition = row.partition();
+      discarded.attempts = row.attempts();
       discarded.error = row.last_error();
     }
   }
   if (discarded.stream != 0) {
-    if (!is_stopped(connection, discarded.partition)) return false;
+    if (!is_stopped(connection, discarded.partition)) return std::nullopt;
     remove_waiting(connection, discarded.partition, sequence);
     keep_discarded(connection, discarded);
-    return true;
+    return discarded.stream;
   }
   return discard_redeliveries(connection, discarded);
 }
 
-bool StoredOperations::discard_redeliveries(Connection& connection, Discarded discarded) {
+std::optional<std::int64_t> StoredOperations::discard_redeliveries(Connection& connection,
+                                                                   Discarded discarded) {
   {
     auto event = connection.rows(sql::find_event{.sequence = discarded.sequence.value()});
-    if (!event.step()) return false;
+    if (!event.step()) return std::nullopt;
     discarded.stream = event.stream();
   }
   std::vector<std::int64_t> redeliveries;
@@ -175,15 +193,16 @@ bool StoredOperations::discard_redeliveries(Connection& connection, Discarded di
       redeliveries.push_back(row.redelivery());
       never_published = never_published || row.kind() == "retry";
       discarded.partition = row.partition();
+      discarded.attempts = row.attempts();
       discarded.error = row.last_error();
     }
   }
-  if (redeliveries.empty() || !is_stopped(connection, discarded.partition)) return false;
+  if (redeliveries.empty() || !is_stopped(connection, discarded.partition)) return std::nullopt;
   for (const std::int64_t redelivery : redeliveries) {
     connection.run(sql::delete_redelivery{.redelivery = redelivery});
   }
   if (never_published) keep_discarded(connection, discarded);
-  return true;
+  return discarded.stream;
 }
 
 }  // namespace stela::outbox

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,6 +66,8 @@ struct GivenUp {
   std::int64_t messages = 0;
   /// Their followers, which are sent again.
   std::int64_t followers = 0;
+  /// The numbers of their streams.
+  std::set<std::int64_t> streams = {};
 };
 
 /// Threads: one at a time.
@@ -126,7 +129,9 @@ class StoredOperations final : public relay::Operations {
     GlobalSequence sequence = {};
     std::int64_t stream = 0;
     std::int64_t partition = 0;
+    std::int64_t attempts = 0;
     std::string error = {};
+    std::optional<std::string> failure_class = {};
   };
   struct GoOn {
     PartitionId partition = {};
@@ -158,8 +163,10 @@ class StoredOperations final : public relay::Operations {
   /// The stream that it was parked in; nothing if it isn't parked.
   std::optional<std::int64_t> discard_parked(database::Connection& connection,
                                              const PlannedDiscard& planned);
-  bool discard_stopped(database::Connection& connection, GlobalSequence sequence);
-  bool discard_redeliveries(database::Connection& connection, Discarded discarded);
+  std::optional<std::int64_t> discard_stopped(database::Connection& connection,
+                                              GlobalSequence sequence);
+  std::optional<std::int64_t> discard_redeliveries(database::Connection& connection,
+                                                   Discarded discarded);
   std::int64_t send_followers(database::Connection& connection, const ByStream& gone,
                               std::string_view who);
   std::int64_t send_more_followers(const ByStream& gone, std::int64_t sent, std::string_view who);

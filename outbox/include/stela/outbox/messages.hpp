@@ -35,8 +35,8 @@ struct OutboxMessage {
   /// Set if the message is parked or discarded.
   std::optional<SetAsideReason> reason = {};
   std::string last_error = {};
-  /// What kind of trouble a parked message met. Unset if an older Stela parked it, or if it only
-  /// follows another one.
+  /// What kind of trouble a parked or discarded message met. Unset if an older Stela parked it, or
+  /// if it only follows another one.
   std::optional<FailureClass> failure = {};
   /// When it was parked, discarded or published. For published messages it is known while the log
   /// of batches is kept.
