@@ -102,15 +102,23 @@ std::vector<JournalEntry> Journal::entries(const JournalQuery& query) {
   store_.database().read([&](Connection& connection) {
     all.clear();
     if (!has_journal(connection)) return;
-    auto rows = connection.rows(sql::list_changes{.before = query.before, .most = query.limit});
-    while (rows.step()) {
-      all.push_back({.number = rows.change(),
-                     .at = rows.at(),
-                     .part = std::string{rows.part()},
-                     .subject = std::string{rows.subject()},
-                     .what = std::string{rows.what()},
-                     .who = std::string{rows.who()},
-                     .detail = std::string{rows.detail()}});
+    const auto add = [&](const auto& statement) {
+      auto rows = connection.rows(statement);
+      while (rows.step()) {
+        all.push_back({.number = rows.change(),
+                       .at = rows.at(),
+                       .part = std::string{rows.part()},
+                       .subject = std::string{rows.subject()},
+                       .what = std::string{rows.what()},
+                       .who = std::string{rows.who()},
+                       .detail = std::string{rows.detail()}});
+      }
+    };
+    if (query.direction == Direction::backward) {
+      add(sql::list_changes{.after = query.after, .before = query.before, .most = query.limit});
+    } else {
+      add(sql::list_changes_forward{
+          .after = query.after, .before = query.before, .most = query.limit});
     }
   });
   return all;

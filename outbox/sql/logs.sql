@@ -4,11 +4,53 @@
 -- takes: at time, who text, what text, detail text
 INSERT INTO outbox_actions (at, who, what, detail) VALUES (:at, :who, :what, :detail);
 
+-- name: begin_action
+-- takes: at time, who text, what text, selection text, planned int?, done int, state text,
+--        detail text
+-- gives: action int
+INSERT INTO outbox_actions (at, who, what, selection, planned, done, changed, state, detail)
+VALUES (:at, :who, :what, :selection, :planned, :done, 0, :state, :detail)
+RETURNING action;
+
+-- name: count_done
+-- takes: action int, count int
+UPDATE outbox_actions SET done = done + :count WHERE action = :action;
+
+-- name: insert_item
+-- takes: item_of int, at time, who text, what text, detail text
+INSERT INTO outbox_actions (item_of, at, who, what, detail)
+VALUES (:item_of, :at, :who, :what, :detail);
+
+-- name: copy_action
+-- As its first item.
+-- takes: action int
+INSERT INTO outbox_actions (item_of, at, who, what, detail)
+SELECT a.action, a.at, a.who, a.what, a.detail FROM outbox_actions AS a WHERE a.action = :action;
+
+-- name: end_action
+-- takes: action int, changed int, state text, detail text?
+UPDATE outbox_actions
+SET changed = :changed, state = :state, detail = coalesce(:detail, detail)
+WHERE action = :action;
+
+-- row: action
+-- gives: action int, at time, who text, what text, selection text, planned int?, done int?,
+--        changed int?, state text, detail text
+
 -- name: list_actions
--- takes: before int, most int
--- gives: action int, at time, who text, what text, detail text
-SELECT action, at, who, what, detail FROM outbox_actions WHERE action < :before
+-- Actions, or the items of one; the newest first.
+-- takes: item_of int, after int, before int, most int
+-- gives: action
+SELECT action, at, who, what, selection, planned, done, changed, state, detail
+FROM outbox_actions WHERE item_of = :item_of AND action > :after AND action < :before
 ORDER BY action DESC LIMIT :most;
+
+-- name: list_actions_forward
+-- takes: item_of int, after int, before int, most int
+-- gives: action
+SELECT action, at, who, what, selection, planned, done, changed, state, detail
+FROM outbox_actions WHERE item_of = :item_of AND action > :after AND action < :before
+ORDER BY action LIMIT :most;
 
 -- name: list_batches
 -- takes: partition int, most int

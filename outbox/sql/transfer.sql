@@ -260,7 +260,9 @@ SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
 -- gives: saved
 SELECT 0 AS a, 0 AS b, t.action AS c,
        json_object('action', t.action, 'at', t.at, 'who', t.who, 'what', t.what,
-                   'detail', t.detail) AS line
+                   'detail', t.detail, 'item_of', t.item_of, 'selection', t.selection,
+                   'planned', t.planned, 'done', t.done, 'changed', t.changed,
+                   'state', t.state) AS line
 FROM outbox_actions AS t
 WHERE t.action > :c AND :a = :a AND :b = :b
 ORDER BY t.action LIMIT :limit;
@@ -272,14 +274,18 @@ ORDER BY t.action LIMIT :limit;
 
 -- name: load_actions
 -- takes: rows text
-INSERT INTO outbox_actions (action, at, who, what, detail)
+INSERT INTO outbox_actions (action, at, who, what, detail, item_of, selection, planned, done,
+                            changed, state)
 SELECT value ->> 'action', value ->> 'at', value ->> 'who', value ->> 'what',
-       value ->> 'detail'
+       value ->> 'detail', coalesce(value ->> 'item_of', 0),
+       coalesce(value ->> 'selection', ''), value ->> 'planned', value ->> 'done',
+       value ->> 'changed', coalesce(value ->> 'state', 'done')
 FROM json_each(:rows);
 -- engine: postgres
 INSERT INTO outbox_actions OVERRIDING SYSTEM VALUE
 SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
-     jsonb_populate_record(NULL::outbox_actions, j.line) AS r;
+     jsonb_populate_record(NULL::outbox_actions,
+  '{"item_of": 0, "selection": "", "state": "done"}' || j.line) AS r;
 
 -- name: save_partitions
 -- takes: a int, b int, c int, limit int

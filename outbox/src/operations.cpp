@@ -54,6 +54,43 @@ std::string in_words(GlobalSequence sequence) {
   return "event " + std::to_string(sequence.value());
 }
 
+std::string in_words(std::int64_t messages, std::int64_t streams) {
+  return std::to_string(messages) + (messages == 1 ? " message in " : " messages in ") +
+         std::to_string(streams) + (streams == 1 ? " stream" : " streams");
+}
+
+std::string in_words(const ParkedSelection& selection) {
+  if (!selection.stream.empty()) return "stream " + selection.stream;
+  constexpr std::size_t most = 20;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(selection.sequences.size(), most); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(selection.sequences[i].value());
+  }
+  if (selection.sequences.size() > most) {
+    text += " and " + std::to_string(selection.sequences.size() - most) + " more";
+  }
+  if (!text.empty()) return text;
+  text = "all";
+  if (!selection.type.empty()) text += ", type " + selection.type;
+  if (!selection.error.empty()) text += ", error '" + selection.error + "'";
+  if (!selection.group.empty()) text += ", group " + selection.group;
+  return text;
+}
+
+std::string in_words(const RepublishSelection& selection) {
+  std::string text;
+  const auto add = [&](std::string_view what, const std::string& value) {
+    text.append(text.empty() ? "" : ", ").append(what).append(value);
+  };
+  if (!selection.stream.empty()) add("stream ", selection.stream);
+  if (selection.from.value() > 1) add("from ", std::to_string(selection.from.value()));
+  if (selection.to < GlobalSequence::max()) add("to ", std::to_string(selection.to.value()));
+  if (selection.since) add("since ", to_string(*selection.since));
+  if (selection.until) add("until ", to_string(*selection.until));
+  if (selection.partition) add("partition ", selection.partition->label());
+  return text;
+}
+
 }  // namespace
 
 class OutboxOperations::Impl {
@@ -170,6 +207,28 @@ class OutboxOperations::Impl {
     return affected;
   }
 
+  /// How many messages.
+  std::int64_t retry(const Parked& parked) {
+    std::int64_t retried = 0;
+    std::vector<ParkedPrefix> step;
+    std::size_t messages = 0;
+    const auto carry_out = [&] {
+      retried += port.retry(step, who);
+      step.clear();
+      messages = 0;
+    };
+    for (const auto& [stream, sequences] : parked) {
+      for (std::size_t i = 0; i < sequences.size(); i += step_messages) {
+        const std::size_t end = std::min(i + step_messages, sequences.size());
+        step.push_back({stream, sequences[end - 1]});
+        messages += end - i;
+        if (messages >= step_messages) carry_out();
+      }
+    }
+    if (!step.empty()) carry_out();
+    return retried;
+  }
+
   /// How many messages would be sent again without these, of which some may not be parked.
   std::vector<PlannedDiscard> with_times(std::span<const GlobalSequence> sequences) {
     std::vector<PlannedDiscard> planned;
@@ -211,6 +270,9 @@ class OutboxOperations::Impl {
     }
     return count;
   }
+
+  AppliedPlan apply(const RetryPlan& plan);
+  Affected apply(const DiscardPlan& plan);
 
   void require_discardable(GlobalSequence sequence) {
     const auto message = view.show(sequence);
@@ -280,22 +342,15 @@ Affected OutboxOperations::retry(const ParkedSelection& selection, Mode mode) {
                                                   : impl_->find_parked(selection.sequences);
   if (mode == Mode::dry_run) return Impl::count(parked);
   Affected affected{.streams = static_cast<std::int64_t>(parked.size())};
-  std::vector<ParkedPrefix> step;
-  std::size_t messages = 0;
-  const auto carry_out = [&] {
-    affected.messages += impl_->port.retry(step, impl_->who);
-    step.clear();
-    messages = 0;
+  const auto work = [&] {
+    affected.messages = impl_->retry(parked);
+    return outbox::ActionEnd{.detail = in_words(affected.messages, affected.streams)};
   };
-  for (const auto& [stream, sequences] : parked) {
-    for (std::size_t i = 0; i < sequences.size(); i += step_messages) {
-      const std::size_t end = std::min(i + step_messages, sequences.size());
-      step.push_back({stream, sequences[end - 1]});
-      messages += end - i;
-      if (messages >= step_messages) carry_out();
-    }
-  }
-  if (!step.empty()) carry_out();
+  impl_->port.act({.what = "retry",
+                   .who = impl_->who,
+                   .selection = in_words(selection),
+                   .planned = Impl::count(parked).messages},
+                  work);
   return affected;
 }
 
@@ -307,7 +362,7 @@ RetryPlan OutboxOperations::plan_retry(const ParkedSelection& selection) {
   if (parked.size() > most_streams) {
     throw UsageError{"more than a million streams are meant; select fewer of them"};
   }
-  RetryPlan plan;
+  RetryPlan plan{.selection = in_words(selection)};
   impl_->store.database().read([&](Connection& connection) {
     plan.runs.clear();
     for (const auto& [stream, sequences] : parked) {
@@ -328,6 +383,20 @@ RetryPlan OutboxOperations::plan_retry(const ParkedSelection& selection) {
 }
 
 AppliedPlan OutboxOperations::apply(const RetryPlan& plan) {
+  AppliedPlan applied;
+  std::int64_t planned = 0;
+  for (const ParkedRun& run : plan.runs) planned += run.messages;
+  const auto work = [&] {
+    applied = impl_->apply(plan);
+    return outbox::ActionEnd{applied.messages_changed(),
+                             in_words(applied.messages, applied.streams)};
+  };
+  impl_->port.act(
+      {.what = "retry", .who = impl_->who, .selection = plan.selection, .planned = planned}, work);
+  return applied;
+}
+
+AppliedPlan OutboxOperations::Impl::apply(const RetryPlan& plan) {
   // Each stream's run takes some statements, and the writer's lock isn't held for long.
   constexpr std::size_t step_streams = 100;
   AppliedPlan applied;
@@ -337,7 +406,7 @@ AppliedPlan OutboxOperations::apply(const RetryPlan& plan) {
     std::vector<outbox::ParkedHead> heads;
     for (const ParkedRun& run : step)
       heads.push_back({run.stream_number, run.head, run.parked_at, run.last});
-    const auto [retried, more] = impl_->port.retry(heads, impl_->who);
+    const auto [retried, more] = port.retry(heads, who);
     applied.messages += more;
     applied.joined += more;
     for (std::size_t i = 0; i < step.size(); ++i) {
@@ -381,7 +450,7 @@ DiscardPlan OutboxOperations::plan_discard(const ParkedSelection& selection) {
     throw UsageError{"a type and an error select messages to retry, not messages to discard"};
   }
   std::vector<GlobalSequence> sequences = selection.sequences;
-  DiscardPlan plan;
+  DiscardPlan plan{.selection = in_words(selection)};
   if (sequences.empty()) {
     const auto parked = impl_->find_parked(selection);
     plan.affected.streams = static_cast<std::int64_t>(parked.size());
@@ -412,12 +481,30 @@ Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) 
 
 Affected OutboxOperations::apply(const DiscardPlan& plan) {
   Affected affected;
+  const auto work = [&] {
+    affected = impl_->apply(plan);
+    std::string detail = in_words(affected.messages, affected.streams);
+    if (affected.followers > 0) {
+      detail += "; retried after them: " + std::to_string(affected.followers);
+    }
+    return outbox::ActionEnd{affected.changed, detail};
+  };
+  impl_->port.act({.what = "discard",
+                   .who = impl_->who,
+                   .selection = plan.selection,
+                   .planned = std::ssize(plan.messages)},
+                  work);
+  return affected;
+}
+
+Affected OutboxOperations::Impl::apply(const DiscardPlan& plan) {
+  Affected affected;
   std::set<std::int64_t> streams;
   // The last ones first: what is to be given up too isn't sent again meanwhile.
   for (std::span<const PlannedDiscard> left{plan.messages}; !left.empty();) {
     const auto those = left.last(std::min(step_messages, left.size()));
     left = left.first(left.size() - those.size());
-    outbox::GivenUp given_up = impl_->port.discard(those, impl_->who);
+    outbox::GivenUp given_up = port.discard(those, who);
     streams.merge(given_up.streams);
     affected.messages += given_up.messages;
     affected.followers += given_up.followers;
@@ -437,19 +524,43 @@ Affected OutboxOperations::republish(const RepublishSelection& selection, Mode m
         "name the events to republish: a range of sequences or times, or a "
         "stream"};
   }
-  return outbox::republish(impl_->store, impl_->port, impl_->partitioner,
-                           {selection, mode, impl_->who, impl_->progress, std::move(stop)});
+  Affected affected;
+  const auto work = [&] {
+    affected = outbox::republish(impl_->store, impl_->port, impl_->partitioner,
+                                 {selection, mode, impl_->who, impl_->progress, std::move(stop)});
+    return outbox::ActionEnd{.detail = in_words(affected.messages, affected.streams),
+                             .finished = !affected.next};
+  };
+  impl_->port.act({.what = "republish", .who = impl_->who, .selection = in_words(selection)}, work);
+  return affected;
 }
 
 Reconciled OutboxOperations::reconcile(GlobalSequence from, Mode mode) {
-  return outbox::reconcile(impl_->store, impl_->port, impl_->partitioner,
-                           {from, mode, impl_->who, impl_->progress});
+  Reconciled result;
+  const auto work = [&] {
+    result = outbox::reconcile(impl_->store, impl_->port, impl_->partitioner,
+                               {from, mode, impl_->who, impl_->progress});
+    return outbox::ActionEnd{.detail = std::to_string(result.missing) + " messages"};
+  };
+  impl_->port.act(
+      {.what = "reconcile", .who = impl_->who, .selection = "from " + std::to_string(from.value())},
+      work);
+  return result;
 }
 
 Compared OutboxOperations::compare(BrokerContents& broker, GlobalSequence from, Mode mode) {
   outbox::Comparison comparison{impl_->store, impl_->partitioner, impl_->progress};
   comparison.read(broker, from);
-  return comparison.carry_out(impl_->port, {from, mode, impl_->who});
+  Compared result;
+  const auto work = [&] {
+    result = comparison.carry_out(impl_->port, {from, mode, impl_->who});
+    return outbox::ActionEnd{.detail = std::to_string(result.missing) + " messages"};
+  };
+  impl_->port.act({.what = "republish",
+                   .who = impl_->who,
+                   .selection = "missing at the broker, from " + std::to_string(from.value())},
+                  work);
+  return result;
 }
 
 ImportPlan OutboxOperations::plan_import(BrokerArchive& broker) {
@@ -458,7 +569,16 @@ ImportPlan OutboxOperations::plan_import(BrokerArchive& broker) {
 
 AppliedImport OutboxOperations::apply(const ImportPlan& plan, BrokerArchive& broker,
                                       std::stop_token stop) {
-  return outbox::Import{impl_->store, impl_->progress}.apply(plan, broker, impl_->who, stop);
+  AppliedImport applied;
+  const auto work = [&] {
+    applied = outbox::Import{impl_->store, impl_->progress}.apply(plan, broker, impl_->port,
+                                                                  impl_->who, stop);
+    return outbox::ActionEnd{applied.changed,
+                             in_words(applied.imported, applied.streams) + ", from the broker",
+                             applied.finished};
+  };
+  impl_->port.act({.what = "import", .who = impl_->who, .planned = plan.fitting}, work);
+  return applied;
 }
 
 Purged OutboxOperations::purge(std::chrono::hours older_than, Mode mode) {
@@ -491,7 +611,12 @@ Synced OutboxOperations::sync(bool prune, Mode mode) {
   }
   // A row that was gone knows nothing of what waits in its partition.
   if (!synced.added.empty()) impl_->port.mend_counts(mode, impl_->who);
-  while (const std::int64_t rescued = impl_->port.rescue(impl_->who)) synced.rescued += rescued;
+  const auto rescue = [&] {
+    while (const std::int64_t rescued = impl_->port.rescue(impl_->who)) synced.rescued += rescued;
+    return outbox::ActionEnd{.detail = "took out of unknown partitions: " +
+                                       std::to_string(synced.rescued) + " messages"};
+  };
+  impl_->port.act({.what = "sync", .who = impl_->who}, rescue);
   return synced;
 }
 

@@ -79,8 +79,18 @@ WHERE process = :process AND state <> 'pending' AND state = 'parked' AND (:kind 
 -- takes: at time, who text, what text, detail text
 INSERT INTO projection_timer_actions (at, who, what, detail) VALUES (:at, :who, :what, :detail);
 
--- name: list_timer_actions
--- takes: before int, most int
+-- row: timer_action
 -- gives: action int, at time, who text, what text, detail text
-SELECT action, at, who, what, detail FROM projection_timer_actions WHERE action < :before
-ORDER BY action DESC LIMIT :most;
+
+-- name: list_timer_actions
+-- The newest first.
+-- takes: after int, before int, most int
+-- gives: timer_action
+SELECT action, at, who, what, detail FROM projection_timer_actions
+WHERE action > :after AND action < :before ORDER BY action DESC LIMIT :most;
+
+-- name: list_timer_actions_forward
+-- takes: after int, before int, most int
+-- gives: timer_action
+SELECT action, at, who, what, detail FROM projection_timer_actions
+WHERE action > :after AND action < :before ORDER BY action LIMIT :most;

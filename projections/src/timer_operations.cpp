@@ -236,15 +236,23 @@ std::vector<TimerHold> TimerOperations::holds() {
 std::vector<OperatorAction> TimerOperations::actions(const ActionQuery& query) {
   if (query.limit < 1) throw UsageError{"limit must be 1 or more"};
   std::vector<OperatorAction> all;
+  if (query.items_of != 0) return all;
   store_.database().read([&](Connection& connection) {
     all.clear();
     if (!projections::has_timer_tables(connection)) return;
-    auto rows = connection.rows(sql::list_timer_actions{
-        .before = query.before.value_or(std::numeric_limits<std::int64_t>::max()),
-        .most = query.limit});
-    while (rows.step()) {
-      all.push_back({rows.action(), rows.at(), std::string{rows.who()}, std::string{rows.what()},
-                     std::string{rows.detail()}});
+    const std::int64_t before = query.before.value_or(std::numeric_limits<std::int64_t>::max());
+    const auto add = [&](const auto& statement) {
+      auto rows = connection.rows(statement);
+      while (rows.step()) {
+        all.push_back({rows.action(), rows.at(), std::string{rows.who()}, std::string{rows.what()},
+                       std::string{rows.detail()}});
+      }
+    };
+    if (query.direction == Direction::backward) {
+      add(sql::list_timer_actions{.after = query.after, .before = before, .most = query.limit});
+    } else {
+      add(sql::list_timer_actions_forward{
+          .after = query.after, .before = before, .most = query.limit});
     }
   });
   return all;

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -246,6 +247,50 @@ TEST_P(RelayJournalContract, PlansWhileOthersPark) {
     while (rows.step()) ++orphans;
   });
   EXPECT_EQ(orphans, 0);
+}
+
+TEST_P(RelayJournalContract, LogsARetryOfManyStreamsAsOneAction) {
+  append({1, 2, 3});
+  acquire();
+  for (const std::int64_t sequence : {1, 2, 3}) park(sequence);
+  OutboxOperations operations{store_of(*subject), {.who = "ann"}};
+  const RetryPlan plan = operations.plan_retry({.all = true});
+  ASSERT_THAT(plan.runs, SizeIs(3));
+  operations.discard({.sequences = {GlobalSequence{2}}});
+
+  operations.apply(plan);
+
+  const auto actions = operations.actions();
+  ASSERT_THAT(actions, SizeIs(2)) << "the discard, too";
+  const OperatorAction& retry = actions.front();
+  EXPECT_EQ(retry.who + ": " + retry.what + ' ' + retry.selection, "ann: retry all");
+  EXPECT_EQ(retry.detail, "2 messages in 2 streams");
+  EXPECT_EQ(retry.state, "done");
+  EXPECT_THAT((std::vector{retry.planned, retry.done, retry.changed}), ElementsAre(3, 2, 1));
+  const auto steps =
+      operations.actions({.direction = Direction::forward, .items_of = retry.number});
+  ASSERT_THAT(steps, SizeIs(2));
+  EXPECT_EQ(steps[0].detail, "thing-1: 1 message, 1");
+  EXPECT_EQ(steps[1].detail, "thing-3: 1 message, 3");
+  EXPECT_THAT(operations.actions({.after = steps[0].number, .items_of = retry.number}), SizeIs(1));
+  EXPECT_THAT(operations.actions({.items_of = actions.back().number}), IsEmpty())
+      << "it was one step";
+}
+
+TEST_P(RelayJournalContract, LogsAnActionThatFailedHalfWay) {
+  append({1});
+  acquire();
+  publish(1);
+  OutboxOperations operations{store_of(*subject)};
+  operations.on_progress([](const Progress&) { throw std::runtime_error{"no more"}; });
+
+  EXPECT_THROW(operations.republish({.stream = "thing-1"}), std::runtime_error);
+
+  const OperatorAction action = operations.actions().front();
+  EXPECT_EQ(action.state, "failed");
+  EXPECT_EQ(action.detail, "no more");
+  EXPECT_EQ(action.done, 1);
+  EXPECT_THAT(operations.actions({.items_of = action.number}), SizeIs(1));
 }
 
 TEST_P(RelayJournalContract, KeepsTheClassAndAttemptsOfWhatIsDiscarded) {

@@ -95,9 +95,27 @@ TEST(OutboxRetry, TakesManyMessagesParkedBehindInBoundedSteps) {
     EXPECT_EQ(shop.operations.retry({.sequences = {GlobalSequence{1}}}, mode).messages, 1'203);
   }
   EXPECT_EQ(shop.totals(), "1203 to be sent again");
-  EXPECT_THAT(shop.actions(), ElementsAre("ann retry order-1: 500 messages, 1 to 500",
-                                          "ann retry order-1: 500 messages, 501 to 1000",
-                                          "ann retry order-1: 203 messages, 1001 to 1203"));
+  EXPECT_THAT(shop.actions(), ElementsAre("ann retry 1203 messages in 1 stream"));
+  EXPECT_THAT(shop.steps(), ElementsAre("retry order-1: 500 messages, 1 to 500",
+                                        "retry order-1: 500 messages, 501 to 1000",
+                                        "retry order-1: 203 messages, 1001 to 1203"));
+}
+
+TEST(OutboxRetry, OfAnyNumberOfStreamsIsOneActionWithAThousandSteps) {
+  Shop shop;
+  shop.append_all({"order-1"});
+  shop.raw().run(
+      "WITH RECURSIVE n(i) AS (VALUES (2) UNION ALL SELECT i + 1 FROM n WHERE i < 1100) "
+      "INSERT INTO streams (stream, name) SELECT i, 'order-' || i FROM n; "
+      "INSERT INTO outbox_parked (stream, sequence, partition, parked_at, attempts, reason, error) "
+      "SELECT stream, stream, 0, 0, 1, 'refused', 'no' FROM streams WHERE stream > 1");
+
+  shop.operations.retry({.all = true});
+
+  EXPECT_THAT(shop.actions(),
+              ElementsAre("ann retry 1099 messages in 1099 streams; the first 1000 steps are "
+                          "listed"));
+  EXPECT_EQ(shop.steps(2'000).size(), 1'000U);
 }
 
 /// To come later, they would all have to get new numbers.
@@ -246,7 +264,8 @@ TEST(OutboxDiscard, GivesAMessageUpForGood) {
   EXPECT_THAT(shop.list({.state = MessageState::discarded}),
               ElementsAre("1 order-1 discarded discarded"));
   EXPECT_THAT(shop.actions(),
-              ElementsAre("ann discard 1 message, 1", "ann retry order-1: 1 message, 2"));
+              ElementsAre("ann discard 1 message in 1 stream; retried after them: 1"));
+  EXPECT_THAT(shop.steps(), ElementsAre("discard 1 message, 1", "retry order-1: 1 message, 2"));
 }
 
 TEST(OutboxDiscard, SendsMessagesParkedBehindInOrder) {
@@ -301,9 +320,11 @@ TEST(OutboxDiscard, SendsManyMessagesParkedBehindInBoundedSteps) {
 
   EXPECT_EQ(shop.totals(), "1202 to be sent again, 1 discarded");
   EXPECT_THAT(shop.actions(),
-              ElementsAre("ann discard 1 message, 1", "ann retry order-1: 500 messages, 2 to 501",
-                          "ann retry order-1: 500 messages, 502 to 1001",
-                          "ann retry order-1: 202 messages, 1002 to 1203"));
+              ElementsAre("ann discard 1 message in 1 stream; retried after them: 1202"));
+  EXPECT_THAT(shop.steps(),
+              ElementsAre("discard 1 message, 1", "retry order-1: 500 messages, 2 to 501",
+                          "retry order-1: 500 messages, 502 to 1001",
+                          "retry order-1: 202 messages, 1002 to 1203"));
 }
 
 TEST(OutboxDiscard, RefusesPendingAndPublishedMessages) {
@@ -375,6 +396,9 @@ TEST(OutboxRepublish, SaysWhereItStopped) {
       shop.operations.republish({.from = GlobalSequence{2}}, Mode::carry_out, stop.get_token());
   EXPECT_EQ(part.messages, 500);
   EXPECT_EQ(part.next, GlobalSequence{502});
+  const OperatorAction action = shop.operations.actions().front();
+  EXPECT_EQ(action.state + ": " + action.selection + ": " + action.detail,
+            "unfinished: from 2: 500 messages in 3 streams");
   const Affected rest = shop.operations.republish({.from = *part.next});
   EXPECT_EQ(rest.messages, events - 501);
   EXPECT_FALSE(rest.next);

@@ -109,6 +109,17 @@ class Shop {
     }
     return lines;
   }
+  /// "retry order-1: 1 message, 3": what the last action did, step by step.
+  std::vector<std::string> steps(int limit = 100) {
+    std::vector<std::string> lines;
+    for (const OperatorAction& step :
+         operations.actions({.limit = limit,
+         .direction = Direction::forward,
+         .items_of = operations.actions({.limit = 1}).front().number})) {
+      lines.push_back(step.what + ' ' + step.detail);
+    }
+    return lines;
+  }
   RawSqlite raw() { return RawSqlite{dir.file("shop.db")}; }
 
   TempDir dir = TempDir::in_memory();

@@ -138,7 +138,7 @@ const std::map<std::string, std::vector<Words>>& reading_commands() {
       {"check", {{}, {"--format", "json"}}},
       {"why", {{}, {"1"}, {"picky"}, {"billing"}}},
       {"findings known", {{}}},
-      {"log", {{}}},
+      {"log", {{}, {"t1"}}},
       {"changes", {{}}},
       {"verify", {{}}},
       {"doctor", {{}}},

@@ -157,5 +157,85 @@ TEST_F(ToolLists, PrintTablesWhileTheyRead) {
   EXPECT_THAT(rows[301], HasSubstr("note-2000-has-a-longer-name        1"));
 }
 
+/// Three actions of the outbox, two of timers, and two of the journal, which tells the last again.
+class ToolLog : public ToolLists {
+ protected:
+  void SetUp() override {
+    ToolLists::SetUp();
+    ASSERT_EQ(run({"timers", "list", "--db", db_}).code, 0);
+    RawSqlite{db_}.run(
+        "INSERT INTO outbox_actions (at, who, what, detail) VALUES (1000000, 'ann@shop', 'resize', "
+        "'1 to 2'), (3000000, 'bob', 'retry', '2 messages'), (6000000, 'ann@shop', 'adopt', 'all');"
+        "INSERT INTO outbox_actions (item_of, at, who, what, detail) VALUES "
+        "(2, 3000000, 'bob', 'retry', 'order-1'), (2, 3000000, 'bob', 'retry', 'order-2');"
+        "INSERT INTO stela_changes (at, part, subject, what, who, detail) VALUES "
+        "(2000000, 'outbox', 'p03', 'stopped', '', 'gone'), "
+        "(4000000, 'projections', 'sales', 'retried', 'ann@shop', 'event 7'), "
+        "(6000000, 'outbox', 'all', 'adopted', 'ann@shop', '')");
+  }
+  std::vector<std::string> logged(std::vector<std::string> words) const {
+    words.insert(words.begin(), "log");
+    std::vector<std::string> found;
+    for (const std::string& line : lines_of(list(words).out)) {
+      found.push_back(member(line, "id"));
+    }
+    return found;
+  }
+};
+
+TEST_F(ToolLog, IsARowAnActionFromEitherEnd) {
+  EXPECT_THAT(logged({}), ElementsAre("o3", "c2", "o2", "o1"));
+  EXPECT_THAT(logged({"--newest-first"}), SizeIs(4));
+  EXPECT_THAT(logged({"--oldest-first"}), ElementsAre("o1", "o2", "c2", "o3"));
+}
+
+TEST_F(ToolLog, GoesOnPageByPage) {
+  for (const bool is_forward : {false, true}) {
+    std::vector<std::string> all;
+    std::vector<std::string> words{"--limit", "1"};
+    if (is_forward) words.emplace_back("--oldest-first");
+    for (int page = 0; page < 9; ++page) {
+      const auto found = logged(words);
+      all.insert(all.end(), found.begin(), found.end());
+      const auto call = [&] {
+        auto asked = words;
+        asked.insert(asked.begin(), "log");
+        return list(asked).err;
+      }();
+      const std::size_t at = call.find("--after ");
+      if (at == std::string::npos) break;
+      words = {"--limit", "1", "--after", call.substr(at + 8, call.find('\n', at) - at - 8)};
+      if (is_forward) words.emplace_back("--oldest-first");
+    }
+    EXPECT_EQ(all.size(), 4U);
+    EXPECT_EQ(all.front(), is_forward ? "o1" : "o3");
+    EXPECT_EQ(all.back(), is_forward ? "o3" : "o1");
+  }
+}
+
+TEST_F(ToolLog, IsChosenByTimeAndOperator) {
+  EXPECT_THAT(logged({"--who", "ann"}), ElementsAre("o3", "c2", "o1"));
+  EXPECT_THAT(logged({"--who", "bob"}), ElementsAre("o2"));
+  EXPECT_THAT(logged({"--since", "1970-01-01T00:00:03Z", "--until", "1970-01-01T00:00:05Z"}),
+              ElementsAre("c2", "o2"));
+  EXPECT_THAT(logged({"--since", "1970-01-01T00:00:03Z", "--oldest-first", "--until",
+                      "1970-01-01T00:00:05Z"}),
+              ElementsAre("o2", "c2"));
+}
+
+TEST_F(ToolLog, ShowsAnActionStepByStep) {
+  const Ran shown = list({"log", "o2", "--limit", "1"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr(R"("id":"o2")"));
+  EXPECT_THAT(shown.out, HasSubstr(R"("steps":[{"step":4,)"));
+  EXPECT_THAT(shown.err, HasSubstr("more: --after 4"));
+  EXPECT_THAT(run({"log", "o2", "--after", "4", "--db", db_}).out, HasSubstr("order-2"));
+  EXPECT_THAT(run({"log", "c2", "--db", db_}).out, HasSubstr("sales: event 7"));
+  EXPECT_EQ(run({"log", "o4", "--db", db_}).code, 3) << "a step is no action";
+  EXPECT_EQ(run({"log", "c1", "--db", db_}).code, 3) << "nobody did it";
+  EXPECT_EQ(run({"log", "17", "--db", db_}).code, 2);
+  EXPECT_EQ(run({"log", "o2", "--who", "ann", "--db", db_}).code, 2);
+}
+
 }  // namespace
 }  // namespace stela::test::lists_test

@@ -145,6 +145,7 @@ std::vector<Command> all_commands() {
   add(timer_commands());
   add(inbox_commands());
   add(diagnosis_commands());
+  add(log_commands());
   add(findings_commands());
   add(database_commands());
   add(transfer_commands());

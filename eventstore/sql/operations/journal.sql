@@ -14,11 +14,21 @@ DELETE FROM stela_changes WHERE change IN
    WHERE oldest.at < :old_before
       OR oldest.change <= (SELECT max(l.change) FROM stela_changes AS l) - :most);
 
--- name: list_changes
--- takes: before int, most int
+-- row: change
 -- gives: change int, at time, part text, subject text, what text, who text, detail text
+
+-- name: list_changes
+-- The newest first.
+-- takes: after int, before int, most int
+-- gives: change
 SELECT change, at, part, subject, what, who, detail FROM stela_changes
-WHERE change < :before ORDER BY change DESC LIMIT :most;
+WHERE change > :after AND change < :before ORDER BY change DESC LIMIT :most;
+
+-- name: list_changes_forward
+-- takes: after int, before int, most int
+-- gives: change
+SELECT change, at, part, subject, what, who, detail FROM stela_changes
+WHERE change > :after AND change < :before ORDER BY change LIMIT :most;
 
 -- name: has_journal
 -- A database that is read only may be older.

@@ -93,7 +93,9 @@ GivenUp StoredOperations::discard(std::span<const PlannedDiscard> planned, std::
       streams.insert(*stream);
       gone.push_back(each.sequence.value());
     }
-    if (!gone.empty()) note(connection, who, "discard", each_in_words(gone));
+    if (!gone.empty()) {
+      note(connection, who, "discard", each_in_words(gone), std::ssize(gone));
+    }
     sent = send_followers(connection, parked, who);
   });
   return {.messages = static_cast<std::int64_t>(gone.size()),

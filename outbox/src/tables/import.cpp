@@ -292,7 +292,8 @@ void Import::judge(ImportPlan& plan) const {
 
 // --- the import
 
-AppliedImport Import::apply(const ImportPlan& plan, BrokerArchive& broker, std::string_view who,
+AppliedImport Import::apply(const ImportPlan& plan, BrokerArchive& broker,
+                            StoredOperations& operations, std::string_view who,
                             const std::stop_token& stop) {
   AppliedImport applied;
   std::vector<const StrayEvent*> planned;
@@ -311,7 +312,7 @@ AppliedImport Import::apply(const ImportPlan& plan, BrokerArchive& broker, std::
     std::vector<Misfit> misfits;
     const std::vector<Incoming> incoming = fetch(left.first(count), broker, misfits);
     left = left.subspan(count);
-    applied.imported += append(incoming, who, misfits);
+    applied.imported += append(incoming, operations, who, misfits);
     applied.changed += std::ssize(misfits);
     for (Misfit& misfit : misfits) {
       if (applied.examples.size() >= most_examples) break;
@@ -360,17 +361,19 @@ std::vector<Import::Incoming> Import::fetch(std::span<const StrayEvent* const> p
 }
 
 /// In one transaction: how many fit. Under the lock it is seen again what does.
-std::int64_t Import::append(std::span<const Incoming> incoming, std::string_view who,
-                            std::vector<Misfit>& misfits) {
+std::int64_t Import::append(std::span<const Incoming> incoming, StoredOperations& operations,
+                            std::string_view who, std::vector<Misfit>& misfits) {
   Step step;
-  store_.database().write([&](Connection& connection) {
+  operations.write([&](Connection& connection) {
     step = {.changed_streams = changed_streams_};
     store_.database().forget_caches();
     refuse_participants(connection);
     rows_->settle_tag_types(connection, {});
     step.last = last_event(connection);
     for (auto left = incoming; !left.empty();) left = append_some(connection, left, step);
-    if (!step.stored.empty()) record(connection, step.stored, who);
+    if (step.stored.empty()) return;
+    operations.note(connection, who, "import", record(connection, step.stored),
+                    std::ssize(step.stored));
   });
   changed_streams_ = std::move(step.changed_streams);
   for (const Misfit& misfit : misfits) changed_streams_.insert(misfit.planned->stream);
@@ -409,9 +412,8 @@ std::span<const Import::Incoming> Import::append_some(Connection& connection,
   return incoming.subspan(end + 1);
 }
 
-/// They count as published: no relay is told of them.
-void Import::record(Connection& connection, std::span<const Stored> stored,
-                    std::string_view who) const {
+/// They count as published: no relay is told of them. In words for the log.
+std::string Import::record(Connection& connection, std::span<const Stored> stored) const {
   const PartitionId first = PartitionId::at(0, current_generation(connection).partition_count);
   std::map<PartitionId, std::int64_t> counts;
   std::vector<std::int64_t> sequences;
@@ -432,10 +434,7 @@ void Import::record(Connection& connection, std::span<const Stored> stored,
   for (const auto& [partition, count] : counts) {
     connection.run(sql::count_imported{.partition = partition.number, .count = count});
   }
-  connection.run(sql::insert_action{.at = store_.database().now(),
-                                    .who = who,
-                                    .what = "import",
-                                    .detail = in_words(sequences) + ", from the broker"});
+  return in_words(sequences) + ", from the broker";
 }
 
 }  // namespace stela::outbox

@@ -26,8 +26,8 @@ class Import {
   Import(Store& store, const OnProgress& progress);
 
   ImportPlan plan(BrokerArchive& broker);
-  AppliedImport apply(const ImportPlan& plan, BrokerArchive& broker, std::string_view who,
-                      const std::stop_token& stop);
+  AppliedImport apply(const ImportPlan& plan, BrokerArchive& broker, StoredOperations& operations,
+                      std::string_view who, const std::stop_token& stop);
 
  private:
   using Places = std::vector<std::uint64_t>;
@@ -60,12 +60,11 @@ class Import {
   void judge(ImportPlan& plan) const;
   std::vector<Incoming> fetch(std::span<const StrayEvent* const> planned, BrokerArchive& broker,
                               std::vector<Misfit>& misfits) const;
-  std::int64_t append(std::span<const Incoming> incoming, std::string_view who,
-                      std::vector<Misfit>& misfits);
+  std::int64_t append(std::span<const Incoming> incoming, StoredOperations& operations,
+                      std::string_view who, std::vector<Misfit>& misfits);
   std::span<const Incoming> append_some(database::Connection& connection,
                                         std::span<const Incoming> incoming, Step& step) const;
-  void record(database::Connection& connection, std::span<const Stored> stored,
-              std::string_view who) const;
+  std::string record(database::Connection& connection, std::span<const Stored> stored) const;
   void report(std::string_view stage, std::int64_t done, std::int64_t total) const;
 
   Store& store_;

@@ -237,15 +237,38 @@ std::vector<PublishedBatch> OutboxView::batches(std::optional<PartitionId> parti
   return found;
 }
 
+namespace {
+
+OperatorAction read_action(const sql::action_row& row) {
+  return {.number = row.action(),
+          .at = row.at(),
+          .who = std::string{row.who()},
+          .what = std::string{row.what()},
+          .detail = std::string{row.detail()},
+          .selection = std::string{row.selection()},
+          .planned = row.planned(),
+          .done = row.done(),
+          .changed = row.changed(),
+          .state = std::string{row.state()}};
+}
+
+}  // namespace
+
 std::vector<OperatorAction> OutboxView::actions(const ActionQuery& query) {
   std::vector<OperatorAction> found;
   store_.database().read([&](Connection& connection) {
-    auto rows = connection.rows(
-        sql::list_actions{.before = query.before.value_or(std::numeric_limits<std::int64_t>::max()),
-                          .most = query.limit});
-    while (rows.step()) {
-      found.push_back({rows.action(), rows.at(), std::string{rows.who()}, std::string{rows.what()},
-                       std::string{rows.detail()}});
+    found.clear();
+    const std::int64_t before = query.before.value_or(std::numeric_limits<std::int64_t>::max());
+    const auto add = [&](const auto& statement) {
+      auto rows = connection.rows(statement);
+      while (rows.step()) found.push_back(read_action(rows));
+    };
+    if (query.direction == Direction::backward) {
+      add(sql::list_actions{
+          .item_of = query.items_of, .after = query.after, .before = before, .most = query.limit});
+    } else {
+      add(sql::list_actions_forward{
+          .item_of = query.items_of, .after = query.after, .before = before, .most = query.limit});
     }
   });
   return found;

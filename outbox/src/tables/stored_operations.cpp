@@ -16,6 +16,8 @@
 #include <stela/framework/not_found.hpp>
 
 #include <algorithm>
+#include <exception>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,9 @@ namespace stela::outbox {
 using database::Connection;
 
 namespace {
+
+/// So many steps of an action are listed.
+constexpr std::int64_t most_items = 1'000;
 
 std::string in_words(std::int64_t count) {
   return std::to_string(count) + (count == 1 ? " message" : " messages");
@@ -123,13 +128,92 @@ bool has_many_later(Connection& connection, std::int64_t stream) {
 }
 
 void StoredOperations::write(const std::function<void(Connection&)>& work) {
-  store_.database().write([&](Connection& connection) { work(connection); });
+  // What is rolled back isn't noted.
+  const auto before = current_;
+  try {
+    store_.database().write([&](Connection& connection) {
+      current_ = before;
+      work(connection);
+    });
+  } catch (...) {
+    current_ = before;
+    throw;
+  }
+}
+
+// --- the log
+
+void StoredOperations::act(const Action& action, FunctionRef<ActionEnd()> work) {
+  current_ = Current{.action = action};
+  try {
+    const ActionEnd ended = work();
+    end(ended, ended.finished ? "done" : "unfinished");
+  } catch (const std::exception& error) {
+    try {
+      if (current_->number > 0) end({.detail = error.what()}, "failed");
+    } catch (const std::exception&) {
+      // It stays unfinished in the log; what was in its way is told.
+    }
+    current_.reset();
+    throw;
+  }
+  current_.reset();
+}
+
+void StoredOperations::end(const ActionEnd& end, std::string_view state) {
+  const bool is_as_noted = current_->number > 0 && current_->steps == 1 && state == "done" &&
+                           current_->done == current_->action.planned;
+  if (is_as_noted || (current_->number == 0 && end.changed == 0)) return;
+  write([&](Connection& connection) {
+    if (current_->number == 0) note_step(connection, current_->action.what, "", 0);
+    std::optional<std::string> detail;
+    if (current_->steps != 1 || state != "done") detail = end.detail;
+    if (current_->steps == 1 && detail) {
+      connection.run(sql::copy_action{.action = current_->number});
+    }
+    if (current_->steps > most_items) {
+      detail->append("; the first ").append(std::to_string(most_items)).append(" steps are listed");
+    }
+    connection.run(sql::end_action{
+        .action = current_->number, .changed = end.changed, .state = state, .detail = detail});
+  });
 }
 
 void StoredOperations::note(Connection& connection, std::string_view who, std::string_view what,
-                            const std::string& detail) {
+                            const std::string& detail, std::int64_t count) {
+  if (current_) return note_step(connection, what, detail, count);
   connection.run(sql::insert_action{
       .at = store_.database().now(), .who = who, .what = what, .detail = detail});
+}
+
+void StoredOperations::note_step(Connection& connection, std::string_view what,
+                                 const std::string& detail, std::int64_t count) {
+  const Action& action = current_->action;
+  const Timestamp now = store_.database().now();
+  // What else had to be done isn't what was meant.
+  if (what == action.what) current_->done += count;
+  if (current_->number == 0) {
+    auto begun = connection.rows(
+        sql::begin_action{.at = now,
+                          .who = action.who,
+                          .what = what,
+                          .selection = action.selection,
+                          .planned = action.planned,
+                          .done = current_->done,
+                          .state = current_->done == action.planned ? "done" : "unfinished",
+                          .detail = detail});
+    begun.step();
+    current_->number = begun.action();
+    current_->steps = detail.empty() ? 0 : 1;
+    return;
+  }
+  if (what == action.what && count > 0) {
+    connection.run(sql::count_done{.action = current_->number, .count = count});
+  }
+  if (++current_->steps > most_items) return;
+  if (current_->steps == 2) connection.run(sql::copy_action{.action = current_->number});
+  connection.run(sql::insert_item{
+      .item_of = current_->number, .at = now, .who = action.who, .what = what, .detail = detail});
 }
 
 // --- sending again
@@ -230,7 +314,8 @@ std::int64_t StoredOperations::leave_to_relay(Connection& connection, const Park
   if (count > 0) {
     note(connection, who, "retry",
          stream_name(connection, prefix.stream) + ": through " +
-             std::to_string(prefix.through.value()) + ", by the relay");
+             std::to_string(prefix.through.value()) + ", by the relay",
+         count);
   }
   return count;
 }
@@ -258,7 +343,8 @@ std::int64_t StoredOperations::retry_one(Connection& connection, Placement& plac
     send_again(connection, placement,
                {GlobalSequence{sequence}, prefix.stream, generation, was_lost}, "retry");
   }
-  note(connection, who, "retry", stream_name(connection, prefix.stream) + ": " + in_words(parked));
+  note(connection, who, "retry", stream_name(connection, prefix.stream) + ": " + in_words(parked),
+       std::ssize(parked));
   return static_cast<std::int64_t>(parked.size());
 }
 
@@ -355,7 +441,8 @@ std::int64_t StoredOperations::send_all_again(std::span<const GlobalSequence> se
       sent.push_back(sequence.value());
     }
     if (!sent.empty()) {
-      note(connection, who, why == Why::missing ? "reconcile" : "republish", in_words(sent));
+      note(connection, who, why == Why::missing ? "reconcile" : "republish", in_words(sent),
+           std::ssize(sent));
     }
   });
   return static_cast<std::int64_t>(sent.size());
@@ -383,9 +470,9 @@ std::int64_t StoredOperations::rescue(std::string_view who) {
                  each.kind);
       sent.push_back(each.sequence);
     }
-    note(
-        connection, who, "sync",
-        "took out of unknown partition " + std::to_string(unknown.front()) + ": " + in_words(sent));
+    note(connection, who, "sync",
+         "took out of unknown partition " + std::to_string(unknown.front()) + ": " + in_words(sent),
+         std::ssize(sent));
   });
   return static_cast<std::int64_t>(sent.size());
 }
@@ -403,18 +490,22 @@ std::int64_t StoredOperations::mend_counts(Mode mode, std::string_view who) {
     return static_cast<std::int64_t>(wrong.size() + twice.size());
   }
   write([&](Connection& connection) {
+    std::set<std::string> labels;
     wrong = wrong_counts(connection);
     for (const Counts& counts : wrong) {
       connection.run(sql::mend_counts{.partition = counts.partition,
                                       .parked = counts.parked,
                                       .redeliveries = counts.redeliveries});
-      note(connection, who, "count", PartitionId{static_cast<int>(counts.partition)}.label());
+      labels.insert(PartitionId{static_cast<int>(counts.partition)}.label());
     }
     twice = counted_twice(connection);
     for (const auto& [partition, count] : twice) {
       connection.run(sql::uncount_discarded{.partition = partition, .count = count});
-      note(connection, who, "count", PartitionId{static_cast<int>(partition)}.label());
+      labels.insert(PartitionId{static_cast<int>(partition)}.label());
     }
+    std::string detail;
+    for (const std::string& label : labels) detail += (detail.empty() ? "" : ", ") + label;
+    note(connection, who, "count", detail);
   });
   return static_cast<std::int64_t>(wrong.size() + twice.size());
 }

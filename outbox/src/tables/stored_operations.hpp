@@ -7,6 +7,7 @@
 #include "tables/placement.hpp"
 
 #include <stela/eventstore/store.hpp>
+#include <stela/framework/function_ref.hpp>
 #include <stela/outbox/operations.hpp>
 
 #include <functional>
@@ -61,6 +62,25 @@ bool has_many_later(database::Connection& connection, std::int64_t stream);
 /// By stream: messages of it, in order.
 using ByStream = std::map<std::int64_t, std::vector<GlobalSequence>>;
 
+/// An action of an operator, as the log has it.
+struct Action {
+  std::string_view what;
+  std::string_view who;
+  std::string selection = {};
+  /// How many messages are meant. Unset: that isn't known.
+  std::optional<std::int64_t> planned = {};
+};
+
+/// How an action ended.
+struct ActionEnd {
+  /// Messages that it left alone.
+  std::int64_t changed = 0;
+  /// What the log says if it took more than one step.
+  std::string detail = {};
+  /// False if it was stopped before its end.
+  bool finished = true;
+};
+
 /// What giving messages up came to.
 struct GivenUp {
   std::int64_t messages = 0;
@@ -97,6 +117,13 @@ class StoredOperations final : public relay::Operations {
 
   /// Lets a partition that poison stopped go on; UsageError if something else did.
   void resume(PartitionId partition, std::string_view who);
+  /// Whatever `work` notes is one action in the log, with an item for each step.
+  void act(const Action& action, FunctionRef<ActionEnd()> work);
+  /// A transaction; what it notes is in the log if it is committed.
+  void write(const std::function<void(database::Connection&)>& work);
+  /// `count`: to how many messages it was done.
+  void note(database::Connection& connection, std::string_view who, std::string_view what,
+            const std::string& detail, std::int64_t count = 0);
   /// Lets a partition that backs off try at once; false if it doesn't.
   bool try_now(PartitionId partition, std::string_view who);
   /// Enqueues what was never enqueued, and passes over the rest. How many.
@@ -133,6 +160,14 @@ class StoredOperations final : public relay::Operations {
     std::string error = {};
     std::optional<std::string> failure_class = {};
   };
+  /// The action that steps belong to.
+  struct Current {
+    Action action;
+    /// 0: nothing is noted yet.
+    std::int64_t number = 0;
+    std::int64_t steps = 0;
+    std::int64_t done = 0;
+  };
   struct GoOn {
     PartitionId partition = {};
     std::optional<std::uint64_t> broker_sequence = {};
@@ -150,9 +185,9 @@ class StoredOperations final : public relay::Operations {
                               std::string_view who);
   static std::map<int, bool> uncertain_partitions(database::Connection& connection);
   [[noreturn]] static void refuse_uncertain(int partition, bool is_stopped);
-  void write(const std::function<void(database::Connection&)>& work);
-  void note(database::Connection& connection, std::string_view who, std::string_view what,
-            const std::string& detail);
+  void note_step(database::Connection& connection, std::string_view what, const std::string& detail,
+                 std::int64_t count);
+  void end(const ActionEnd& end, std::string_view state);
   void send_again(database::Connection& connection, Placement& placement, const Place& place,
                   std::string_view kind);
   /// Adds what was to be sent again already, and comes later in the stream: it has to come later
@@ -176,6 +211,7 @@ class StoredOperations final : public relay::Operations {
 
   Store& store_;
   const Partitioner& partitioner_;
+  std::optional<Current> current_ = {};
 };
 
 }  // namespace stela::outbox

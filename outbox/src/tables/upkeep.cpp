@@ -288,8 +288,14 @@ std::string labels(const std::vector<PartitionId>& partitions) {
   return text;
 }
 
-void note(Connection& connection, Timestamp now, std::string_view who, const std::string& detail) {
-  connection.run(sql::insert_action{.at = now, .who = who, .what = "sync", .detail = detail});
+/// "added p02; retired p00".
+std::string in_words(const Synced& synced) {
+  std::string text;
+  if (!synced.added.empty()) text = "added " + labels(synced.added);
+  if (!synced.retired.empty()) {
+    text.append(text.empty() ? "" : "; ").append("retired " + labels(synced.retired));
+  }
+  return text;
 }
 
 std::set<std::int64_t> parked_partitions(Connection& connection) {
@@ -332,8 +338,9 @@ Synced sync(Store& store, bool prune, Mode mode, std::string_view who) {
         result.retired.push_back(partition);
       }
     }
-    if (!result.added.empty()) note(connection, now, who, "added " + labels(result.added));
-    if (!result.retired.empty()) note(connection, now, who, "retired " + labels(result.retired));
+    if (const std::string detail = in_words(result); !detail.empty()) {
+      connection.run(sql::insert_action{.at = now, .who = who, .what = "sync", .detail = detail});
+    }
     if (mode == Mode::dry_run) throw DryRun{};
   };
   try {

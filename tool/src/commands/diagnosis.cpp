@@ -219,8 +219,6 @@ std::vector<Command> diagnosis_commands() {
                     {"what is wrong?", "why --db shop.db"}},
        .checks = "why",
        .run = why},
-      log_command(),
-      changes_command(),
       serve_command()};
 }
 

@@ -19,6 +19,12 @@ Page::Page(const Arguments& arguments, std::int64_t default_limit)
   is_continued_ = arguments.has("--after");
 }
 
+Page::Page(const Arguments& arguments, Direction direction)
+    : Page{arguments.integer("--limit", {1, no_limit}).value_or(100), direction,
+           arguments.has("--look-further")} {
+  is_continued_ = arguments.has("--after");
+}
+
 bool Page::take(std::string place) {
   if (shown_ == limit_) {
     end_ = End::of_page;

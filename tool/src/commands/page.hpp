@@ -45,6 +45,8 @@ class Page {
       : limit_{limit}, direction_{direction}, looks_further_{looks_further} {}
   /// What --limit, --newest-first, --look-further and --after say.
   explicit Page(const Arguments& arguments, std::int64_t default_limit = 100);
+  /// The same, in a direction that isn't theirs to say.
+  Page(const Arguments& arguments, Direction direction);
 
   bool is_backward() const noexcept { return direction_ == Direction::backward; }
   Direction direction() const noexcept { return direction_; }

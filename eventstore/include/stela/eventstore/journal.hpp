@@ -4,6 +4,7 @@
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/store.hpp>
 #include <stela/framework/clock.hpp>
+#include <stela/framework/query.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -32,6 +33,9 @@ struct JournalQuery {
   /// Only entries before this one: for the next page.
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
   int limit = 100;
+  /// Only entries after this one.
+  std::int64_t after = 0;
+  Direction direction = Direction::backward;
 };
 
 /// An operator knows of a finding. It counts again once it is worse than it was, or its time is up.
@@ -68,7 +72,7 @@ class STELA_EVENTSTORE_EXPORT Journal {
  public:
   explicit Journal(Store& store) : store_{store} {}
 
-  /// The newest first.
+  /// The newest first, unless the query says otherwise.
   std::vector<JournalEntry> entries(const JournalQuery& query = {});
 
   /// Replaces an earlier one of the same finding. It is an entry, too, and so is its end by

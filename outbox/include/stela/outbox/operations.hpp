@@ -57,6 +57,8 @@ struct ParkedRun {
 
 struct RetryPlan {
   std::vector<ParkedRun> runs = {};
+  /// What was selected, in words: for the log.
+  std::string selection = {};
 };
 
 /// A stream that isn't as it was planned: nothing was done.
@@ -71,6 +73,13 @@ struct AppliedPlan {
   std::int64_t messages = 0;
   std::int64_t joined = 0;
   std::vector<ChangedRun> changed = {};
+
+  /// How many messages of the plan are in streams that were left alone.
+  std::int64_t messages_changed() const noexcept {
+    std::int64_t count = 0;
+    for (const ChangedRun& run : changed) count += run.planned.messages;
+    return count;
+  }
 };
 
 /// Parked messages whose failures have something in common: reason, type of event, and the error
@@ -120,6 +129,8 @@ struct DiscardPlan {
   std::vector<PlannedDiscard> messages = {};
   /// What it comes to if nothing changes.
   Affected affected = {};
+  /// What was selected, in words: for the log.
+  std::string selection = {};
 };
 
 struct Reconciled {
@@ -188,7 +199,7 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   std::vector<FailureGroup> groups();
   /// Published batches, the newest first, of one partition or of all.
   std::vector<PublishedBatch> batches(std::optional<PartitionId> partition = {}, int limit = 100);
-  /// Actions of operators, the newest first.
+  /// Actions of operators, the newest first; or what one of them did, step by step.
   std::vector<OperatorAction> actions(const ActionQuery& query = {});
 
   // --- messages

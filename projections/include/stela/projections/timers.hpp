@@ -123,7 +123,7 @@ class STELA_PROJECTIONS_EXPORT TimerOperations {
   std::vector<TimerStatus> list(const TimerQuery& query = {});
   std::optional<TimerStatus> show(const TimerName& timer);
   std::vector<TimerHold> holds();
-  /// The newest first.
+  /// The newest first. They have no items.
   std::vector<OperatorAction> actions(const ActionQuery& query = {});
 
   /// Makes the timer due at another time, parked or not. Of one that recurs, only the next time is
