@@ -88,6 +88,8 @@ TEST_F(BackingOff, IsTriedAtOnceAsItIsAdvised) {
   const Ran dry = outbox({"partitions", "retry", "all", "--dry-run"});
   EXPECT_EQ(dry.code, 0);
   EXPECT_THAT(dry.err, HasSubstr("Partition all would be tried now"));
+  EXPECT_THAT(outbox({"partitions", "retry", "all", "--dry-run", "--json"}).out,
+              HasSubstr(R"({"partition":"all","error":"full)"));
   EXPECT_TRUE(waits());
 
   const Ran retried = outbox({"partitions", "retry", "all"});

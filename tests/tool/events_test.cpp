@@ -423,8 +423,8 @@ TEST_F(ToolEvents, VerifyNamesTheTablesOfAnApplicationThatItCantCheck) {
 
 TEST_F(ToolEvents, DoctorAdvises) {
   const std::string report = run_well({"doctor", "--db", db_, "--json"});
-  EXPECT_THAT(report, HasSubstr(R"({"check":"SQLite","state":)"));
-  EXPECT_THAT(report, HasSubstr(R"("check":"space")"));
+  EXPECT_THAT(report, HasSubstr(R"({"code":"sqlite","severity":)"));
+  EXPECT_THAT(report, HasSubstr(R"("code":"space")"));
   EXPECT_THAT(report, HasSubstr("journal_mode wal, page_size 4096, encoding UTF-8"));
   run_well({"outbox", "enable", "--db", db_, "--from-now"});
   append("order-1", "{}", {"--publish"});

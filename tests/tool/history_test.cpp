@@ -93,6 +93,8 @@ TEST_F(Past, OfAFindingThatIsKnownIsListedAndFine) {
   EXPECT_EQ(stela({"check"}).code, 2);
 
   EXPECT_EQ(stela({"findings", "ack", "outbox_unattended", "--why", "moving"}).code, 0);
+  EXPECT_THAT(stela({"findings", "ack", "outbox_unattended", "--why", "moving", "--json"}).out,
+              StartsWith(R"({"code":"outbox_unattended","subject":null,"severity":"critical",)"));
 
   const Ran checked = stela({"check"});
   EXPECT_EQ(checked.code, 0);
@@ -105,7 +107,8 @@ TEST_F(Past, OfAFindingThatIsKnownIsListedAndFine) {
               AllOf(HasSubstr("\"severity\":\"known\""), HasSubstr("\"state\":\"ok\"")));
   EXPECT_THAT(stela({"findings", "known"}).out, HasSubstr("moving"));
 
-  EXPECT_EQ(stela({"findings", "unack", "outbox_unattended"}).code, 0);
+  EXPECT_THAT(stela({"findings", "unack", "outbox_unattended", "--json"}).out,
+              HasSubstr(R"("withdrawn":true)"));
   EXPECT_EQ(stela({"check"}).code, 2);
   EXPECT_EQ(stela({"findings", "unack", "outbox_unattended"}).code, 3);
 }

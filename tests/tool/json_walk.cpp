@@ -230,7 +230,7 @@ class Vocabulary {
   static void check_key(const std::string& key) {
     static const std::regex known{"[a-z][a-z0-9_]*"};
     static const std::regex gone{
-        "version|last_error|correlation|causation|ts|.*_ms|(.*_)?(since|until)"};
+        "version|last_error|correlation|causation|ts|finding|advice|.*_ms|(.*_)?(since|until)"};
     EXPECT_TRUE(std::regex_match(key, known)) << key;
     EXPECT_FALSE(std::regex_match(key, gone)) << key;
   }

@@ -80,5 +80,10 @@ TEST_F(ParkedAlike, AreChosenInOneWay) {
   EXPECT_THAT(outbox({"discard", "1", "--group", "f0"}).err, HasSubstr("leave SEQUENCE and"));
 }
 
+TEST_F(ParkedAlike, AreCountedInJsonByThoseThatWereLeftAlone) {
+  EXPECT_THAT(outbox({"retry", "1", "--json"}).out,
+              HasSubstr(R"("messages":1,"streams":1,"joined":0,"changed":0,"left_alone":[])"));
+}
+
 }  // namespace
 }  // namespace stela::parked_test

@@ -83,7 +83,7 @@ TEST_F(ToolWork, UntilEmptyWaitsForNothingAfterAStoppedGeneration) {
       HasSubstr("all pending messages are in stopped partitions (broker_lost, partition p0"));
 }
 
-TEST_F(ToolWork, ATickIsAnObjectWithTheKeysOfTheSeedsAndOurs) {
+TEST_F(ToolWork, ATickIsAnObjectInTheVocabulary) {
   append(3);
   const auto lines = lines_of(run_well(work({"--once", "--json"})));
   ASSERT_THAT(lines, SizeIs(1));
@@ -96,8 +96,8 @@ TEST_F(ToolWork, ATickIsAnObjectWithTheKeysOfTheSeedsAndOurs) {
   EXPECT_THAT(keys, ::testing::IsSupersetOf({"claimed",
                                              "published",
                                              "failed",
-                                             "duration_ms",
-                                             "backoff_ms",
+                                             "duration_s",
+                                             "backoff_s",
                                              "renewed_heartbeat",
                                              "purged_stale",
                                              "active_workers",
@@ -105,7 +105,7 @@ TEST_F(ToolWork, ATickIsAnObjectWithTheKeysOfTheSeedsAndOurs) {
                                              "owned_count",
                                              "leased_count",
                                              "released_count",
-                                             "ts",
+                                             "at",
                                              "retried",
                                              "parked",
                                              "fenced",

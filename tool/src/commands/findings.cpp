@@ -65,12 +65,20 @@ int acknowledge(Invocation& call) {
   StoreSession session{call};
   const Finding finding = finding_now(session, call, code, subject_asked(call));
   const Timestamp until = session.store().conventions().clock->now() + *duration;
-  Journal{session.store()}.acknowledge({.code = std::string{facts_of(code).word},
-                                        .subject = finding.subject,
-                                        .severity = std::string{word_of(finding.severity)},
-                                        .amount = finding.amount,
-                                        .why = *why,
-                                        .until = until});
+  Journal journal{session.store()};
+  journal.acknowledge({.code = std::string{facts_of(code).word},
+                       .subject = finding.subject,
+                       .severity = std::string{word_of(finding.severity)},
+                       .amount = finding.amount,
+                       .why = *why,
+                       .until = until});
+  if (call.out.is_json()) {
+    for (const Acknowledgement& one : journal.acknowledgements()) {
+      if (one.code != facts_of(code).word || one.subject != finding.subject) continue;
+      print_json(call.out, acknowledged_finding, one);
+    }
+    return done;
+  }
   call.out.note("Known until " + to_string(until) + ", unless it gets worse: " + finding.sentence);
   return done;
 }
@@ -81,6 +89,9 @@ int withdraw(Invocation& call) {
   StoreSession session{call};
   if (!Journal{session.store()}.withdraw(word, subject)) {
     throw Exit{not_found, "nobody has said that this is known; 'findings known' lists what is"};
+  }
+  if (call.out.is_json()) {
+    call.out.json(to_json({{"code", word}, {"subject", subject}, {"withdrawn", true}}));
   }
   return done;
 }

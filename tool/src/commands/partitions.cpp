@@ -340,8 +340,13 @@ int retry_partitions(Invocation& call) {
   for (const PartitionStatus& each : partitions) {
     const std::string label = each.id.label();
     if (dry ? is_backing_off(each) : session.operations().try_now(each.id)) {
+      const std::string error = in_one_line(each.last_error);
+      if (call.out.is_json()) {
+        call.out.json(to_json({{"partition", label}, {"error", error}, {"dry_run", dry}}));
+        continue;
+      }
       call.out.note("Partition " + label + (dry ? " would be" : " is") +
-                    " tried now; it backs off from: " + in_one_line(each.last_error));
+                    " tried now; it backs off from: " + error);
     } else if (!all) {
       throw UsageError{"partition " + label + " isn't backing off: there is nothing to retry"};
     }

@@ -55,8 +55,7 @@ void append_text(std::string& out, Kind kind, std::string text) {
 
 void append_json(std::string& out, Kind kind, const Value& value) {
   const auto append_duration = [&](std::chrono::microseconds duration) {
-    const double scale = kind == Kind::milliseconds ? 1e3 : 1e6;
-    json::append_double(out, static_cast<double>(duration.count()) / scale);
+    json::append_double(out, static_cast<double>(duration.count()) / 1e6);
   };
   std::visit(Overloaded{[&](std::monostate) { out += "null"; },
                         [&](bool flag) { json::append_bool(out, flag); },
@@ -75,7 +74,6 @@ bool is_number(Kind kind) {
     case Kind::bytes:
     case Kind::real:
     case Kind::duration:
-    case Kind::milliseconds:
       return true;
     case Kind::text:
     case Kind::word:

@@ -51,16 +51,14 @@ constexpr bool is_in_vocabulary(std::string_view name, Kind kind) {
   for (const char c : name) {
     if (c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9')) return false;
   }
-  for (const std::string_view other : {"version", "last_error", "correlation", "causation"}) {
+  for (const std::string_view other :
+       {"version", "last_error", "correlation", "causation", "finding", "advice", "ts"}) {
     if (name == other) return false;
   }
-  for (const std::string_view ending : {"since", "until"}) {
+  for (const std::string_view ending : {"since", "until", "_ms"}) {
     if (name.ends_with(ending)) return false;
   }
-  // A worker's ticks have the words of other workers' ticks.
-  if (name == "ts") return kind == Kind::time;
   return name.ends_with("_s") == (kind == Kind::duration) &&
-         name.ends_with("_ms") == (kind == Kind::milliseconds) &&
          (name == "at" || name.ends_with("_at")) == (kind == Kind::time);
 }
 

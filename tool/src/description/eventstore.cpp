@@ -125,9 +125,9 @@ constexpr Field<SnapshotEntry> snapshot_fields[] = {
 
 constexpr Field<Problem> problem_fields[] = {
     field<&Problem::check>("check"),
-    field<&Problem::where>("where", {.kind = Kind::untrusted}),
-    field<&Problem::what>("what", {.kind = Kind::untrusted}),
-    field<&Problem::advice>("advice"),
+    field<&Problem::where>("subject", {.kind = Kind::untrusted}),
+    field<&Problem::what>("sentence", {.kind = Kind::untrusted}),
+    field<&Problem::advice>("remedy"),
 };
 
 constexpr Field<UncheckedTable> unchecked_fields[] = {

@@ -221,13 +221,14 @@ constexpr Field<AppliedPlan> applied_plan_fields[] = {
     field<&AppliedPlan::messages>("messages"),
     field<&AppliedPlan::streams>("streams"),
     field<&AppliedPlan::joined>("joined"),
+    field<&AppliedPlan::messages_changed>("changed"),
     field<[](const AppliedPlan& applied) {
       return json_list(applied.changed, [](const ChangedRun& run) {
         return to_json({{"stream", run.planned.stream},
                         {"sequence", run.planned.head.value()},
                         {"why", run.why}});
       });
-    }>("changed"),
+    }>("left_alone"),
 };
 
 constexpr Field<FailureGroup> failure_group_fields[] = {

@@ -31,8 +31,6 @@ enum class Kind : std::uint8_t {
   real,
   /// Seconds in JSON; "3.2 s" for people.
   duration,
-  /// A duration that JSON has in milliseconds: in the ticks of a worker alone.
-  milliseconds,
   time,
   /// A list or another object.
   json,
