@@ -443,6 +443,20 @@ Effects StoreOperations::all_effects_of(const EventId& cause, GlobalSequence seq
   return Descent{look, limit}.run(cause, sequence.value());
 }
 
+std::int64_t StoreOperations::unindexed_events() {
+  std::int64_t through = 0;
+  store_.database().read([&](Connection& connection) {
+    through = 0;
+    {
+      auto found = connection.rows(sql::has_links{});
+      if (!found.step() || !found.is_there()) return;
+    }
+    auto row = connection.rows(sql::links_through{});
+    if (row.step()) through = row.sequence();
+  });
+  return std::max<std::int64_t>(store_.last_sequence().value() - through, 0);
+}
+
 IndexedLinks StoreOperations::index_links(const IndexLinksOptions& options) {
   database::Database& database = store_.database();
   if (options.again) remove_links(database, options);

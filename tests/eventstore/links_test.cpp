@@ -175,8 +175,11 @@ class IndexOfLinks : public Links {
 
 TEST_P(IndexOfLinks, ContinuesWhereItEnded) {
   tell();
+  EXPECT_EQ(operations.unindexed_events(), 6);
   const IndexedLinks first = operations.index_links();
+  EXPECT_EQ(operations.unindexed_events(), 0);
   append("order-2");
+  EXPECT_EQ(operations.unindexed_events(), 1);
   const IndexedLinks second = operations.index_links();
 
   EXPECT_EQ(first.events, 6);

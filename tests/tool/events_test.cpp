@@ -437,6 +437,21 @@ TEST_F(ToolEvents, DoctorAdvises) {
   EXPECT_THAT(ran.out, HasSubstr("messages stay pending, none is lost"));
 }
 
+TEST_F(ToolEvents, DoctorSaysWhatLookUpsByCorrelationMiss) {
+  append("order-1", "{}");
+  EXPECT_THAT(run_well({"doctor", "--db", db_}),
+              HasSubstr("ok       links: 1 event isn't indexed by correlation and cause"));
+  run_well({"index", "build", "--db", db_});
+  EXPECT_THAT(run_well({"doctor", "--db", db_}), HasSubstr("links: all events are indexed"));
+  RawSqlite raw{db_};
+  raw.drop_triggers();
+  raw.run("UPDATE events SET sequence = 1000005");
+
+  EXPECT_THAT(run({"doctor", "--db", db_}).out,
+              AllOf(HasSubstr("warning  links: 1,000,004 events aren't indexed"),
+                    HasSubstr("→ 'stela index build'")));
+}
+
 TEST_F(ToolEvents, AFullStdoutIsAnError) {
   append("order-1", "{}");
   const std::string command = program() + " events list --json --db " + db_ + " > /dev/full";

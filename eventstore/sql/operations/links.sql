@@ -75,6 +75,14 @@ FROM events WHERE sequence BETWEEN :from AND :to AND causation_id IS NOT NULL OR
 -- gives: recorded_at time
 SELECT recorded_at FROM events WHERE sequence >= :sequence ORDER BY sequence LIMIT 1;
 
+-- name: has_links
+-- A database that is read only may be older.
+-- gives: is_there bool
+SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'event_links_through')
+       AS is_there;
+-- engine: postgres
+SELECT to_regclass('event_links_through') IS NOT NULL AS is_there;
+
 -- name: links_through
 -- gives: sequence int
 SELECT sequence FROM event_links_through;

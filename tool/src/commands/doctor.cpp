@@ -39,6 +39,21 @@ void look_at_last_event(Examination& examination, Store& store) try {
   examination.bad("last event", e.what(), "'verify' says what else is damaged");
 }
 
+void look_at_links(Examination& examination, Invocation& call, Store& store) {
+  const std::int64_t left = StoreOperations{store}.unindexed_events();
+  const std::string events = counted(left, "event") + (left == 1 ? " isn't" : " aren't");
+  if (left <= most_unindexed) {
+    return examination.fine("links", left == 0 ? "all events are indexed by correlation and cause"
+                                               : events +
+                                                     " indexed by correlation and cause, "
+                                                     "and read by each look-up");
+  }
+  examination.warn("links",
+                   events + " indexed by correlation and cause; a look-up reads the newest " +
+                       in_digits(most_unindexed) + " of them and misses the others",
+                   "'" + call.app.name + " index build', and then by a timer, such as every hour");
+}
+
 void look_at_participants(Examination& examination, const App& app, Store& store) {
   for (const auto& required : StoreOperations{store}.required_participants()) {
     const bool is_projector = required.name.substr(0, 10) == "projector:";
@@ -148,6 +163,7 @@ int examine(Invocation& call) {
   if (!session.place().is_on_server()) look_at_file(examination, store);
   look_at_clock(examination);
   look_at_last_event(examination, store);
+  look_at_links(examination, call, store);
   look_at_participants(examination, call.app, store);
   const Facts facts = ask(session, call);
   const Tolerance tolerance{

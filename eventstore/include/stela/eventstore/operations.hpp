@@ -56,6 +56,8 @@ class STELA_EVENTSTORE_EXPORT StoreOperations {
   /// Appends continue meanwhile, and don't maintain the index. Any number of processes may call it
   /// at once. StoreBusy, StoreFull and StoreFailed, as their names say; what was indexed stays.
   IndexedLinks index_links(const IndexLinksOptions& options = {});
+  /// How many events that would add. Above `most_unindexed`, look-ups pass over the oldest of them.
+  std::int64_t unindexed_events();
 
   // --- append ids
 
