@@ -312,6 +312,137 @@ TEST_F(Console, RefusesRequestsThatOthersWouldReadOtherwise) {
   EXPECT_THAT(request("GET /healthz", host()), HasSubstr("200 OK")) << "it lives";
 }
 
+/// A console that may act, and a browser that has a session.
+class ActingConsole : public Console {
+ protected:
+  void SetUp() override {
+    Console::SetUp();
+    start({"--allow-actions"});
+    browser_ = visit();
+    ASSERT_FALSE(browser_.cookie.empty());
+  }
+
+  std::string secrets() const {
+    return host() + "Cookie: " + browser_.cookie + "\r\nStela-Token: " + browser_.token + "\r\n";
+  }
+  std::string post(const std::string& path, const std::string& body) const {
+    return ask(port_,
+               "POST /api/v1/s/shop/" + path + " HTTP/1.1\r\n" + secrets() +
+                   "Content-Type: application/json\r\nConnection: close\r\nContent-Length: " +
+                   std::to_string(body.size()) + "\r\n\r\n" + body);
+  }
+  std::string job(const std::string& number) const {
+    return body_of(request("GET /api/v1/s/shop/jobs/" + number, secrets()));
+  }
+  bool becomes(const std::string& number, const std::string& state) const {
+    return test::eventually([&] { return test::member(job(number), "state") == state; });
+  }
+  /// The number of a new job that asks.
+  std::string asking(const std::string& body) {
+    const std::string answer = post("jobs", body);
+    EXPECT_THAT(answer, HasSubstr("201 Created")) << body;
+    const std::string number = test::member(body_of(answer), "job");
+    EXPECT_TRUE(becomes(number, "asks")) << job(number);
+    return number;
+  }
+  std::string state_of_first() const {
+    return test::member(test::run_well({"outbox", "show", "1", "--db", db_, "--json"}), "state");
+  }
+
+  Browser browser_;
+};
+
+TEST_F(ActingConsole, DoesWhatItAskedAboutOnceItIsConfirmed) {
+  EXPECT_THAT(request("GET /api/v1/session", secrets()), HasSubstr(R"("can_act":true)"));
+  const std::string number = asking(R"({"command":"outbox retry","options":{"all":""}})");
+  EXPECT_THAT(job(number), HasSubstr(R"("command":"outbox retry --all")"));
+  EXPECT_THAT(test::member(job(number), "question"), ::testing::MatchesRegex("Retry .* of .*"));
+  EXPECT_EQ(state_of_first(), "parked");
+  EXPECT_THAT(post("jobs/" + number + "/confirm", "{}"), HasSubstr("200 OK"));
+  EXPECT_TRUE(becomes(number, "done")) << job(number);
+  EXPECT_THAT(job(number), HasSubstr(R"("printed":[{"messages":)"));
+  EXPECT_NE(state_of_first(), "parked");
+  EXPECT_THAT(test::run_well({"log", "--db", db_}), HasSubstr("(console)"));
+  EXPECT_THAT(post("jobs/" + number + "/confirm", "{}"), HasSubstr("409 Conflict"));
+}
+
+TEST_F(ActingConsole, LeavesAloneWhatChangedSinceItAsked) {
+  const std::string number = asking(R"({"command":"outbox retry","options":{"all":""}})");
+  test::run_well({"outbox", "retry", "--all", "--db", db_});
+  post("jobs/" + number + "/confirm", "{}");
+  EXPECT_TRUE(becomes(number, "done")) << job(number);
+  EXPECT_THAT(job(number), HasSubstr(R"("messages":0)"));
+}
+
+TEST_F(ActingConsole, DoesNothingThatIsCancelled) {
+  const std::string retry = asking(R"({"command":"outbox retry","options":{"all":""}})");
+  const std::string hold = asking(R"({"command":"timers hold","options":{"why":"moving"}})");
+  EXPECT_THAT(job(hold), HasSubstr("Run 'timers hold --why=moving'?"));
+  for (const std::string& number : {retry, hold}) {
+    post("jobs/" + number + "/cancel", "{}");
+    EXPECT_TRUE(becomes(number, "cancelled")) << job(number);
+  }
+  EXPECT_EQ(state_of_first(), "parked");
+  EXPECT_THAT(test::run({"timers", "resume", "--db", db_, "--dry-run"}).out,
+              HasSubstr("moving house"))
+      << "only the hold that was there";
+  EXPECT_THAT(test::run({"timers", "resume", "--db", db_, "--dry-run"}).out,
+              Not(HasSubstr("moving\n")));
+}
+
+TEST_F(ActingConsole, SaysWhatACommandCantDo) {
+  const std::string number = asking(R"({"command":"projections retry","operands":["nothing"]})");
+  post("jobs/" + number + "/confirm", "{}");
+  EXPECT_TRUE(becomes(number, "failed")) << job(number);
+  EXPECT_THAT(test::member(job(number), "error"), HasSubstr("nothing"));
+}
+
+TEST_F(ActingConsole, LetsNobodyElseAct) {
+  const std::string body = R"({"command":"outbox retry","options":{"all":""}})";
+  const auto post_with = [&](const std::string& fields) {
+    return ask(port_,
+               "POST /api/v1/s/shop/jobs HTTP/1.1\r\n" + fields +
+                   "Content-Type: application/json\r\nConnection: close\r\nContent-Length: " +
+                   std::to_string(body.size()) + "\r\n\r\n" + body);
+  };
+  EXPECT_THAT(post_with(host() + "Authorization: Bearer " + token_ + "\r\n"), HasSubstr("403"));
+  EXPECT_THAT(post_with(host() + "Cookie: " + browser_.cookie + "\r\n"), HasSubstr("401"));
+  EXPECT_THAT(post_with(secrets() + "Origin: null\r\n"), HasSubstr("403"));
+  EXPECT_THAT(request("GET /api/v1/s/shop/jobs", secrets()), HasSubstr(R"({"data":[]})"));
+  for (const std::string wrong :
+       {R"({"command":"migrate"})", R"({"command":"outbox work"})", R"({"command":""})"}) {
+    EXPECT_THAT(post("jobs", wrong), HasSubstr("404")) << wrong;
+  }
+  for (const std::string wrong : {R"({"command":"outbox retry","options":{"yes":""}})",
+                                  R"({"command":"outbox retry","options":{"db":"/tmp/x"}})",
+                                  R"({"command":"outbox retry","operands":"1"})",
+                                  R"({"comand":"outbox retry"})", "[]", "{"}) {
+    EXPECT_THAT(post("jobs", wrong), HasSubstr("400")) << wrong;
+  }
+  EXPECT_THAT(post("jobs/1/confirm", "{}"), HasSubstr("404"));
+  EXPECT_EQ(state_of_first(), "parked");
+}
+
+TEST_F(ActingConsole, HasEightOpenJobsAtMostAndEndsWithThem) {
+  for (int i = 0; i < 8; ++i) asking(R"({"command":"timers hold"})");
+  EXPECT_THAT(post("jobs", R"({"command":"timers hold"})"), HasSubstr("503"));
+  console_->signal(SIGTERM);
+  EXPECT_EQ(console_->wait(), 0);
+}
+
+TEST_F(Console, ActsForNobodyUnlessItMay) {
+  const Browser browser = visit();
+  EXPECT_THAT(ask(port_, "POST /api/v1/s/shop/jobs HTTP/1.1\r\n" + host() +
+                             "Cookie: " + browser.cookie + "\r\nStela-Token: " + browser.token +
+                             "\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                             "Content-Length: 2\r\n\r\n{}"),
+              AllOf(HasSubstr("405"), HasSubstr("this console only reads")));
+  EXPECT_EQ(
+      test::run({"serve", "--db", "postgresql://app@127.0.0.1:1/shop", "--allow-actions"}).code, 2);
+  EXPECT_EQ(test::run({"serve", "--db", db_, "--db", "b=" + db_, "--operate-as", "c=" + db_}).code,
+            2);
+}
+
 /// A right request, changed in a few places.
 std::string broken(std::string request, std::mt19937& random) {
   const std::vector<std::string> pieces{"\r\n",

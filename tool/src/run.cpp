@@ -116,9 +116,10 @@ int guarded(const App& app, std::string_view command, Output& out, Work work) tr
 }  // namespace
 
 int run_command(const App& app, std::span<const Command> commands, const Command& command,
-                const Arguments& arguments, Output& out, Invocation::Access access) {
+                const Arguments& arguments, Output& out, Invocation::Access access,
+                const Principal* principal) {
   return guarded(app, command.path, out, [&] {
-    Invocation invocation{app, commands, command, arguments, out, access};
+    Invocation invocation{app, commands, command, arguments, out, access, principal};
     return command.run(invocation);
   });
 }

@@ -13,6 +13,7 @@ namespace stela::tool {
 
 /// The exit code. What it throws becomes an error of `out`.
 int run_command(const App& app, std::span<const Command> commands, const Command& command,
-                const Arguments& arguments, Output& out, Invocation::Access access);
+                const Arguments& arguments, Output& out, Invocation::Access access,
+                const Principal* principal = nullptr);
 
 }  // namespace stela::tool

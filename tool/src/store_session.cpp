@@ -160,8 +160,8 @@ OutboxOperations& StoreSession::operations() {
   if (operations_) return *operations_;
   const Partitioner* partitioner = registered_partitioner();
   if (partitioner == nullptr) refuse_without_outbox();
-  operations_ =
-      std::make_unique<OutboxOperations>(store_, OperatorOptions{.partitioner = partitioner});
+  operations_ = std::make_unique<OutboxOperations>(
+      store_, OperatorOptions{.who = invocation_.who(), .partitioner = partitioner});
   return *operations_;
 }
 

@@ -25,8 +25,15 @@ DatabasePlace Invocation::place() {
   return {location, settings()};
 }
 
+bool Invocation::confirm_elsewhere(std::string_view question) {
+  if (principal == nullptr) return true;
+  out.flush();
+  return principal->agrees(question);
+}
+
 bool Invocation::confirm(std::string_view question) {
   if (arguments.has("--yes")) return true;
+  if (principal != nullptr) return confirm_elsewhere(question);
   if (arguments.has("--no-input") || isatty(STDIN_FILENO) != 1 || !out.errors_are_terminal()) {
     throw Misuse{std::string{question}.append(" Not a terminal; pass --yes to confirm")};
   }

@@ -9,12 +9,21 @@
 #include <stela/tool/app.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace stela::tool {
+
+/// Whoever has a command run from elsewhere than a terminal.
+struct Principal {
+  /// As the logs of operators have it.
+  std::string who;
+  /// Whether the question is answered with yes. May wait for it.
+  std::function<bool(std::string_view question)> agrees;
+};
 
 /// Threads: one at a time.
 class Invocation {
@@ -23,13 +32,15 @@ class Invocation {
   enum class Access : std::uint8_t { writes, only_reads };
 
   Invocation(const App& the_app, std::span<const Command> all_known, const Command& called,
-             const Arguments& given, Output& output, Access allowed = Access::writes)
+             const Arguments& given, Output& output, Access allowed = Access::writes,
+             const Principal* caller = nullptr)
       : app{the_app},
         commands{all_known},
         command{called},
         arguments{given},
         out{output},
-        access{allowed} {}
+        access{allowed},
+        principal{caller} {}
 
   const App& app;
   const std::span<const Command> commands;
@@ -37,6 +48,8 @@ class Invocation {
   const Arguments& arguments;
   Output& out;
   const Access access;
+  /// Null: somebody at a terminal, or a script.
+  const Principal* const principal;
 
   /// Read when it is first asked for.
   const Settings& settings();
@@ -45,6 +58,10 @@ class Invocation {
 
   /// True if `question` is answered with yes, or --yes was given. Misuse where nobody can be asked.
   bool confirm(std::string_view question);
+  /// As confirm, of what a terminal isn't asked about.
+  bool confirm_elsewhere(std::string_view question);
+  /// Who is noted in the logs of operators; empty: the user and host of the process.
+  std::string who() const { return principal == nullptr ? std::string{} : principal->who; }
 
  private:
   std::optional<Settings> settings_;

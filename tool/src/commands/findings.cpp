@@ -70,6 +70,7 @@ int acknowledge(Invocation& call) {
                        .subject = finding.subject,
                        .severity = std::string{word_of(finding.severity)},
                        .amount = finding.amount,
+                       .who = call.who(),
                        .why = *why,
                        .until = until});
   if (call.out.is_json()) {

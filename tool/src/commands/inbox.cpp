@@ -82,7 +82,7 @@ std::int64_t parked_message_of(const Arguments& arguments) {
 int retry_parked(Invocation& call) {
   const std::int64_t parked = parked_message_of(call.arguments);
   StoreSession session{call};
-  nats::InboxOperations{session.store()}.retry(parked);
+  nats::InboxOperations{session.store(), call.who()}.retry(parked);
   call.out.note("Its consumer retries it, and then those that wait behind it.");
   return done;
 }
@@ -94,7 +94,7 @@ int discard_parked(Invocation& call) {
                     " will be removed for good. Continue?")) {
     return failed;
   }
-  nats::InboxOperations{session.store()}.discard(parked);
+  nats::InboxOperations{session.store(), call.who()}.discard(parked);
   call.out.note("Discarded. Its consumer handles those that waited for it, if any did.");
   return done;
 }
@@ -102,7 +102,7 @@ int discard_parked(Invocation& call) {
 int pause(Invocation& call) {
   const std::string consumer{call.arguments.operands().front()};
   StoreSession session{call};
-  nats::InboxOperations{session.store()}.pause(consumer);
+  nats::InboxOperations{session.store(), call.who()}.pause(consumer);
   call.out.note(
       "Its processes finish what they have fetched; then it reads nothing until 'inbox "
       "resume " +
@@ -113,7 +113,7 @@ int pause(Invocation& call) {
 int resume(Invocation& call) {
   const std::string consumer{call.arguments.operands().front()};
   StoreSession session{call};
-  nats::InboxOperations{session.store()}.resume(consumer);
+  nats::InboxOperations{session.store(), call.who()}.resume(consumer);
   call.out.note("It reads on.");
   return done;
 }
@@ -126,7 +126,7 @@ int forget(Invocation& call) {
                     "'. Continue?")) {
     return failed;
   }
-  nats::InboxOperations{session.store()}.forget(consumer, stream);
+  nats::InboxOperations{session.store(), call.who()}.forget(consumer, stream);
   call.out.note("Forgotten. Its readers of other streams don't wait for this one.");
   return done;
 }
@@ -141,8 +141,8 @@ int move(Invocation& call) {
                     "' on behind message " + std::to_string(position) + ". Continue?")) {
     return failed;
   }
-  nats::InboxOperations{session.store()}.move(consumer, stream,
-                                              static_cast<std::uint64_t>(position));
+  nats::InboxOperations{session.store(), call.who()}.move(consumer, stream,
+                                                          static_cast<std::uint64_t>(position));
   call.out.note("It reads on behind message " + std::to_string(position) +
                 ", or from the stream's end if that comes before.");
   return done;

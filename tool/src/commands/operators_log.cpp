@@ -298,7 +298,7 @@ int show_changes(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   const auto entries = Journal{session.store()}.entries({.before = before, .limit = limit});
   print_list(call.out, journal_entry, entries);
-  if (std::ssize(entries) == limit && !call.out.is_json()) {
+  if (std::ssize(entries) == limit) {
     call.out.more({"--before", std::to_string(entries.back().number)});
   }
   return done;

@@ -190,6 +190,11 @@ int retry_messages(Invocation& call) {
     if (!call.out.is_json() && !plan.runs.empty()) print_plan(call, plan);
     return report_affected(call, affected_by(plan), retrying);
   }
+  const Affected planned = affected_by(plan);
+  if (!call.confirm_elsewhere("Retry " + counted(planned.messages, "message") + " of " +
+                              counted(planned.streams, "stream") + "?")) {
+    return failed;
+  }
   const int reported = report_applied(call, session.operations().apply(plan));
   if (reported != done || !most_wait) return reported;
   return await_outcome(call, session.operations(), plan, *most_wait);

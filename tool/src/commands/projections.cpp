@@ -182,9 +182,9 @@ int retry_projector(Invocation& call) {
   const auto sequence = sequence_of(call.arguments);
   StoreSession session{call};
   if (sequence) {
-    ProjectionOperations{session.store()}.retry(name, *sequence);
+    ProjectionOperations{session.store(), call.who()}.retry(name, *sequence);
   } else {
-    ProjectionOperations{session.store()}.retry(name);
+    ProjectionOperations{session.store(), call.who()}.retry(name);
   }
   call.out.note("Its runner retries now.");
   return done;
@@ -198,7 +198,7 @@ int skip(Invocation& call) {
                     ". Continue?")) {
     return failed;
   }
-  ProjectionOperations{session.store()}.skip(name, sequence);
+  ProjectionOperations{session.store(), call.who()}.skip(name, sequence);
   call.out.note("Skipped and recorded.");
   return done;
 }
@@ -207,14 +207,15 @@ int remove(Invocation& call) {
   const std::string& name = call.arguments.operands().front();
   StoreSession session{call};
   if (!call.confirm("'" + name + "' and its tables will be removed. Continue?")) return failed;
-  ProjectionOperations{session.store()}.remove(name);
+  ProjectionOperations{session.store(), call.who()}.remove(name);
   call.out.note("Removed.");
   return done;
 }
 
 int cancel_rebuild(Invocation& call) {
   StoreSession session{call};
-  ProjectionOperations{session.store()}.cancel_rebuild(call.arguments.operands().front());
+  ProjectionOperations{session.store(), call.who()}.cancel_rebuild(
+      call.arguments.operands().front());
   call.out.note("Rebuild cancelled.");
   return done;
 }

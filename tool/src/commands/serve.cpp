@@ -8,6 +8,7 @@
 #include "store_session.hpp"
 
 #include <poll.h>
+#include <pwd.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,6 +52,41 @@ ServedStore store_of(const std::string& text) {
   return {name_of(text), text};
 }
 
+std::string operator_name() {
+  std::array<char, 256> host{};
+  std::array<char, 4096> buffer;
+  passwd entry{};
+  passwd* found = nullptr;
+  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  getpwuid_r(getuid(), &entry, buffer.data(), buffer.size(), &found);
+  const std::string user = found != nullptr ? entry.pw_name : std::to_string(getuid());
+  return user + "@" + host.data() + " (console)";
+}
+
+/// Where operators act. Files are opened to be written, servers as another role.
+void let_act(Invocation& call, std::vector<ServedStore>& stores) {
+  const bool may_write_files = call.arguments.has("--allow-actions");
+  for (ServedStore& store : stores) {
+    if (may_write_files && !is_on_server(store.place)) store.acting_place = store.place;
+  }
+  for (const std::string& text : call.arguments.all("--operate-as")) {
+    const ServedStore acting = store_of(text);
+    const auto found = std::find_if(stores.begin(), stores.end(), [&](const ServedStore& store) {
+      return stores.size() == 1 || store.name == acting.name;
+    });
+    if (found == stores.end()) {
+      throw Misuse{"--operate-as: no database is called '" + acting.name + "': say NAME=URL"};
+    }
+    found->acting_place = acting.place;
+  }
+  const bool may_nowhere = std::all_of(stores.begin(), stores.end(), [](const ServedStore& store) {
+    return store.acting_place.empty();
+  });
+  if (may_write_files && may_nowhere) {
+    throw Misuse{"--allow-actions is for files: say --operate-as URL, with a role that may write"};
+  }
+}
+
 std::vector<ServedStore> stores_of(Invocation& call) {
   std::vector<std::string> places = call.arguments.all(db_option.name);
   if (places.empty()) places.push_back(call.settings().text("db"));
@@ -64,6 +100,7 @@ std::vector<ServedStore> stores_of(Invocation& call) {
                                     [&](const ServedStore& one) { return one.name == name; });
     if (same > 1) throw Misuse{"two databases are called '" + name + "': say --db NAME=PLACE"};
   }
+  let_act(call, stores);
   return stores;
 }
 
@@ -114,7 +151,7 @@ void write_port(const std::string& path, std::uint16_t port) {
 /// A database that doesn't answer may answer later; one that isn't there is a typing error.
 void look_for(const Api& api, const std::vector<ServedStore>& stores, Output& out) {
   for (const ServedStore& store : stores) {
-    const Api::Answer head = api.ask(store, "events head");
+    const Api::Answer head = api.ask(store, {.command = "events head"});
     if (head.code == not_found || head.code == usage) {
       throw Exit{static_cast<ExitCode>(head.code), head.kept.error};
     }
@@ -160,16 +197,17 @@ bool wait_for_enter(const Bell& bell, bool& has_terminal) {
 int serve(Invocation& call) {
   Bell bell;
   const Signals signals{[&bell] { bell.ring(); }};
-  const Api api{call.app, call.commands, call.arguments};
+  const ConsoleCommands commands{call.app, call.commands, call.arguments};
   Console::Options options{.stores = stores_of(call),
                            .base_path = base_path_of(call),
                            .environment = call.arguments.text("--environment").value_or(""),
                            .web_root = call.arguments.text("--web-root").value_or(""),
-                           .asks_broker = call.settings().is_set("nats.url")};
+                           .asks_broker = call.settings().is_set("nats.url"),
+                           .who = operator_name()};
   if (const auto file = call.arguments.text("--token-file"))
     options.machine_token = token_in(*file);
-  look_for(api, options.stores, call.out);
-  Console console{api, call.app, std::move(options)};
+  look_for(Api{commands}, options.stores, call.out);
+  Console console{commands, call.app, std::move(options)};
   const HttpServer server{
       loopback_address(call),
       {.at_once = [&](const HttpRequest& request) { return console.answer_at_once(request); },
@@ -193,8 +231,9 @@ Command serve_command() {
       .summary = "Show databases in a browser",
       .about =
           "The console: a page on this host that shows what a database, its outbox, followers and "
-          "timers do, and why something stands still. It only reads. The link that it prints opens "
-          "one session. From another host: 'ssh -L 7410:127.0.0.1:7410 HOST'.",
+          "timers do, and why something stands still. It only reads, unless it may act. The link "
+          "that "
+          "it prints opens one session. From another host: 'ssh -L 7410:127.0.0.1:7410 HOST'.",
       .options =
           {{"--db", "[NAME=]PLACE", "a database, a file or URL; again for another", "", true},
            {"--nats", "URL", "also ask this broker", "nats.url"},
@@ -204,6 +243,8 @@ Command serve_command() {
            {"--port-file", "FILE", "write the port there once it listens"},
            {"--token-file", "FILE", "programs may ask with this token, as 'Authorization: Bearer'"},
            {"--base-path", "PATH", "the path that a proxy has for it: /stela/"},
+           {"--allow-actions", "", "let those with a session act on files: retry, discard, resume"},
+           {"--operate-as", "[NAME=]URL", "let them act on a server, as this role", "", true},
            {"--environment", "NAME", "what the page calls it: production"},
            {"--web-root", "DIR", "serve the page from here, for those who change it"}},
       .examples = {{"look at a shop", "serve --db shop.db --nats nats://127.0.0.1:4222"},

@@ -151,7 +151,7 @@ Timestamp new_time(const std::string& text, Timestamp now) {
 int move(Invocation& call) {
   const Timestamp due = new_time(call.arguments.operands()[3], system_clock().now());
   StoreSession session{call};
-  TimerOperations{session.store()}.move(timer_name(call.arguments), due);
+  TimerOperations{session.store(), call.who()}.move(timer_name(call.arguments), due);
   call.out.note("Due at " + to_string(due) + ".");
   return done;
 }
@@ -163,14 +163,14 @@ int cancel_timer(Invocation& call) {
                     "' will never fire. Continue?")) {
     return failed;
   }
-  TimerOperations{session.store()}.cancel(name);
+  TimerOperations{session.store(), call.who()}.cancel(name);
   call.out.note("Cancelled.");
   return done;
 }
 
 int fire(Invocation& call) {
   StoreSession session{call};
-  TimerOperations timers{session.store()};
+  TimerOperations timers{session.store(), call.who()};
   timers.fire(timer_name(call.arguments));
   call.out.note("Its runner fires it now.");
   tell_holds(call, timers);
@@ -179,7 +179,7 @@ int fire(Invocation& call) {
 
 int retry_timer(Invocation& call) {
   StoreSession session{call};
-  const std::int64_t count = TimerOperations{session.store()}.retry(
+  const std::int64_t count = TimerOperations{session.store(), call.who()}.retry(
       call.arguments.operands().front(), call.arguments.text("--kind").value_or(""));
   print_result(call.out, {{"retried", count}}, "Retrying " + counted(count, "timer") + ".");
   return done;
@@ -187,14 +187,15 @@ int retry_timer(Invocation& call) {
 
 int hold(Invocation& call) {
   StoreSession session{call};
-  TimerOperations{session.store()}.hold(call.arguments.text("--why").value_or("held by hand"));
+  TimerOperations{session.store(), call.who()}.hold(
+      call.arguments.text("--why").value_or("held by hand"));
   call.out.note("No timer fires until 'timers resume'.");
   return done;
 }
 
 int resume_timers(Invocation& call) {
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
-  TimerOperations timers{session.store()};
+  TimerOperations timers{session.store(), call.who()};
   const auto holds = timers.holds();
   const auto due = timers.list({.due = true, .limit = 1'000'000});
   if (!due.empty() && !call.out.is_json()) print_list(call.out, description::timer, due);

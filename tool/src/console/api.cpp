@@ -1,10 +1,8 @@
 #include "console/api.hpp"
 
-#include "cli/command.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "console/problem.hpp"
-#include "run_command.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
 
@@ -99,56 +97,6 @@ std::optional<Asked> asked_for(std::string_view path) {
   return asked;
 }
 
-/// Options that say which database, broker or file are the console's own, and one that never ends
-/// isn't for it.
-bool is_offered(const Option& option) {
-  return option.setting.empty() && option.name != "--watch" && option.name != "--format";
-}
-
-const Option* find_option(std::span<const Option> options, std::string_view name) {
-  const auto found = std::find_if(options.begin(), options.end(),
-                                  [&](const Option& option) { return option.name == name; });
-  return found == options.end() ? nullptr : &*found;
-}
-
-void add_common(const Arguments& common, const Command& command, Arguments& arguments) {
-  common.for_each([&](std::string_view name, const std::string& value) {
-    if (name == db_option.name) return;
-    const Option* option = find_option(command.options, name);
-    if (option == nullptr) option = find_option(common_options(), name);
-    if (option != nullptr) arguments.add(option->name, value);
-  });
-}
-
-/// Misuse if the command has no such option for the console.
-void add_options(const Api::Pairs& options, const Command& command, Arguments& arguments) {
-  for (const auto& [name, value] : options) {
-    const Option* known = find_option(command.options, "--" + name);
-    if (known == nullptr || !is_offered(*known)) {
-      throw Misuse{"'" + std::string{command.path} + "' has no option '" + in_one_line(name) +
-                   "' here"};
-    }
-    if (!known->repeats && arguments.has(known->name)) {
-      throw Misuse{std::string{known->name} + " is given twice"};
-    }
-    arguments.add(known->name, known->value.empty() ? std::string{} : value);
-  }
-}
-
-/// Misuse if they are too many or too few.
-void add_operands(const std::vector<std::string>& operands, const Command& command,
-                  Arguments& arguments) {
-  const auto needed = std::count_if(command.operands.begin(), command.operands.end(),
-                                    [](const Operand& operand) { return operand.required; });
-  const bool any_number = !command.operands.empty() && command.operands.back().repeats;
-  const bool are_too_many = !any_number && operands.size() > command.operands.size();
-  if (are_too_many || std::cmp_less(operands.size(), needed)) {
-    throw Misuse{"'" + std::string{command.path} + "' takes " +
-                 counted(static_cast<std::int64_t>(command.operands.size()), "word")};
-  }
-  for (const std::string& operand : operands) arguments.add_operand(operand);
-}
-
 /// `{"option":"after","value":"17",…}`, or null.
 std::string in_json(const std::optional<Output::More>& more) {
   if (!more) return "null";
@@ -187,34 +135,25 @@ std::string Api::Answer::json() const {
   return list += ']';
 }
 
-Api::Answer Api::ask(const ServedStore& store, std::string_view name,
-                     const std::vector<std::string>& operands, const Pairs& options) const {
-  const Route& route = *route_of(name);
-  const Command& command =
-      *std::find_if(commands_.begin(), commands_.end(),
-                    [&](const Command& one) { return one.path == route.command; });
+Api::Answer Api::ask(const ServedStore& store, const CommandCall& call) const {
+  const Route& route = *route_of(call.command);
   Answer answer{.is_list = route.is_list};
-  Arguments arguments;
   try {
-    add_options(options, command, arguments);
-    add_operands(operands, command, arguments);
+    const Arguments arguments = commands_.arguments(store, call);
+    Output out{{.json = true, .no_color = true, .kept = &answer.kept}};
+    answer.code = commands_.run(
+        commands_.find(call.command), arguments, out,
+        route.tries_lock ? Invocation::Access::writes : Invocation::Access::only_reads);
   } catch (const Misuse& e) {
     answer.code = usage;
     answer.kept.error = e.what();
-    return answer;
   }
-  arguments.add(db_option.name, store.place);
-  add_common(common_, command, arguments);
-  Output out{{.json = true, .no_color = true, .kept = &answer.kept}};
-  answer.code =
-      run_command(app_, commands_, command, arguments, out,
-                  route.tries_lock ? Invocation::Access::writes : Invocation::Access::only_reads);
   return answer;
 }
 
 std::string Api::as_of(const ServedStore& store) const {
   const std::string at = to_string(system_clock().now());
-  const Answer head = ask(store, "events head");
+  const Answer head = ask(store, {.command = "events head"});
   // {"head":4711}
   const std::string text = head.json();
   const std::size_t colon = text.find(':');
@@ -233,7 +172,7 @@ HttpResponse Api::answer(const ServedStore& store, std::string_view path,
     return problem(404, "Not found", "there is nothing of this name to ask for");
   }
   const std::string as_of_json = as_of(store);
-  const Answer answer = ask(store, asked->route->command, asked->operands, *options);
+  const Answer answer = ask(store, {asked->route->command, asked->operands, *options});
   // A check's and an explanation's code says what they found.
   if (!answer.kept.error.empty()) return refusal_of(answer.code, answer.kept);
   return json_answer("{\"as_of\":" + as_of_json + ",\"data\":" + answer.json() +

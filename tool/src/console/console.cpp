@@ -52,15 +52,27 @@ std::optional<HttpRequest> under(const std::string& base_path, const HttpRequest
 
 }  // namespace
 
-Console::Console(const Api& api, const App& app, Options options)
-    : api_{api},
+Console::Console(const ConsoleCommands& commands, const App& app, Options options)
+    : api_{commands},
       app_{app},
       options_{std::move(options)},
       gate_{{.base_path = options_.base_path, .machine_token = options_.machine_token}},
-      page_{options_.base_path, options_.web_root} {
+      page_{options_.base_path, options_.web_root},
+      jobs_{commands, options_.who} {
   for (const ServedStore& store : options_.stores) {
-    overviews_.push_back(std::make_unique<Overview>(api_, store, options_.asks_broker));
+    overviews_.try_emplace(store.name, api_, store, options_.asks_broker);
   }
+}
+
+bool Console::can_act() const {
+  return std::any_of(options_.stores.begin(), options_.stores.end(),
+                     [](const ServedStore& store) { return !store.acting_place.empty(); });
+}
+
+const ServedStore* Console::find_store(std::string_view name) const {
+  const auto found = std::find_if(options_.stores.begin(), options_.stores.end(),
+                                  [&](const ServedStore& store) { return store.name == name; });
+  return found == options_.stores.end() ? nullptr : &*found;
 }
 
 std::string Console::new_link() {
@@ -83,7 +95,7 @@ std::string Console::facts() const {
   json::ObjectWriter{more}
       .add("program", app_.name)
       .add("version", version())
-      .add("can_act", false)
+      .add("can_act", can_act())
       .add("has_types", app_.has_aggregates())
       .close();
   return text + ",\"color\":null," + more.substr(1, more.size() - 2);
@@ -100,33 +112,49 @@ std::optional<HttpResponse> Console::pass(const HttpRequest& outside) {
   const auto request = under(options_.base_path, outside);
   if (!request) return problem(404, "Not found", "the console is at " + options_.base_path);
   if (request->path == "/healthz") return HttpResponse{.body = "ok\n"};
-  const bool is_session = request->path == "/api/v1/session";
-  if (request->method == "POST" && !is_session) {
-    return problem(405, "Not allowed", "this console only reads");
-  }
-  if (is_session) return gate_.session(*request, facts());
+  if (request->path == "/api/v1/session") return gate_.session(*request, facts());
+  if (auto refusal = refuse_change(*request)) return refusal;
   if (!request->path.starts_with("/api/")) return page_.answer(request->path);
   if (auto refusal = gate_.refuse(*request)) return refusal;
   const auto place = place_of(request->path);
   if (!place) return problem(404, "Not found", "data is at /api/v1/s/STORE/");
-  for (std::size_t i = 0; i < options_.stores.size(); ++i) {
-    if (options_.stores[i].name != place->store) continue;
-    return place->rest == "overview" ? overviews_[i]->answer_at_once(*request) : std::nullopt;
+  if (find_store(place->store) == nullptr) {
+    return problem(404, "Not found", "there is no store '" + in_one_line(place->store) + "' here");
   }
-  return problem(404, "Not found", "there is no store '" + in_one_line(place->store) + "' here");
+  if (place->rest != "overview") return {};
+  return overviews_.find(place->store)->second.answer_at_once(*request);
+}
+
+/// Programs read; people who have a session act, where they may.
+std::optional<HttpResponse> Console::refuse_change(const HttpRequest& request) const {
+  if (request.method != "POST") return {};
+  const auto place = place_of(request.path);
+  const ServedStore* store = place ? find_store(place->store) : nullptr;
+  const bool is_job =
+      store != nullptr && (place->rest == "jobs" || place->rest.starts_with("jobs/"));
+  if (!is_job || store->acting_place.empty()) {
+    return problem(
+        405, "Not allowed",
+        "this console only reads; 'serve --allow-actions' and '--operate-as' let it act");
+  }
+  if (!request.has("authorization")) return {};
+  return problem(403, "Not granted", "a program's token only reads");
 }
 
 HttpResponse Console::answer(const HttpRequest& outside) {
   const HttpRequest request = *under(options_.base_path, outside);
   const Place place = *place_of(request.path);
-  for (std::size_t i = 0; i < options_.stores.size(); ++i) {
-    if (options_.stores[i].name != place.store) continue;
-    const ServedStore& store = options_.stores[i];
-    if (place.rest == "overview") return guarded_answer(overviews_[i]->answer(request));
-    if (place.rest == "find") return guarded_answer(find(api_, store, request.query));
-    return guarded_answer(api_.answer(store, place.rest, request.query));
+  return guarded_answer(give(*find_store(place.store), place.rest, request));
+}
+
+HttpResponse Console::give(const ServedStore& store, std::string_view rest,
+                           const HttpRequest& request) {
+  if (rest == "overview") return overviews_.find(store.name)->second.answer(request);
+  if (rest == "find") return find(api_, store, request.query);
+  if (rest == "jobs" || rest.starts_with("jobs/")) {
+    return jobs_.answer(store, rest.substr(4), request);
   }
-  return problem(404, "Not found", "there is no such store here");
+  return api_.answer(store, rest, request.query);
 }
 
 }  // namespace stela::tool

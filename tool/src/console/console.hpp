@@ -3,10 +3,11 @@
 
 #include "console/api.hpp"
 #include "console/gate.hpp"
+#include "console/jobs.hpp"
 #include "console/overview.hpp"
 #include "console/page.hpp"
 
-#include <memory>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,9 +27,11 @@ class Console {
     std::string environment = {};
     std::string web_root = {};
     bool asks_broker = false;
+    /// Who acts, for the logs of operators.
+    std::string who = {};
   };
 
-  Console(const Api& api, const App& app, Options options);
+  Console(const ConsoleCommands& commands, const App& app, Options options);
 
   /// Everything that needs no database. Nothing for data that has to be asked for: `answer` may.
   std::optional<HttpResponse> answer_at_once(const HttpRequest& request);
@@ -40,15 +43,20 @@ class Console {
 
  private:
   std::optional<HttpResponse> pass(const HttpRequest& request);
+  std::optional<HttpResponse> refuse_change(const HttpRequest& request) const;
+  bool can_act() const;
+  const ServedStore* find_store(std::string_view name) const;
+  HttpResponse give(const ServedStore& store, std::string_view rest, const HttpRequest& request);
   std::string facts() const;
 
-  const Api& api_;
+  const Api api_;
   const App& app_;
   const Options options_;
   Gate gate_;
   ConsolePage page_;
-  /// One for each store.
-  std::vector<std::unique_ptr<Overview>> overviews_;
+  Jobs jobs_;
+  /// By store.
+  std::map<std::string, Overview, std::less<>> overviews_;
 };
 
 }  // namespace stela::tool

@@ -23,17 +23,15 @@ constexpr Named all_named[] = {
     {"worker", "outbox workers", "worker"},
 };
 
-/// What shows one thing of this kind, or its first rows.
+/// What shows one thing of this kind, or its first row.
 struct Shown {
   std::string_view kind;
-  std::string_view command;
-  std::vector<std::string> operands = {};
-  std::vector<std::pair<std::string, std::string>> options = {};
+  CommandCall call;
 };
 
 bool has_named(const Api& api, const ServedStore& store, const Named& named,
                const std::string& name) {
-  const Api::Answer answer = api.ask(store, named.command);
+  const Api::Answer answer = api.ask(store, {.command = named.command});
   std::string member = "\"" + std::string{named.key} + "\":";
   return answer.code == done && json::try_append_string(member, name) &&
          answer.kept.out.find(member) != std::string::npos;
@@ -41,21 +39,16 @@ bool has_named(const Api& api, const ServedStore& store, const Named& named,
 
 std::string_view kind_of(const Api& api, const ServedStore& store, const std::string& name) {
   const std::vector<Shown> all_shown{
-      {.kind = "event", .command = "events show", .operands = {name}},
-      {.kind = "stream",
-       .command = "streams show",
-       .operands = {name},
-       .options = {{"limit", "1"}}},
-      {.kind = "correlation",
-       .command = "events list",
-       .options = {{"correlation", name}, {"limit", "1"}}},
-      {.kind = "tag", .command = "tags show", .operands = {name}, .options = {{"limit", "1"}}},
+      {"event", {"events show", {name}}},
+      {"stream", {"streams show", {name}, {{"limit", "1"}}}},
+      {"correlation", {"events list", {}, {{"correlation", name}, {"limit", "1"}}}},
+      {"tag", {"tags show", {name}, {{"limit", "1"}}}},
   };
   for (const Named& named : all_named) {
     if (has_named(api, store, named, name)) return named.kind;
   }
   for (const Shown& shown : all_shown) {
-    const Api::Answer answer = api.ask(store, shown.command, shown.operands, shown.options);
+    const Api::Answer answer = api.ask(store, shown.call);
     if (answer.code == done && !answer.kept.out.empty()) return shown.kind;
   }
   return {};

@@ -92,7 +92,7 @@ std::string Overview::make(Clock::time_point now) {
 
 std::string Overview::ask_part(std::size_t part) const {
   const auto& [name, command, options, asks_broker] = all_parts()[part];
-  const Api::Answer answer = api_.ask(store_, command, {}, options);
+  const Api::Answer answer = api_.ask(store_, {command, {}, options});
   if (answer.kept.error.empty()) return answer.json();
   // A database without an outbox has no workers: that is no failure.
   if (answer.code == not_found && command != "check" && command != "why") return "null";

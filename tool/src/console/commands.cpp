@@ -1,0 +1,83 @@
+#include "console/commands.hpp"
+
+#include "cli/command.hpp"
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+#include "run_command.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stela::tool {
+namespace {
+
+bool is_offered(const Option& option) {
+  constexpr std::string_view not_offered[] = {"--watch", "--format", "--yes", "--wait"};
+  return option.setting.empty() && std::find(std::begin(not_offered), std::end(not_offered),
+                                             option.name) == std::end(not_offered);
+}
+
+const Option* find_option(std::span<const Option> options, std::string_view name) {
+  const auto found = std::find_if(options.begin(), options.end(),
+                                  [&](const Option& option) { return option.name == name; });
+  return found == options.end() ? nullptr : &*found;
+}
+
+void add_common(const Arguments& common, const Command& command, Arguments& arguments) {
+  common.for_each([&](std::string_view name, const std::string& value) {
+    if (name == db_option.name) return;
+    const Option* option = find_option(command.options, name);
+    if (option == nullptr) option = find_option(common_options(), name);
+    if (option != nullptr) arguments.add(option->name, value);
+  });
+}
+
+void add_options(const CommandCall& call, const Command& command, Arguments& arguments) {
+  for (const auto& [name, value] : call.options) {
+    const Option* known = find_option(command.options, "--" + name);
+    if (known == nullptr || !is_offered(*known)) {
+      throw Misuse{"'" + std::string{command.path} + "' has no option '" + in_one_line(name) +
+                   "' here"};
+    }
+    if (!known->repeats && arguments.has(known->name)) {
+      throw Misuse{std::string{known->name} + " is given twice"};
+    }
+    arguments.add(known->name, known->value.empty() ? std::string{} : value);
+  }
+}
+
+void add_operands(const CommandCall& call, const Command& command, Arguments& arguments) {
+  const auto needed = std::count_if(command.operands.begin(), command.operands.end(),
+                                    [](const Operand& operand) { return operand.required; });
+  const bool any_number = !command.operands.empty() && command.operands.back().repeats;
+  const bool are_too_many = !any_number && call.operands.size() > command.operands.size();
+  if (are_too_many || std::cmp_less(call.operands.size(), needed)) {
+    throw Misuse{"'" + std::string{command.path} + "' takes " +
+                 counted(static_cast<std::int64_t>(command.operands.size()), "word")};
+  }
+  for (const std::string& operand : call.operands) arguments.add_operand(operand);
+}
+
+}  // namespace
+
+const Command& ConsoleCommands::find(std::string_view name) const {
+  return *std::find_if(commands_.begin(), commands_.end(),
+                       [&](const Command& command) { return command.path == name; });
+}
+
+Arguments ConsoleCommands::arguments(const ServedStore& store, const CommandCall& call) const {
+  const Command& command = find(call.command);
+  Arguments arguments;
+  add_options(call, command, arguments);
+  add_operands(call, command, arguments);
+  arguments.add(db_option.name, store.place);
+  add_common(common_, command, arguments);
+  return arguments;
+}
+
+int ConsoleCommands::run(const Command& command, const Arguments& arguments, Output& out,
+                         Invocation::Access access, const Principal* principal) const {
+  return run_command(app_, commands_, command, arguments, out, access, principal);
+}
+
+}  // namespace stela::tool

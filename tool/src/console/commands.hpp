@@ -1,0 +1,53 @@
+// The tool's commands, as the console has them run on its stores.
+#pragma once
+
+#include "cli/arguments.hpp"
+#include "cli/invocation.hpp"
+
+#include <stela/tool/app.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stela::tool {
+
+/// A database, and what its pages call it.
+struct ServedStore {
+  std::string name;
+  std::string place;
+  /// The place for those who change something; empty: nobody may.
+  std::string acting_place = {};
+};
+
+/// "outbox retry", with what was given to it.
+struct CommandCall {
+  std::string_view command;
+  std::vector<std::string> operands = {};
+  /// Without their dashes; the value of a switch doesn't matter.
+  std::vector<std::pair<std::string, std::string>> options = {};
+};
+
+/// Threads: any.
+class ConsoleCommands {
+ public:
+  /// `common` are options for every command that knows them: --nats, --set.
+  ConsoleCommands(const App& app, std::span<const Command> commands, const Arguments& common)
+      : app_{app}, commands_{commands}, common_{common} {}
+
+  const Command& find(std::string_view name) const;
+  /// Misuse if the command takes fewer, more or other words and options. Which database, broker or
+  /// file it is about isn't for a caller to say, nor whether it asks.
+  Arguments arguments(const ServedStore& store, const CommandCall& call) const;
+  int run(const Command& command, const Arguments& arguments, Output& out,
+          Invocation::Access access, const Principal* principal = nullptr) const;
+
+ private:
+  const App& app_;
+  std::span<const Command> commands_;
+  const Arguments& common_;
+};
+
+}  // namespace stela::tool

@@ -1,0 +1,278 @@
+#include "console/jobs.hpp"
+
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+#include "console/problem.hpp"
+
+#include <stela/framework/codec/json_reader.hpp>
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace stela::tool {
+namespace {
+
+/// A command that an operator may have done here.
+struct Action {
+  std::string_view command;
+  /// It asks by itself, once it knows what it would do.
+  bool asks = false;
+};
+
+constexpr Action actions[] = {
+    {"outbox retry", true},
+    {"outbox discard", true},
+    {"outbox partitions retry"},
+    {"outbox partitions resume"},
+    {"outbox partitions adopt", true},
+    {"projections retry"},
+    {"projections skip", true},
+    {"projections cancel"},
+    {"timers move"},
+    {"timers cancel", true},
+    {"timers fire"},
+    {"timers retry"},
+    {"timers hold"},
+    {"timers resume", true},
+    {"inbox retry"},
+    {"inbox discard", true},
+    {"inbox pause"},
+    {"inbox resume"},
+    {"findings ack"},
+    {"findings unack"},
+};
+
+/// So many are known; of those that ask or run at a time.
+constexpr std::size_t most_jobs = 200;
+constexpr std::size_t most_open = 8;
+
+const Action* action_of(std::string_view command) {
+  const auto found = std::find_if(std::begin(actions), std::end(actions),
+                                  [&](const Action& action) { return action.command == command; });
+  return found == std::end(actions) ? nullptr : found;
+}
+
+/// {"command": "outbox retry", "operands": ["17"], "options": {"group": "…"}}
+struct Wanted {
+  std::string command = {};
+  CommandCall call = {};
+};
+
+Wanted wanted_in(const std::string& body) {
+  Wanted wanted;
+  json::Reader reader{body};
+  reader.open_object();
+  std::string name;
+  while (reader.next_member(name)) {
+    if (name == "command") {
+      wanted.command = reader.get_string();
+    } else if (name == "operands") {
+      reader.open_array();
+      while (reader.next_element()) wanted.call.operands.emplace_back(reader.get_string());
+      reader.close();
+    } else if (name == "options") {
+      std::string option;
+      reader.open_object();
+      while (reader.next_member(option)) {
+        wanted.call.options.emplace_back(option, std::string{reader.get_string()});
+      }
+      reader.close();
+    } else {
+      throw Misuse{"a job has 'command', 'operands' and 'options'"};
+    }
+  }
+  reader.close();
+  reader.finish();
+  return wanted;
+}
+
+/// As it would be typed.
+std::string command_line(const CommandCall& call) {
+  std::string line{call.command};
+  for (const auto& [name, value] : call.options) {
+    line.append(" --").append(name);
+    if (!value.empty()) line.append("=").append(in_shell(in_one_line(value)));
+  }
+  for (const std::string& operand : call.operands) line += ' ' + in_shell(in_one_line(operand));
+  return line;
+}
+
+/// Lines of JSON as a list.
+std::string list_of(std::string_view lines) {
+  while (lines.ends_with('\n')) lines.remove_suffix(1);
+  std::string list{lines};
+  std::replace(list.begin(), list.end(), '\n', ',');
+  return '[' + list + ']';
+}
+
+}  // namespace
+
+struct Jobs::Job {
+  std::int64_t number = 0;
+  std::string store;
+  std::string line;
+  bool asks_by_itself = false;
+  State state = State::looks;
+  std::string question = {};
+  std::optional<bool> decision = {};
+  std::unique_lock<std::mutex> turn = {};
+  /// The command's own while it runs.
+  Output::Kept kept = {};
+  std::jthread thread = {};
+
+  bool is_open() const noexcept {
+    return state == State::looks || state == State::asks || state == State::runs;
+  }
+};
+
+Jobs::Jobs(const ConsoleCommands& commands, std::string who)
+    : commands_{commands}, who_{std::move(who)} {}
+
+Jobs::~Jobs() {
+  {
+    const std::lock_guard lock{mutex_};
+    is_ending_ = true;
+  }
+  decided_.notify_all();
+  for (auto& [number, job] : jobs_) {
+    if (job->thread.joinable()) job->thread.join();
+  }
+}
+
+HttpResponse Jobs::answer(const ServedStore& store, std::string_view path,
+                          const HttpRequest& request) {
+  const bool is_post = request.method == "POST";
+  if (path.empty()) return is_post ? start(store, request) : list(store);
+  path.remove_prefix(1);
+  const std::string_view number = path.substr(0, path.find('/'));
+  const std::string_view verb = path.substr(std::min(number.size() + 1, path.size()));
+  const std::lock_guard lock{mutex_};
+  const auto found = std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& one) {
+    return one.second->store == store.name && std::to_string(one.first) == number;
+  });
+  if (found == jobs_.end()) {
+    return problem(404, "Not found", "there is no such job: it was done, or the console restarted");
+  }
+  Job& job = *found->second;
+  if (verb.empty() && !is_post) return json_answer(in_json(job));
+  if (is_post && verb == "confirm") return decide(job, true);
+  if (is_post && verb == "cancel") return decide(job, false);
+  return problem(404, "Not found", "a job can be confirmed and cancelled");
+}
+
+HttpResponse Jobs::start(const ServedStore& store, const HttpRequest& request) {
+  if (request.field("content-type") != "application/json") {
+    return problem(415, "Not JSON", "the Content-Type is application/json");
+  }
+  try {
+    Wanted wanted = wanted_in(request.body);
+    const Action* action = action_of(wanted.command);
+    if (action == nullptr) {
+      return problem(404, "Not found", "the console does no '" + in_one_line(wanted.command) + "'");
+    }
+    wanted.call.command = action->command;
+    const Arguments arguments =
+        commands_.arguments({.name = store.name, .place = store.acting_place}, wanted.call);
+    const std::lock_guard lock{mutex_};
+    const auto open = std::count_if(jobs_.begin(), jobs_.end(),
+                                    [](const auto& one) { return one.second->is_open(); });
+    if (std::cmp_greater_equal(open, most_open)) {
+      return problem(503, "Too many jobs", "eight jobs ask or run: decide them first");
+    }
+    forget_old();
+    auto job = std::make_unique<Job>();
+    job->number = ++last_;
+    job->store = store.name;
+    job->line = command_line(wanted.call);
+    job->asks_by_itself = action->asks;
+    const Command& command = commands_.find(action->command);
+    job->thread = std::jthread{
+        [this, &command, arguments, &started = *job] { run(started, command, arguments); }};
+    HttpResponse response = json_answer(in_json(*job));
+    response.status = 201;
+    jobs_.emplace(job->number, std::move(job));
+    return response;
+  } catch (const std::exception& e) {
+    return problem(400, "Not understood", e.what());
+  }
+}
+
+void Jobs::run(Job& job, const Command& command, const Arguments& arguments) {
+  const Principal principal{who_, [&](std::string_view question) { return ask(job, question); }};
+  Output::Kept kept;
+  Output out{{.json = true, .no_color = true, .kept = &kept}};
+  const bool may = job.asks_by_itself || ask(job, "Run '" + job.line + "'?");
+  const int code =
+      may ? commands_.run(command, arguments, out, Invocation::Access::writes, &principal) : failed;
+  const std::lock_guard lock{mutex_};
+  const bool is_cancelled = job.decision == false;
+  job.state = is_cancelled ? State::cancelled : code == done ? State::done : State::failed;
+  job.kept = std::move(kept);
+  job.turn = {};
+}
+
+bool Jobs::ask(Job& job, std::string_view question) {
+  std::unique_lock lock{mutex_};
+  // A command that asks twice was confirmed as a whole.
+  if (job.decision) return *job.decision;
+  job.question = question;
+  job.state = State::asks;
+  decided_.wait_for(lock, question_lasts, [&] { return is_ending_ || job.decision; });
+  if (!job.decision) job.decision = false;
+  if (!*job.decision) return false;
+  std::mutex& turn = turns_[job.store];
+  lock.unlock();
+  std::unique_lock taken{turn};
+  lock.lock();
+  job.turn = std::move(taken);
+  job.state = State::runs;
+  return true;
+}
+
+HttpResponse Jobs::decide(Job& job, bool agrees) {
+  if (job.state != State::asks || job.decision) {
+    return problem(409, "Not asked", "this job doesn't ask any more");
+  }
+  job.decision = agrees;
+  decided_.notify_all();
+  return json_answer(in_json(job));
+}
+
+HttpResponse Jobs::list(const ServedStore& store) const {
+  const std::lock_guard lock{mutex_};
+  std::string text;
+  for (const auto& [number, job] : jobs_) {
+    if (job->store == store.name) text += (text.empty() ? "" : ",") + in_json(*job);
+  }
+  return json_answer("{\"data\":[" + text + "]}");
+}
+
+void Jobs::forget_old() {
+  for (auto at = jobs_.begin(); at != jobs_.end() && jobs_.size() >= most_jobs;) {
+    at = at->second->is_open() ? std::next(at) : jobs_.erase(at);
+  }
+}
+
+std::string Jobs::in_json(const Job& job) {
+  constexpr std::string_view words[] = {"looks", "asks", "runs", "done", "failed", "cancelled"};
+  std::string text;
+  json::ObjectWriter{text}
+      .add("job", job.number)
+      .add("command", job.line)
+      .add("state", words[static_cast<std::size_t>(job.state)])
+      .add("question", job.question)
+      .add("error", job.kept.error)
+      .close();
+  std::string notes;
+  for (const std::string& note : job.kept.notes) {
+    notes += notes.empty() ? "" : ",";
+    json::append_string(notes, note);
+  }
+  text.pop_back();
+  return text + ",\"printed\":" + list_of(job.kept.out) + ",\"notes\":[" + notes + "]}";
+}
+
+}  // namespace stela::tool
