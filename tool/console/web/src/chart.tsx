@@ -26,6 +26,7 @@ interface Curves {
 }
 
 const height = 44;
+const minute = (at: string): string => clock(at, { seconds: false });
 
 interface Run {
   from: number;
@@ -111,7 +112,10 @@ export function Chart({ title, times, step_s, curves, marks, complete }: Curves)
   const begin = times.length > 0 ? Date.parse(times[0]!) : 0;
   const span = times.length * step_s * 1000;
   const inside = useMemo(
-    () => marks.map((mark) => ({ ...mark, place: (Date.parse(mark.at) - begin) / span })).filter((mark) => mark.place >= 0 && mark.place <= 1),
+    () =>
+      marks
+        .map((mark) => ({ ...mark, place: (Date.parse(mark.at) - begin) / span }))
+        .filter((mark) => mark.place >= 0 && mark.place <= 1),
     [marks, begin, span],
   );
   const end = times.length - 1;
@@ -121,6 +125,8 @@ export function Chart({ title, times, step_s, curves, marks, complete }: Curves)
     if (value !== null && value !== undefined) return curve.show(value);
     return index < complete ? 'not noted' : 'not over yet';
   };
+  const within = (index: number): string =>
+    inside.filter((mark) => Math.floor(mark.place * times.length) === index).map((mark) => mark.text).join('; ');
   const near = (index: number): typeof inside =>
     inside.filter((mark) => Math.abs(mark.place * times.length - index - 0.5) <= Math.max(0.5, (6 / Math.max(width, 1)) * times.length));
 
@@ -140,9 +146,15 @@ export function Chart({ title, times, step_s, curves, marks, complete }: Curves)
     setAt(to === null ? null : Math.max(0, Math.min(end, to)));
   };
   const say = (index: number): string =>
-    [`${clock(times[index]!, { seconds: false })}`, ...curves.map((curve) => `${curve.name} ${shown(curve, index)}`), ...near(index).map((mark) => mark.text)].join(', ');
+    [
+      minute(times[index]!),
+      ...curves.map((curve) => `${curve.name} ${shown(curve, index)}`),
+      ...near(index).map((mark) => mark.text),
+    ].join(', ');
 
-  if (curves.every((curve) => curve.values.every((value) => value === null))) return <p class="quiet">Nothing is noted yet: workers note these figures each minute.</p>;
+  if (curves.every((curve) => curve.values.every((value) => value === null))) {
+    return <p class="quiet">Nothing is noted yet: workers note these figures each minute.</p>;
+  }
   const hasGaps = curves.some((curve) => curve.values.slice(0, complete).includes(null));
   return (
     <div class="chart">
@@ -161,7 +173,10 @@ export function Chart({ title, times, step_s, curves, marks, complete }: Curves)
             <span class="name">{curve.name}</span>
             <div class="area-of-plot" ref={index === 0 ? box : null}>
               {width > 0 && (
-                <Plot curve={curve} width={width} at={point} hatch={hatch} complete={complete} marks={index === 0 ? inside.map((mark) => mark.place) : []} />
+                <Plot
+                  curve={curve} width={width} at={point} hatch={hatch} complete={complete}
+                  marks={index === 0 ? inside.map((mark) => mark.place) : []}
+                />
               )}
             </div>
             <span class="value">{point === null ? last(curve) : shown(curve, point)}</span>
@@ -169,7 +184,7 @@ export function Chart({ title, times, step_s, curves, marks, complete }: Curves)
         ))}
       </div>
       <p class="legend">
-        <span>{point === null ? `${clock(times[0]!, { seconds: false })} to ${clock(times[end]!, { seconds: false })}` : <Foreign text={say(point)} />}</span>
+        <span>{point === null ? `${minute(times[0]!)} to ${minute(times[end]!)}` : <Foreign text={say(point)} />}</span>
         {point === null && inside.length > 0 && <span><span class="happening" aria-hidden="true">▼</span> {inside.length} changes</span>}
         {point === null && hasGaps && <span><span aria-hidden="true">░</span> nobody noted it</span>}
       </p>
@@ -179,9 +194,9 @@ export function Chart({ title, times, step_s, curves, marks, complete }: Curves)
           <Table
             caption={title} rows={times.map((_, index) => end - index)} id={(index) => index}
             columns={[
-              { head: 'From', names: true, cell: (index) => clock(times[index]!, { seconds: false }) },
+              { head: 'From', names: true, cell: (index) => minute(times[index]!) },
               ...curves.map((curve) => ({ head: curve.name, number: true, cell: (index: number) => shown(curve, index) })),
-              { head: 'Changes', cell: (index) => <Foreign text={inside.filter((mark) => Math.floor(mark.place * times.length) === index).map((mark) => mark.text).join('; ')} /> },
+              { head: 'Changes', cell: (index) => <Foreign text={within(index)} /> },
             ]}
           />
         </div>

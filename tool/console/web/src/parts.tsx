@@ -206,7 +206,7 @@ export function Pager({ reading, shown }: { reading: Reading<unknown[]>; shown: 
   const first = ['after', 'before'].find((name) => route.value.query.has(name));
   return (
     <p class="pager">
-      <span>{more && more.note !== '' ? <Foreign text={more.note} /> : shown === 0 ? 'that is all' : `${shown} shown, ${more ? 'more' : 'that is all'}`}</span>
+      <span>{more && more.note !== '' ? <Foreign text={more.note} /> : `${shown} shown, ${more ? 'more' : 'that is all'}`}</span>
       {more && (
         <button type="button" onClick={() => choose({ [more.option]: more.value })}>Next page</button>
       )}

@@ -17,6 +17,12 @@ export function Json({ value, label }: { value: unknown; label: string }) {
   );
 }
 
+/** Who caused it, as its metadata says. */
+export function actorOf(event: StoredEvent): string | null {
+  const actor = event.metadata?.actor;
+  return typeof actor === 'string' ? actor : null;
+}
+
 type Carrier = Pick<StoredEvent, 'payload' | 'payload_base64'>;
 
 export function Content({ of, label }: { of: Carrier; label: string }) {

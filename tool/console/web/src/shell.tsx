@@ -1,5 +1,5 @@
 // The frame of all pages: where one is, the search field, and what a viewer may choose.
-import { signal } from '@preact/signals';
+import { signal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { about, open, session } from './api';
@@ -46,6 +46,14 @@ function useKeys(): void {
   }, []);
 }
 
+function Choice({ of, name }: { of: Signal<boolean>; name: string }) {
+  return (
+    <label>
+      <input type="checkbox" checked={of.value} onChange={(event) => (of.value = event.currentTarget.checked)} /> {name}
+    </label>
+  );
+}
+
 function Keys() {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -61,8 +69,8 @@ function Keys() {
         {entries.map(([, name, key]) => [<dt key={key}><kbd>g</kbd> <kbd>{key}</kbd></dt>, <dd key={name}>{name}</dd>])}
         <dt><kbd>←</kbd> <kbd>→</kbd></dt><dd>on a curve: through the minutes; with Shift by ten</dd>
       </dl>
-      <label><input type="checkbox" checked={singleKeys.value} onChange={(event) => (singleKeys.value = event.currentTarget.checked)} /> Single keys are on</label>
-      <label><input type="checkbox" checked={utc.value} onChange={(event) => (utc.value = event.currentTarget.checked)} /> Times in UTC</label>
+      <Choice of={singleKeys} name="Single keys are on" />
+      <Choice of={utc} name="Times in UTC" />
       <label>
         Appearance{' '}
         <select value={theme.value} onChange={(event) => (theme.value = event.currentTarget.value as Theme)}>
@@ -139,7 +147,8 @@ export function Shell({ children }: { children: ComponentChildren }) {
       </header>
       {silentSince.value !== null && session.value.state === 'open' && (
         <p class="banner" role="status">
-          <Mark severity="unknown">The server doesn't answer</Mark> for {roughly((localNow() - silentSince.value) / 1000)}. What is shown is older; the page asks again by itself.
+          <Mark severity="unknown">The server doesn't answer</Mark> for {roughly((localNow() - silentSince.value) / 1000)}. What is shown is
+          older; the page asks again by itself.
         </p>
       )}
       <main tabIndex={-1}>{children}</main>
@@ -180,7 +189,10 @@ export function NoSession() {
     <div class="place">
       <h1 tabIndex={-1}>This page has no session</h1>
       {now.state === 'none' && now.why !== '' && <p><Foreign text={sentence(now.why)} /></p>}
-      <p>A link of <code>stela serve</code> opens one session, within five minutes. This one is used up or too old, or the server was restarted since.</p>
+      <p>
+        A link of <code>stela serve</code> opens one session, within five minutes. This one is used up or too old, or the server was
+        restarted since.
+      </p>
       <p>Start <code>stela serve</code> again: it prints a new link. Open that in this browser, and this page goes on, too.</p>
       <button type="button" onClick={() => void open(null)}>Look again</button>
     </div>

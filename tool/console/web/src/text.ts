@@ -38,6 +38,11 @@ export function pretty(value: unknown): string {
   return visible(JSON.stringify(value, null, 2) ?? 'null');
 }
 
+/** A word of a command line. */
+export function inShell(word: string): string {
+  return /^[\w.:/@+,=%-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
 /** "broker_lost" → "broker lost" */
 export const words = (code: string): string => code.replaceAll('_', ' ');
 

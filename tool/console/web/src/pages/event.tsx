@@ -2,14 +2,15 @@
 import type { VNode } from 'preact';
 import { reading as path } from '../api';
 import { Worst } from '../finding';
+import { CauseLink, CorrelationLink, EventLink, FollowerLink, PartitionLink, StreamLink, orDash } from '../links';
 import { useReading } from '../live';
 import { Code, Command, Facts, Foreign, Mark, Read, Table, Title } from '../parts';
-import { address, toEvent, toFollower, toPartition, toStream } from '../route';
+import { address, toEvent } from '../route';
 import { Ago, Clock, duration, exact } from '../time';
 import { count, plural, words } from '../text';
 import type { Finding, Message, Projector, StoredEvent, Twig } from '../types';
 import { messageSeverity } from './outbox';
-import { Payload } from '../payload';
+import { actorOf, Payload } from '../payload';
 
 export function EventPage({ store, event }: { store: string; event: string }) {
   const shown = useReading<StoredEvent>(path(store, ['events', 'show', event]));
@@ -28,9 +29,12 @@ export function EventPage({ store, event }: { store: string; event: string }) {
   );
 }
 
+function TagLink({ of }: { of: string }) {
+  return <><a href={address(['events'], { tag: of })}><Foreign text={of} /></a> </>;
+}
+
 function Shown({ store, event }: { store: string; event: StoredEvent }) {
   const tree = useReading<Twig[]>(path(store, ['events', 'tree', String(event.sequence)]), 5000);
-  const meta = event.metadata ?? {};
   return (
     <>
       <Publication store={store} event={event} twig={tree.data?.find((twig) => twig.is_asked)} />
@@ -38,13 +42,13 @@ function Shown({ store, event }: { store: string; event: StoredEvent }) {
         <h2 id="event"><Foreign text={event.type} /> <span class="quiet">v{event.schema_version}</span></h2>
         <Facts
           facts={[
-            ['Stream', <><a href={address(['stream', event.stream], { at: event.stream_version })}><Foreign text={event.stream} /></a>, version {count(event.stream_version)}</>],
+            ['Stream', <><StreamLink of={event.stream} at={event.stream_version} />, version {count(event.stream_version)}</>],
             ['Recorded', <>{exact(event.recorded_at)} (<Ago at={event.recorded_at} />)</>],
             ['Id', <Code text={event.id} />],
-            ['By', typeof meta.actor === 'string' ? <Foreign text={meta.actor} /> : '–'],
-            ['Correlation', event.correlation_id === null ? '–' : <a href={address(['events'], { correlation: event.correlation_id })}><Code text={event.correlation_id} /></a>],
-            ['Caused by', event.causation_id === null ? '–' : <a href={address(['e', event.causation_id])}><Code text={event.causation_id} /></a>],
-            ['Tags', event.tags.length === 0 ? '–' : event.tags.map((tag) => <span key={tag}><a href={address(['events'], { tag })}><Foreign text={tag} /></a> </span>)],
+            ['By', orDash(actorOf(event))],
+            ['Correlation', <CorrelationLink id={event.correlation_id} />],
+            ['Caused by', <CauseLink id={event.causation_id} />],
+            ['Tags', event.tags.length === 0 ? '–' : event.tags.map((tag) => <TagLink key={tag} of={tag} />)],
           ]}
         />
         <Payload event={event} />
@@ -74,20 +78,29 @@ function Publication({ store, event, twig }: { store: string; event: StoredEvent
   );
 }
 
+/** A batch has the first and the last of its sequences. */
+function placeOf({ broker_from: from, broker_to: to }: Message): string {
+  if (from === null) return '';
+  return to === null || from === to ? `#${count(from)}` : `between #${count(from)} and #${count(to)}`;
+}
+
 function MessageFacts({ message }: { message: Message }) {
   const took = message.since_at === null ? null : (Date.parse(message.since_at) - Date.parse(message.recorded_at)) / 1000;
   const isPublished = message.state === 'published';
-  const at = message.broker_from === null ? null : message.broker_from === message.broker_to ? `#${count(message.broker_from)}` : `between #${count(message.broker_from)} and #${count(message.broker_to ?? message.broker_from)}`;
   return (
     <>
       <ol class="life">
         <li>committed <Clock at={message.recorded_at} /></li>
-        <li><Mark severity={messageSeverity(message.state)}>{words(message.state)}</Mark>{message.since_at !== null && <> <Clock at={message.since_at} />{took !== null && took >= 0 && ` (+${duration(took)})`}</>}</li>
-        {isPublished && at !== null && <li>at the broker {at}</li>}
+        <li>
+          <Mark severity={messageSeverity(message.state)}>{words(message.state)}</Mark>
+          {message.since_at !== null && <> <Clock at={message.since_at} /></>}
+          {took !== null && took >= 0 && ` (+${duration(took)})`}
+        </li>
+        {isPublished && message.broker_from !== null && <li>at the broker {placeOf(message)}</li>}
       </ol>
       <Facts
         facts={[
-          ['Partition', message.partition === null ? '–' : <a href={toPartition(message.partition)}>{message.partition}</a>],
+          ['Partition', <PartitionLink of={message.partition} />],
           ['Tries', count(message.attempts)],
           ...(message.reason === null ? [] : [['Reason', words(message.reason)] as [string, string]]),
           ...(message.failure_class === null ? [] : [['Kind of failure', words(message.failure_class)] as [string, string]]),
@@ -111,11 +124,11 @@ function Tree({ twigs }: { twigs: Twig[] }) {
       columns={[
         { head: 'Event', names: true, cell: (twig) => (
           <span class={`depth d${Math.min(twig.depth - least, 12)}`}>
-            {twig.is_asked ? <b aria-current="true">{count(twig.sequence)}</b> : <a href={toEvent(twig.sequence)}>{count(twig.sequence)}</a>}
+            {twig.is_asked ? <b aria-current="true">{count(twig.sequence)}</b> : <EventLink of={twig.sequence} />}
           </span>
         ) },
         { head: 'Type', long: true, cell: (twig) => <Foreign text={twig.type} /> },
-        { head: 'Stream', long: true, cell: (twig) => <a href={toStream(twig.stream)}><Foreign text={twig.stream} /></a> },
+        { head: 'Stream', long: true, cell: (twig) => <StreamLink of={twig.stream} /> },
         { head: 'Recorded', cell: (twig) => <Clock at={twig.recorded_at} /> },
         { head: 'Message', cell: (twig) => <TwigState twig={twig} /> },
       ]}
@@ -127,7 +140,7 @@ function TwigState({ twig }: { twig: Twig }) {
   return (
     <>
       <Mark severity={messageSeverity(twig.state)}>{words(twig.state)}</Mark>
-      {twig.partition !== null && <> <a href={toPartition(twig.partition)}>{twig.partition}</a></>}
+      {twig.partition !== null && <> <PartitionLink of={twig.partition} /></>}
       {twig.broker_sequence !== null && <> #{count(twig.broker_sequence)}</>}
     </>
   );
@@ -145,9 +158,10 @@ function Handled({ store, sequence }: { store: string; sequence: number }) {
           if (living.length === 0) return <p class="quiet">This store has none.</p>;
           return (
             <p>
-              {before.length === 0 ? `All ${count(living.length)} are past it.` : `${count(living.length - before.length)} of ${plural(living.length, 'follower')} are past it. Not yet: `}
+              {`${count(living.length - before.length)} of ${plural(living.length, 'follower')} are past it.`}
+              {before.length > 0 && ' Not yet: '}
               {before.map((row, index) => (
-                <span key={row.projector}>{index > 0 && ', '}<a href={toFollower(row.projector)}><Foreign text={row.projector} /></a> (at {count(row.position)})</span>
+                <span key={row.projector}>{index > 0 && ', '}<FollowerLink of={row.projector} /> (at {count(row.position)})</span>
               ))}
             </p>
           );

@@ -1,10 +1,12 @@
 // Events by sequence, with filters; or live, as they are committed.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { reading as path } from '../api';
+import { CorrelationLink, EventLink, StreamLink, orDash } from '../links';
 import { useReading } from '../live';
 import { announce, Clock, Empty, Filters, Foreign, Pager, Read, Table, Title } from '../parts';
-import { address, choose, route, toEvent } from '../route';
-import { count, plural } from '../text';
+import { choose, route } from '../route';
+import { count, known, plural } from '../text';
+import { actorOf } from '../payload';
 import type { StoredEvent } from '../types';
 
 const filters = ['type', 'category', 'stream', 'tag', 'correlation', 'causation', 'since', 'until'];
@@ -41,13 +43,13 @@ function Rows({ rows, none }: { rows: StoredEvent[]; none: string }) {
     <Table
       caption="Events" rows={rows} id={(row) => row.sequence}
       columns={[
-        { head: 'Sequence', names: true, cell: (row) => <a href={toEvent(row.sequence)}>{count(row.sequence)}</a> },
+        { head: 'Sequence', names: true, cell: (row) => <EventLink of={row.sequence} /> },
         { head: 'Recorded', cell: (row) => <Clock at={row.recorded_at} /> },
         { head: 'Type', long: true, cell: (row) => <Foreign text={row.type} /> },
-        { head: 'Stream', long: true, cell: (row) => <a href={address(['stream', row.stream], { at: row.stream_version })}><Foreign text={row.stream} /></a> },
+        { head: 'Stream', long: true, cell: (row) => <StreamLink of={row.stream} at={row.stream_version} /> },
         { head: 'Version', number: true, cell: (row) => count(row.stream_version) },
-        { head: 'By', long: true, cell: (row) => (typeof row.metadata?.actor === 'string' ? <Foreign text={row.metadata.actor} /> : '–') },
-        { head: 'Correlation', long: true, cell: (row) => (row.correlation_id === null ? '–' : <a href={address(['events'], { correlation: row.correlation_id })}><Foreign text={row.correlation_id} class="code" /></a>) },
+        { head: 'By', long: true, cell: (row) => orDash(actorOf(row)) },
+        { head: 'Correlation', long: true, cell: (row) => <CorrelationLink id={row.correlation_id} /> },
       ]}
     />
   );
@@ -68,7 +70,8 @@ function List({ store }: { store: string }) {
       <Fields isLive={false} />
       {/* Its line is there from the start: nothing jumps when something came. */}
       <p class="came">
-        {came > 0 ? <>{plural(came, 'event')} since then <button type="button" onClick={events.reload}>Reload</button></> : `${count(head.data?.head ?? 0)} events in all`}
+        {came === 0 ? `${known(head.data?.head)} events in all` : `${plural(came, 'event')} since then`}
+        {came > 0 && <button type="button" onClick={events.reload}>Reload</button>}
       </p>
       <Read reading={events}>{(rows) => <Rows rows={rows} none="No event is like that, as far as was looked." />}</Read>
       <Pager reading={events} shown={events.data?.length ?? 0} />
@@ -90,7 +93,8 @@ function Tail({ store }: { store: string }) {
     setRows([...(first.data ?? [])].reverse());
   }
   const last = rows.at(-1)?.sequence ?? (first.data === null ? null : 0);
-  const next = useReading<StoredEvent[]>(last === null || isPaused ? null : path(store, ['events', 'list'], { ...selection, after: last, limit: 200 }), 1000);
+  const following = path(store, ['events', 'list'], { ...selection, after: last, limit: 200 });
+  const next = useReading<StoredEvent[]>(last === null || isPaused ? null : following, 1000);
   useEffect(() => {
     const fresh = (next.data ?? []).filter((row) => row.sequence > (last ?? 0));
     if (fresh.length === 0) return;

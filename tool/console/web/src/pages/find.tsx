@@ -42,7 +42,12 @@ export function Find({ store }: { store: string }) {
   return (
     <>
       <Title text="Find" />
-      {text === '' ? <Help /> : <Read reading={found}>{() => (place === null ? <><p>Nothing is called «<Foreign text={text} />».</p><Help /></> : null)}</Read>}
+      {text === '' && <Help />}
+      {text !== '' && (
+        <Read reading={found}>
+          {() => (place === null ? <><p>Nothing is called «<Foreign text={text} />».</p><Help /></> : null)}
+        </Read>
+      )}
     </>
   );
 }

@@ -1,9 +1,10 @@
 // Projections, reactions, processes and consumers in one list: whoever follows the events.
 import { reading as path } from '../api';
 import { bySubject, Line, Worst } from '../finding';
+import { EventLink, FollowerLink, orDash } from '../links';
 import { useReading } from '../live';
-import { Command, Empty, Facts, Foreign, Mark, Pager, Read, Table, Title } from '../parts';
-import { address, toEvent, toFollower } from '../route';
+import { Command, Empty, Facts, Foreign, Mark, NotAnswered, Pager, Read, Table, Title } from '../parts';
+import { address, toEvent } from '../route';
 import { consumerState, projectorState, type State } from '../states';
 import { Ago, duration } from '../time';
 import { count, known, plural, visible, words } from '../text';
@@ -22,15 +23,19 @@ interface Row {
   failing: number | null;
 }
 
+const kindOf = (projector: Projector): string => (projector.kind === 'reaction' ? 'reaction' : `${projector.kind} projection`);
+
 function rowsOf(projectors: Projector[], processes: Process[], consumers: Consumer[], findings: Map<string, Finding>): Row[] {
   const isProcess = new Set(processes.map((process) => process.process));
   return [
     ...projectors.map((each) => ({
-      ...each, name: each.projector, kind: isProcess.has(each.projector) ? 'process' : each.kind === 'reaction' ? 'reaction' : `${each.kind} projection`,
-      version: `v${each.projector_version}${each.build > 1 ? `, build ${each.build}` : ''}`, state: projectorState(each, findings.get(each.projector)),
+      ...each, name: each.projector, kind: isProcess.has(each.projector) ? 'process' : kindOf(each),
+      version: `v${each.projector_version}${each.build > 1 ? `, build ${each.build}` : ''}`,
+      state: projectorState(each, findings.get(each.projector)),
     })),
     ...consumers.map((each) => ({
-      ...each, name: each.consumer, kind: 'consumer', version: each.broker_stream, state: consumerState(each, findings.get(each.consumer)), lag_events: null, lag_s: null,
+      ...each, name: each.consumer, kind: 'consumer', version: each.broker_stream,
+      state: consumerState(each, findings.get(each.consumer)), lag_events: null, lag_s: null,
     })),
   ];
 }
@@ -47,12 +52,14 @@ export function Followers({ store }: { store: string }) {
       <Read reading={projectors}>
         {(found) => {
           const rows = rowsOf(found, processes.data ?? [], consumers.data ?? [], findings);
-          return rows.length === 0 ? <Empty>No projector, reaction, process or consumer is registered in this database.</Empty> : <Rows rows={rows} />;
+          return rows.length === 0 ? <Empty>No projector, reaction, process or consumer is registered here.</Empty> : <Rows rows={rows} />;
         }}
       </Read>
-      {consumers.problem !== null && <p><Mark severity="unknown">consumers not answered:</Mark> <Foreign text={consumers.problem.message} /></p>}
+      {consumers.problem !== null && <NotAnswered why={`consumers: ${consumers.problem.message}`} />}
       <ul class="others">
-        {(check.data?.findings ?? []).filter((finding) => /^(projector|process|consumer|timers)_/.test(finding.code)).map((finding) => <Line key={finding.code + finding.subject} finding={finding} />)}
+        {(check.data?.findings ?? [])
+          .filter((finding) => /^(projector|process|consumer|timers)_/.test(finding.code))
+          .map((finding) => <Line key={finding.code + finding.subject} finding={finding} />)}
       </ul>
     </>
   );
@@ -63,7 +70,7 @@ function Rows({ rows }: { rows: Row[] }) {
     <Table
       caption="Followers" rows={rows} id={(row) => `${row.kind} ${row.name} ${row.version}`} mark={(row) => row.state.severity}
       columns={[
-        { head: 'Name', names: true, long: true, cell: (row) => <a href={toFollower(row.name)}><Foreign text={row.name} /></a> },
+        { head: 'Name', names: true, long: true, cell: (row) => <FollowerLink of={row.name} /> },
         { head: 'Kind', cell: (row) => row.kind },
         { head: 'Version', cell: (row) => <Foreign text={row.version} /> },
         { head: 'State', cell: (row) => <Mark severity={row.state.severity}>{row.state.word}</Mark> },
@@ -71,7 +78,7 @@ function Rows({ rows }: { rows: Row[] }) {
         { head: 'Events behind', number: true, cell: (row) => known(row.lag_events) },
         { head: 'Behind for', number: true, cell: (row) => (row.lag_events === 0 ? '–' : row.lag_s === null ? '?' : duration(row.lag_s)) },
         { head: 'Parked', number: true, cell: (row) => count(row.parked) },
-        { head: 'Runner', long: true, cell: (row) => (row.owner === null ? '–' : <Foreign text={row.owner} />) },
+        { head: 'Runner', long: true, cell: (row) => orDash(row.owner) },
       ]}
     />
   );
@@ -111,7 +118,7 @@ function Build({ of }: { of: Projector }) {
           ['Position', count(of.position)],
           ['Behind', of.lag_events === 0 ? 'nothing' : `${known(of.lag_events)} events${of.lag_s === null ? '' : `, ${duration(of.lag_s)}`}`],
           ['Runner', of.owner === null ? 'none' : <Foreign text={of.owner} />],
-          ['Fails at', of.failing === null ? '–' : <><a href={toEvent(of.failing)}>{count(of.failing)}</a>, {plural(of.attempts, 'try', 'tries')}</>],
+          ['Fails at', of.failing === null ? '–' : <><EventLink of={of.failing} />, {plural(of.attempts, 'try', 'tries')}</>],
           ['Error', of.error === null ? 'none' : <Foreign text={of.error} />],
           ['Parked', count(of.parked)],
           ['Skipped', count(of.skipped)],
@@ -165,7 +172,7 @@ function ConsumerFacts({ of }: { of: Consumer }) {
 function Loose({ caption, rows, none }: { caption: string; rows: Record<string, unknown>[]; none: string }) {
   if (rows.length === 0) return <Empty>{none}</Empty>;
   const keys = Object.keys(rows[0]!).filter((key) => rows.some((row) => row[key] !== null) && !key.startsWith('payload'));
-  const text = (value: unknown): string => (value === null || value === undefined ? '–' : typeof value === 'object' ? JSON.stringify(value) : String(value));
+  const text = (value: unknown): string => (typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '–'));
   return (
     <Table
       caption={caption} rows={rows.map((row, index) => ({ row, index }))} id={({ index }) => index}
@@ -188,7 +195,8 @@ function Failing({ store, name }: { store: string; name: string }) {
     <section>
       <h2>Events that it failed at</h2>
       <Read reading={events}>{(rows) => <Loose caption="Failing and parked events" rows={rows} none="None." />}</Read>
-      {(events.data?.length ?? 0) > 0 && <><Pager reading={events} shown={events.data!.length} /><Command line={`stela projections retry ${visible(name)}`} /></>}
+      <Pager reading={events} shown={events.data?.length ?? 0} />
+      {(events.data?.length ?? 0) > 0 && <Command line={`stela projections retry ${visible(name)}`} />}
     </section>
   );
 }

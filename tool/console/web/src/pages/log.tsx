@@ -1,6 +1,7 @@
 // What operators did, what changed by itself, what is known, and the settings.
 import type { VNode } from 'preact';
 import { reading as path } from '../api';
+import { orDash } from '../links';
 import { useReading } from '../live';
 import { Clock, Empty, Foreign, Mark, Pager, Read, Table, Tabs, Title } from '../parts';
 import { route } from '../route';
@@ -10,7 +11,15 @@ import type { Action, Change, Known, Setting } from '../types';
 
 export function Log({ store, tab }: { store: string; tab: string }) {
   const tabs = (
-    <Tabs of="Log" tabs={[[['log'], 'Actions'], [['log', 'changes'], 'Changes'], [['log', 'known'], 'Known findings'], [['log', 'settings'], 'Settings']]} />
+    <Tabs
+      of="Log"
+      tabs={[
+        [['log'], 'Actions'],
+        [['log', 'changes'], 'Changes'],
+        [['log', 'known'], 'Known findings'],
+        [['log', 'settings'], 'Settings'],
+      ]}
+    />
   );
   if (tab === 'changes') return <Changes store={store} tabs={tabs} />;
   if (tab === 'known') return <KnownFindings store={store} tabs={tabs} />;
@@ -36,10 +45,10 @@ function Actions({ store, tabs }: Of) {
               caption="Actions of operators" rows={rows} id={(row) => `${row.part} ${row.action}`}
               columns={[
                 { head: 'When', cell: (row) => <Clock at={row.at} /> },
-                { head: 'Who', cell: (row) => (row.who === null ? '–' : <Foreign text={row.who} />) },
+                { head: 'Who', cell: (row) => orDash(row.who) },
                 { head: 'What', names: true, cell: (row) => words(row.what) },
                 { head: 'Part', cell: (row) => row.part },
-                { head: 'Detail', wraps: true, cell: (row) => (row.detail === null ? '–' : <Foreign text={row.detail} />) },
+                { head: 'Detail', wraps: true, cell: (row) => orDash(row.detail) },
               ]}
             />
           )
@@ -65,8 +74,8 @@ function Changes({ store, tabs }: Of) {
                 { head: 'When', cell: (row) => <Clock at={row.at} /> },
                 { head: 'What', names: true, cell: (row) => <>{row.subject !== null && <Foreign text={row.subject} />} {words(row.what)}</> },
                 { head: 'Part', cell: (row) => row.part },
-                { head: 'Who', cell: (row) => (row.who === null ? '–' : <Foreign text={row.who} />) },
-                { head: 'Detail', wraps: true, cell: (row) => (row.detail === null ? '–' : <Foreign text={row.detail} />) },
+                { head: 'Who', cell: (row) => orDash(row.who) },
+                { head: 'Detail', wraps: true, cell: (row) => orDash(row.detail) },
               ]}
             />
           )
@@ -90,7 +99,7 @@ function KnownFindings({ store, tabs }: Of) {
               caption="Known findings" rows={rows} id={(row) => `${row.code} ${row.subject}`}
               columns={[
                 { head: 'Finding', names: true, cell: (row) => <Mark severity="known">{words(row.code)}</Mark> },
-                { head: 'Subject', long: true, cell: (row) => (row.subject === null ? '–' : <Foreign text={row.subject} />) },
+                { head: 'Subject', long: true, cell: (row) => orDash(row.subject) },
                 { head: 'Was', cell: (row) => `${row.severity}, ${count(row.amount)}` },
                 { head: 'Who', cell: (row) => <Foreign text={row.who} /> },
                 { head: 'Until', cell: (row) => <Ago at={row.until_at} /> },

@@ -1,9 +1,10 @@
 // The outbox: partitions, messages by state, groups of failures, workers, generations.
 import { reading as path } from '../api';
 import { bySubject, Line, Worst } from '../finding';
+import { EventLink, PartitionLink, StreamLink, orDash } from '../links';
 import { useReading, type Reading } from '../live';
 import { Clock, Command, Empty, Facts, Filters, Foreign, Mark, Pager, Read, Table, Tabs, Title } from '../parts';
-import { address, choose, route, toEvent, toPartition, toStream } from '../route';
+import { address, choose, route } from '../route';
 import { partitionState } from '../states';
 import { Ago, duration, now, roughly } from '../time';
 import { count, known, plural, words } from '../text';
@@ -56,7 +57,8 @@ function Summary({ status }: { status: Status }) {
   return (
     <>
       <p class="quiet">
-        fence {status.fence} · {plural(status.partition_count, 'partition')} by <Foreign text={status.partitioner} /> · {status.leasing ? 'leasing' : 'no leasing'}
+        fence {status.fence} · {plural(status.partition_count, 'partition')} by <Foreign text={status.partitioner} />
+        {status.leasing ? ' · leasing' : ' · no leasing'}
         {status.redeliveries > 0 && <> · {plural(status.redeliveries, 'redelivery', 'redeliveries')}</>}
       </p>
       <ul class="amounts">
@@ -87,17 +89,17 @@ function Partitions({ status, findings }: { status: Status; findings: Map<string
       <Table
         caption="Partitions" rows={shown} id={(row) => row.partition} mark={(row) => row.shown.severity}
         columns={[
-          { head: 'Partition', names: true, cell: (row) => <a href={toPartition(row.partition)}>{row.partition}</a> },
+          { head: 'Partition', names: true, cell: (row) => <PartitionLink of={row.partition} /> },
           { head: 'State', cell: (row) => <Mark severity={row.shown.severity}>{row.shown.word}</Mark> },
           { head: 'Pending', number: true, cell: (row) => known(row.pending, row.pending_is_lower_bound) },
           { head: 'Oldest', number: true, cell: oldest },
           { head: 'In flight', number: true, cell: (row) => count(row.in_flight) },
           { head: 'Parked', number: true, cell: (row) => count(row.parked) },
-          { head: 'Owner', cell: (row) => (row.owner === null ? '–' : <Foreign text={row.owner} />) },
+          { head: 'Owner', cell: (row) => orDash(row.owner) },
           { head: 'Lease', number: true, cell: (row) => (row.lease_left_s === null ? '–' : duration(row.lease_left_s)) },
           { head: 'Epoch', number: true, cell: (row) => count(row.epoch) },
           { head: 'Published', number: true, cell: (row) => count(row.published) },
-          { head: 'Through', number: true, cell: (row) => (row.published_through === 0 ? '–' : <a href={toEvent(row.published_through)}>{count(row.published_through)}</a>) },
+          { head: 'Through', number: true, cell: (row) => (row.published_through === 0 ? '–' : <EventLink of={row.published_through} />) },
           { head: 'Broker', number: true, cell: (row) => count(row.broker_sequence) },
         ]}
       />
@@ -111,7 +113,14 @@ function Partitions({ status, findings }: { status: Status; findings: Map<string
   );
 }
 
-function PartitionPage({ store, name, status, findings }: { store: string; name: string; status: Reading<Status>; findings: Map<string, Finding> }) {
+interface OfPartition {
+  store: string;
+  name: string;
+  status: Reading<Status>;
+  findings: Map<string, Finding>;
+}
+
+function PartitionPage({ store, name, status, findings }: OfPartition) {
   const why = useReading<Finding[]>(path(store, ['why', name]), 5000);
   const messages = useReading<Message[]>(path(store, ['outbox', 'list'], { partition: name, limit: 50 }));
   const partition = status.data?.partitions.find((each) => each.partition === name);
@@ -127,14 +136,14 @@ function PartitionPage({ store, name, status, findings }: { store: string; name:
               facts={[
                 ['State', <Mark severity={state!.severity}>{state!.word}</Mark>],
                 ['Pending', known(partition.pending, partition.pending_is_lower_bound)],
-                ['Oldest pending', partition.oldest === null ? 'none' : <><a href={toEvent(partition.oldest)}>{count(partition.oldest)}</a>, {oldest(partition)}</>],
+                ['Oldest pending', partition.oldest === null ? 'none' : <><EventLink of={partition.oldest} />, {oldest(partition)}</>],
                 ['In flight', <>{count(partition.in_flight)}{partition.flight_age_s !== null && `, for ${duration(partition.flight_age_s)}`}</>],
                 ['Retrying', count(partition.retrying)],
                 ['Redeliveries', count(partition.redeliveries)],
                 ['Parked', count(partition.parked)],
                 ['Discarded', count(partition.discarded)],
                 ['Published', count(partition.published)],
-                ['Published through', partition.published_through === 0 ? '–' : <a href={toEvent(partition.published_through)}>{count(partition.published_through)}</a>],
+                ['Published through', partition.published_through === 0 ? '–' : <EventLink of={partition.published_through} />],
                 ['Sequence at the broker', count(partition.broker_sequence)],
                 ['Owner', partition.owner === null ? 'none' : <Foreign text={partition.owner} />],
                 ['Lease', partition.lease_left_s === null ? '–' : `${duration(partition.lease_left_s)} left`],
@@ -155,11 +164,12 @@ function PartitionPage({ store, name, status, findings }: { store: string; name:
 
 // ---- Messages
 
+const filters = ['state', 'partition', 'stream', 'type', 'error', 'since', 'until', 'after', 'newest-first', 'look-further'];
 const states = ['pending', 'in_flight', 'retrying', 'parked', 'discarded', 'published'];
 
 function Messages({ store }: { store: string }) {
   const { query } = route.value;
-  const options = Object.fromEntries(['state', 'partition', 'stream', 'type', 'error', 'since', 'until', 'after', 'newest-first', 'look-further'].map((name) => [name, query.get(name)]));
+  const options = Object.fromEntries(filters.map((name) => [name, query.get(name)]));
   const messages = useReading<Message[]>(path(store, ['outbox', 'list'], { ...options, limit: 100 }));
   return (
     <>
@@ -190,14 +200,16 @@ function MessageRows({ rows, none }: { rows: Message[]; none: string }) {
     <Table
       caption="Messages" rows={rows} id={(row) => row.sequence}
       columns={[
-        { head: 'Sequence', names: true, cell: (row) => <a href={toEvent(row.sequence)}>{count(row.sequence)}</a> },
-        { head: 'State', cell: (row) => <Mark severity={messageSeverity(row.state)}>{words(row.state)}{row.reason === 'behind' && ', after another'}</Mark> },
-        { head: 'Partition', cell: (row) => (row.partition === null ? '–' : <a href={toPartition(row.partition)}>{row.partition}</a>) },
-        { head: 'Stream', long: true, cell: (row) => <a href={toStream(row.stream)}><Foreign text={row.stream} /></a> },
+        { head: 'Sequence', names: true, cell: (row) => <EventLink of={row.sequence} /> },
+        { head: 'State', cell: (row) => (
+          <Mark severity={messageSeverity(row.state)}>{words(row.state)}{row.reason === 'behind' && ', after another'}</Mark>
+        ) },
+        { head: 'Partition', cell: (row) => <PartitionLink of={row.partition} /> },
+        { head: 'Stream', long: true, cell: (row) => <StreamLink of={row.stream} /> },
         { head: 'Type', long: true, cell: (row) => <Foreign text={row.type} /> },
         { head: 'Recorded', cell: (row) => <Clock at={row.recorded_at} /> },
         { head: 'Tries', number: true, cell: (row) => count(row.attempts) },
-        { head: 'Error', long: true, cell: (row) => (row.error === null ? '–' : <Foreign text={row.error} />) },
+        { head: 'Error', long: true, cell: (row) => orDash(row.error) },
       ]}
     />
   );
@@ -220,7 +232,7 @@ function Groups({ store }: { store: string }) {
                 </p>
                 {group.error !== null && <p class="error"><Foreign text={group.error} /></p>}
                 <p class="quiet">
-                  first <Ago at={group.first_at} />, last <Ago at={group.last_at} /> · sample <a href={toEvent(group.sample)}>{count(group.sample)}</a> ·{' '}
+                  first <Ago at={group.first_at} />, last <Ago at={group.last_at} /> · sample <EventLink of={group.sample} /> ·{' '}
                   <a href={address(['outbox', 'messages'], { state: 'parked', type: group.type })}>parked messages of this type</a>
                 </p>
                 <p><Command line={`stela outbox retry --group ${group.group} --dry-run`} /></p>
@@ -244,17 +256,22 @@ function Workers({ workers, findings }: { workers: Worker[]; findings: Map<strin
         columns={[
           { head: 'Worker', names: true, long: true, cell: (row) => <Foreign text={row.worker} /> },
           { head: 'State', cell: (row) => (
-            <Mark severity={row.is_alive ? (findings.get(row.worker)?.severity ?? 'ok') : 'unknown'}>{row.is_alive ? (row.is_cut_off ? 'cut off' : 'alive') : 'silent'}</Mark>
+            <Mark severity={row.is_alive ? (findings.get(row.worker)?.severity ?? 'ok') : 'unknown'}>
+              {!row.is_alive ? 'silent' : row.is_cut_off ? 'cut off' : 'alive'}
+            </Mark>
           ) },
           { head: 'Host', cell: (row) => <Foreign text={row.host} /> },
           { head: 'Process', number: true, cell: (row) => String(row.pid) },
           { head: 'Partitions', number: true, cell: (row) => count(row.partitions) },
           { head: 'Started', cell: (row) => <Ago at={row.started_at} /> },
           { head: 'Heartbeat until', cell: (row) => <Ago at={row.heartbeat_until_at} /> },
-          { head: 'Broker', long: true, cell: (row) => <>{words(row.broker)}{row.broker_error !== null && <>: <Foreign text={row.broker_error} /></>}</> },
+          { head: 'Broker', cell: (row) => words(row.broker) },
+          { head: 'Error', long: true, cell: (row) => orDash(row.broker_error) },
         ]}
       />
-      <ul class="others">{workers.map((row) => findings.get(row.worker)).filter((found) => found !== undefined).map((found) => <Line key={found!.subject} finding={found!} />)}</ul>
+      <ul class="others">
+        {workers.flatMap((row) => findings.get(row.worker) ?? []).map((finding) => <Line key={finding.subject} finding={finding} />)}
+      </ul>
     </>
   );
 }
@@ -267,7 +284,7 @@ function Generations({ status }: { status: Status }) {
         { head: 'Generation', names: true, cell: (row) => count(row.generation) },
         { head: 'Partitions', number: true, cell: (row) => count(row.partition_count) },
         { head: 'From event', number: true, cell: (row) => count(row.first_sequence) },
-        { head: 'State', cell: (row) => (row.is_drained ? 'drained' : row.generation === status.generations.at(-1)?.generation ? 'current' : 'drains') },
+        { head: 'State', cell: (row) => (row === status.generations.at(-1) ? 'current' : row.is_drained ? 'drained' : 'drains') },
       ]}
     />
   );

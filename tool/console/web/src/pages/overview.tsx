@@ -79,7 +79,7 @@ function Others({ others, acknowledged }: { others: Finding[]; acknowledged: Fin
       {folded.length > 0 && (
         <li>
           <details>
-            <summary><Mark severity={folded.some((finding) => finding.severity === 'critical') ? 'critical' : 'warning'}>{count(folded.length)} more</Mark></summary>
+            <summary><Mark severity={folded[0]!.severity}>{count(folded.length)} more</Mark></summary>
             <ul>{folded.map((finding) => <Line key={finding.code + finding.subject} finding={finding} />)}</ul>
           </details>
         </li>
@@ -98,6 +98,10 @@ function Others({ others, acknowledged }: { others: Finding[]; acknowledged: Fin
 
 // ---- Four numbers, and who answered
 
+interface Rate {
+  rate: number;
+  over_s: number;
+}
 interface Sample {
   at: number;
   value: number;
@@ -105,7 +109,7 @@ interface Sample {
 const window_ms = 15_000;
 
 /** How fast a total grows, over the answers of the last 15 seconds; null until that can be said. */
-function useRate(total: number | null, at: number | null): { rate: number; over_s: number } | null {
+function useRate(total: number | null, at: number | null): Rate | null {
   const samples = useRef<Sample[]>([]);
   if (total !== null && at !== null && samples.current.at(-1)?.at !== at) {
     samples.current = [...samples.current.filter((sample) => at - sample.at <= window_ms), { at, value: total }];
@@ -118,10 +122,11 @@ function useRate(total: number | null, at: number | null): { rate: number; over_
 }
 
 /** What was seen while the page is open; before that can be said, what is noted of the last minute. */
-function pace(seen: { rate: number; over_s: number } | null, minutes: Minute[], of: (row: Minute) => number | null): { value: string; when: string } {
+function pace(seen: Rate | null, minutes: Minute[], of: (row: Minute) => number | null): { value: string; when: string } {
   if (seen !== null) return { value: rate(seen.rate), when: `over ${Math.round(seen.over_s)} s` };
   const last = minutes.findLast((row) => of(row) !== null);
-  return last === undefined ? { value: '–', when: 'looking …' } : { value: rate(of(last)! / 60), when: `at ${clock(last.at, { seconds: false })}` };
+  if (last === undefined) return { value: '–', when: 'looking …' };
+  return { value: rate(of(last)! / 60), when: `at ${clock(last.at, { seconds: false })}` };
 }
 
 function Number_({ name, value, under, href }: { name: string; value: string; under: string; href: string }) {
@@ -162,13 +167,18 @@ function Numbers({ data, reading, asked }: { data: OverviewData; reading: Readin
           value={outbox === null ? absent(data.outbox) : outbox.lag_s === null ? 'none' : duration(outbox.lag_s)}
           under={outbox === null ? '' : `${known(outbox.pending, outbox.pending_is_lower_bound)} pending · ${count(outbox.parked)} parked`}
         />
-        <Number_ name="followers behind" href={address(['followers'])} value={projectors === null ? absent(data.projections) : living.length === 0 ? 'none' : `${behind} of ${living.length}`} under="" />
+        <Number_
+          name="followers behind" href={address(['followers'])} under=""
+          value={projectors === null ? absent(data.projections) : living.length === 0 ? 'none' : `${behind} of ${living.length}`}
+        />
         <div class="figure asked">
           <dt>asked</dt>
           <dd>
             <span class="under">{answeredCount} of {asked.length} answered</span>
             {asked.filter((source) => !source.answered).map((source) => (
-              <span class="under" key={source.what}><Mark severity="unknown"><Foreign text={source.what} /></Mark>{source.error && <>: <Foreign text={source.error} /></>}</span>
+              <span class="under" key={source.what}>
+                <Mark severity="unknown"><Foreign text={source.what} /></Mark>{source.error && <>: <Foreign text={source.error} /></>}
+              </span>
             ))}
           </dd>
         </div>
@@ -219,14 +229,18 @@ function History({ store, hour, changes }: { store: string; hour: Part<Minute[]>
   const [isDay, setIsDay] = useState(false);
   const day = useReading<Minute[]>(isDay ? path(store, ['outbox', 'history'], { since: '24h', by: '15m' }) : null, 60_000);
   // A minute's rows are the same until the next one: nothing is drawn again for them.
-  const key = JSON.stringify([answered(hour)?.map((row) => [row.at, row.appended, row.published, row.lag_s]), answered(changes)?.[0]?.change]);
+  const figures = answered(hour)?.map((row) => [row.at, row.appended, row.published, row.lag_s]);
+  const key = JSON.stringify([figures, answered(changes)?.[0]?.change]);
   const [rows, marks] = useMemo(() => [answered(hour), marksOf(changes)], [key]);
   const choice = (name: string, value: boolean) => (
     <button type="button" aria-pressed={isDay === value} onClick={() => setIsDay(value)}>{name}</button>
   );
   return (
     <section aria-labelledby="history">
-      <div class="head"><h2 id="history">History</h2><span class="choice" role="group" aria-label="Span">{choice('last hour', false)}{choice('24 h', true)}</span></div>
+      <div class="head">
+        <h2 id="history">History</h2>
+        <span class="choice" role="group" aria-label="Span">{choice('last hour', false)}{choice('24 h', true)}</span>
+      </div>
       {refusal(changes) !== null && <NotAnswered why={`which changes there were: ${refusal(changes)}`} />}
       {isDay ? (
         <Read reading={day}>{(found) => <Span title="The last 24 hours" rows={found} step_s={900} marks={marks} />}</Read>
@@ -293,13 +307,20 @@ function Partitions({ outbox, findings }: { outbox: Part<Outbox>; findings: Map<
           </li>
         ))}
       </ul>
-      <p class="quiet">{cells.length === 0 ? 'nothing is to be said of them' : 'numbers are of pending messages'}{cells.length > 0 && cells.length < all.length && ` · nothing is to be said of ${count(all.length - cells.length)} more`}</p>
+      <p class="quiet">
+        {cells.length === 0 ? 'nothing is to be said of them' : 'numbers are of pending messages'}
+        {cells.length > 0 && cells.length < all.length && ` · nothing is to be said of ${count(all.length - cells.length)} more`}
+      </p>
     </section>
   );
 }
 
 function Lag({ lag_events, lag_s }: { lag_events: number | null; lag_s: number | null }) {
   return lag_events === 0 ? <>0</> : <>{known(lag_events)} · {lag_s === null ? '?' : roughly(lag_s)}</>;
+}
+
+function Named({ name, finding }: { name: string; finding: Finding | undefined }) {
+  return <a class="grow" href={toFollower(name)}><Mark severity={finding?.severity ?? 'ok'}><Foreign text={name} /></Mark></a>;
 }
 
 function FollowersInBrief({ data, findings }: { data: OverviewData; findings: Map<string, Finding> }) {
@@ -313,13 +334,13 @@ function FollowersInBrief({ data, findings }: { data: OverviewData; findings: Ma
       <ul class="brief">
         {living.map((each: Projector) => (
           <li key={`${each.projector} ${each.build}`}>
-            <a class="grow" href={toFollower(each.projector)}><Mark severity={findings.get(each.projector)?.severity ?? 'ok'}><Foreign text={each.projector} /></Mark></a>
+            <Named name={each.projector} finding={findings.get(each.projector)} />
             <span class="number"><Lag {...each} /></span>
           </li>
         ))}
         {consumers.map((each: Consumer) => (
           <li key={`${each.consumer} ${each.broker_stream}`}>
-            <a class="grow" href={toFollower(each.consumer)}><Mark severity={findings.get(each.consumer)?.severity ?? 'ok'}><Foreign text={each.consumer} /></Mark></a>
+            <Named name={each.consumer} finding={findings.get(each.consumer)} />
             <span>at {count(each.position)}</span>
           </li>
         ))}

@@ -1,12 +1,13 @@
 // A stream: its events in order, the payload of one, and two versions beside each other.
 import { useRef } from 'preact/hooks';
 import { about, reading as path } from '../api';
+import { EventLink } from '../links';
 import { useReading, type Reading } from '../live';
 import { Clock, Command, Empty, Foreign, Pager, Read, Table, Title } from '../parts';
 import { compare, Content, Json } from '../payload';
-import { address, choose, route, toEvent } from '../route';
+import { address, choose, route } from '../route';
 import { duration } from '../time';
-import { count, plural, visible } from '../text';
+import { count, inShell, plural, visible } from '../text';
 import type { StoredEvent } from '../types';
 
 const page_rows = 200;
@@ -28,7 +29,13 @@ export function Stream({ store, stream }: { store: string; stream: string }) {
   return (
     <>
       <Title text={stream} reading={events} />
-      <Read reading={events}>{(rows) => (rows.length === 0 ? <Empty>This stream has no events there.</Empty> : <Shown store={store} stream={stream} rows={rows} reading={events} at={at} other={other} isNewest={after === null} />)}</Read>
+      <Read reading={events}>
+        {(rows) =>
+          rows.length === 0 ? <Empty>This stream has no events there.</Empty> : (
+            <Shown store={store} stream={stream} rows={rows} reading={events} at={at} other={other} isNewest={after === null} />
+          )
+        }
+      </Read>
     </>
   );
 }
@@ -55,6 +62,7 @@ function Shown({ store, stream, rows, reading, at, other, isNewest }: Of) {
   const far = useReading<StoredEvent[]>(isFar ? path(store, ['streams', 'show', stream], { from: other, to: other }) : null);
   const second = isFar ? far.data?.[0] : rows.find((row) => row.stream_version === other);
   const newest = rows[0]!;
+  const show = (version: number | null): void => choose({ at: version === null ? null : String(version), after: null });
   return (
     <>
       <p class="quiet">
@@ -62,30 +70,48 @@ function Shown({ store, stream, rows, reading, at, other, isNewest }: Of) {
         {rows.length < newest.stream_version || !isNewest ? `versions ${count(rows.at(-1)!.stream_version)} to ${count(newest.stream_version)} · ` : ''}category{' '}
         <a href={address(['events'], { category: stream.split('-')[0]! })}><Foreign text={stream.split('-')[0]!} /></a>
       </p>
-      {at > 0 && at !== chosen.stream_version && !route.value.query.has('after') && <p>There is no version {count(at)} here: this is {count(chosen.stream_version)}.</p>}
+      {at > 0 && at !== chosen.stream_version && !route.value.query.has('after') && (
+        <p>There is no version {count(at)} here: this is {count(chosen.stream_version)}.</p>
+      )}
       <form class="filters" aria-label="Version" onSubmit={(event) => {
         event.preventDefault();
         const form = new FormData(event.currentTarget);
         choose({ at: String(form.get('at')), with: String(form.get('with')), after: null });
       }} key={`${chosen.stream_version} ${other}`}>
         <label><span>Version</span><input name="at" inputmode="numeric" defaultValue={String(chosen.stream_version)} /></label>
-        <label><span>Compare with</span><input name="with" inputmode="numeric" defaultValue={other === 0 ? '' : String(other)} placeholder={String(Math.max(1, chosen.stream_version - 1))} /></label>
+        <label>
+          <span>Compare with</span>
+          <input
+            name="with" inputmode="numeric" defaultValue={other === 0 ? '' : String(other)}
+            placeholder={String(Math.max(1, chosen.stream_version - 1))}
+          />
+        </label>
         <button type="submit">Show</button>
-        <button type="button" onClick={() => choose({ at: '1', after: null })}>First</button>
-        {chosen.stream_version > 1 && <button type="button" onClick={() => choose({ at: String(chosen.stream_version - 1), after: null })}>‹ Earlier</button>}
-        <button type="button" onClick={() => choose({ at: String(chosen.stream_version + 1), after: null })}>Later ›</button>
-        <button type="button" onClick={() => choose({ at: null, after: null })}>Last</button>
+        <button type="button" onClick={() => show(1)}>First</button>
+        {chosen.stream_version > 1 && <button type="button" onClick={() => show(chosen.stream_version - 1)}>‹ Earlier</button>}
+        <button type="button" onClick={() => show(chosen.stream_version + 1)}>Later ›</button>
+        <button type="button" onClick={() => show(null)}>Last</button>
       </form>
       <div class="two">
         <div>
           <Table
-            caption={`Events of ${visible(stream)}`} rows={rows} id={(row) => row.sequence} mark={(row) => (row === chosen ? 'here' : row === second ? 'second' : '')}
+            caption={`Events of ${visible(stream)}`} rows={rows} id={(row) => row.sequence}
+            mark={(row) => (row === chosen ? 'here' : row === second ? 'second' : '')}
             columns={[
-              { head: 'Version', names: true, cell: (row) => <a aria-current={row === chosen ? 'true' : undefined} href={address(['stream', stream], { at: row.stream_version, with: other || null, after: route.value.query.get('after') })}>{count(row.stream_version)}</a> },
-              { head: 'Type', long: true, cell: (row) => <><Foreign text={row.type} />{row.schema_version > 1 && <span class="quiet"> v{row.schema_version}</span>}</> },
+              { head: 'Version', names: true, cell: (row) => (
+                <a
+                  aria-current={row === chosen ? 'true' : undefined}
+                  href={address(['stream', stream], { at: row.stream_version, with: other || null, after: route.value.query.get('after') })}
+                >
+                  {count(row.stream_version)}
+                </a>
+              ) },
+              { head: 'Type', long: true, cell: (row) => (
+                <><Foreign text={row.type} />{row.schema_version > 1 && <span class="quiet"> v{row.schema_version}</span>}</>
+              ) },
               { head: 'Recorded', cell: (row) => <Clock at={row.recorded_at} /> },
               { head: 'Later by', number: true, cell: (row) => later(rows, row) },
-              { head: 'Event', number: true, cell: (row) => <a href={toEvent(row.sequence)}>{count(row.sequence)}</a> },
+              { head: 'Event', number: true, cell: (row) => <EventLink of={row.sequence} /> },
               { head: 'To publish', cell: (row) => (row.publishes ? 'yes' : 'local') },
             ]}
           />
@@ -94,19 +120,29 @@ function Shown({ store, stream, rows, reading, at, other, isNewest }: Of) {
         <div class="beside">
           {far.problem !== null && <p class="quiet"><Foreign text={far.problem.message} /></p>}
           {second === undefined ? (
-            <><h2>Version {count(chosen.stream_version)}: <Foreign text={chosen.type} /></h2><Content of={chosen} label={`Payload of version ${chosen.stream_version}`} /></>
+            <Version of={chosen} />
           ) : (
-            <Compared first={second.stream_version < chosen.stream_version ? second : chosen} second={second.stream_version < chosen.stream_version ? chosen : second} />
+            <Compared of={[chosen, second].sort((a, b) => a.stream_version - b.stream_version) as [StoredEvent, StoredEvent]} />
           )}
           {about()?.has_types && <State store={store} stream={stream} at={chosen.stream_version} />}
-          <p class="commands"><Command line={`stela streams show ${/^[\w.:-]+$/.test(stream) ? stream : `'${stream.replaceAll("'", "'\\''")}'`}`} /></p>
+          <p class="commands"><Command line={`stela streams show ${inShell(stream)}`} /></p>
         </div>
       </div>
     </>
   );
 }
 
-function Compared({ first, second }: { first: StoredEvent; second: StoredEvent }) {
+function Version({ of }: { of: StoredEvent }) {
+  return (
+    <div>
+      <h2>Version {count(of.stream_version)}: <Foreign text={of.type} /></h2>
+      <Content of={of} label={`Payload of version ${of.stream_version}`} />
+    </div>
+  );
+}
+
+function Compared({ of: [first, second] }: { of: [StoredEvent, StoredEvent] }) {
+  const value = (text: string | null) => (text === null ? <span class="quiet">absent</span> : <Foreign text={text} class="code" />);
   const { differences, same } = compare(first.payload, second.payload);
   return (
     <>
@@ -117,15 +153,13 @@ function Compared({ first, second }: { first: StoredEvent; second: StoredEvent }
           caption="What differs" rows={differences} id={(row) => row.path}
           columns={[
             { head: 'Value', names: true, long: true, cell: (row) => <Foreign text={row.path} class="code" /> },
-            { head: `In ${first.stream_version}`, long: true, cell: (row) => (row.before === null ? <span class="quiet">absent</span> : <Foreign text={row.before} class="code" />) },
-            { head: `In ${second.stream_version}`, long: true, cell: (row) => (row.after === null ? <span class="quiet">absent</span> : <Foreign text={row.after} class="code" />) },
+            { head: `In ${first.stream_version}`, long: true, cell: (row) => value(row.before) },
+            { head: `In ${second.stream_version}`, long: true, cell: (row) => value(row.after) },
           ]}
         />
       )}
       <div class="pair">
-        {[first, second].map((event) => (
-          <div key={event.sequence}><h3>{count(event.stream_version)}: <Foreign text={event.type} /></h3><Content of={event} label={`Payload of version ${event.stream_version}`} /></div>
-        ))}
+        {[first, second].map((event) => <Version key={event.sequence} of={event} />)}
       </div>
     </>
   );
@@ -133,5 +167,10 @@ function Compared({ first, second }: { first: StoredEvent; second: StoredEvent }
 
 function State({ store, stream, at }: { store: string; stream: string; at: number }) {
   const state = useReading<{ state: unknown }>(path(store, ['streams', 'state', stream], { at }));
-  return <><h2>State after {count(at)}</h2><Read reading={state}>{(found) => <Json value={found.state} label={`State after version ${at}`} />}</Read></>;
+  return (
+    <>
+      <h2>State after {count(at)}</h2>
+      <Read reading={state}>{(found) => <Json value={found.state} label={`State after version ${at}`} />}</Read>
+    </>
+  );
 }

@@ -1,11 +1,12 @@
 // Timers by due time, and one with what it carries.
 import { reading as path } from '../api';
+import { CauseLink, CorrelationLink, FollowerLink, orDash } from '../links';
 import { useReading } from '../live';
-import { Code, Command, Empty, Facts, Filters, Foreign, Mark, Pager, Read, Table, Title } from '../parts';
+import { Command, Empty, Facts, Filters, Foreign, Mark, Pager, Read, Table, Title } from '../parts';
 import { Content } from '../payload';
-import { address, route, toFollower } from '../route';
+import { address, route } from '../route';
 import { Ago, exact, roughly } from '../time';
-import { count, words } from '../text';
+import { count, inShell, words } from '../text';
 import type { Process, Severity, Timer } from '../types';
 
 const overdue_after_s = 60;
@@ -46,7 +47,7 @@ function Summary({ rows }: { rows: Process[] }) {
     <Table
       caption="Processes" rows={rows} id={(row) => row.process}
       columns={[
-        { head: 'Process', names: true, long: true, cell: (row) => <a href={toFollower(row.process)}><Foreign text={row.process} /></a> },
+        { head: 'Process', names: true, long: true, cell: (row) => <FollowerLink of={row.process} /> },
         { head: 'Pending', number: true, cell: (row) => count(row.pending) },
         { head: 'Next', cell: (row) => <Ago at={row.next_due_at} /> },
         { head: 'Due', number: true, cell: (row) => count(row.due) },
@@ -69,8 +70,10 @@ function Rows({ rows }: { rows: Timer[] }) {
         { head: 'Kind', long: true, cell: (row) => <Foreign text={row.kind} /> },
         { head: 'Process', long: true, cell: (row) => <Foreign text={row.process} /> },
         { head: 'Due', cell: (row) => <Ago at={row.due_at} /> },
-        { head: 'State', cell: (row) => <Mark severity={severity(row)}>{words(row.state)}{row.late_s !== null && row.late_s > 0 && `, ${roughly(row.late_s)} late`}</Mark> },
-        { head: 'Recurs', cell: (row) => (row.recurrence === null ? '–' : <Foreign text={row.recurrence} />) },
+        { head: 'State', cell: (row) => (
+          <Mark severity={severity(row)}>{words(row.state)}{(row.late_s ?? 0) > 0 && `, ${roughly(row.late_s!)} late`}</Mark>
+        ) },
+        { head: 'Recurs', cell: (row) => orDash(row.recurrence) },
         { head: 'Tries', number: true, cell: (row) => count(row.attempts) },
       ]}
     />
@@ -90,13 +93,13 @@ export function TimerPage({ store, of }: { store: string; of: [string, string, s
                 ['State', <Mark severity={severity(found)}>{words(found.state)}</Mark>],
                 ['Due', <>{exact(found.due_at)} (<Ago at={found.due_at} />)</>],
                 ['Recurs', found.recurrence === null ? 'no' : <Foreign text={found.recurrence} />],
-                ['Process', <a href={toFollower(found.process)}><Foreign text={found.process} /></a>],
+                ['Process', <FollowerLink of={found.process} />],
                 ['Instance', <a href={address(['timers'], { key: found.key })}><Foreign text={found.key} /></a>],
                 ['Kind', <><Foreign text={found.kind} /> v{found.schema_version}</>],
                 ['Set', <>{exact(found.set_at)} (<Ago at={found.set_at} />)</>],
-                ['By', found.actor === null ? '–' : <Foreign text={found.actor} />],
-                ['Correlation', found.correlation_id === null ? '–' : <a href={address(['events'], { correlation: found.correlation_id })}><Code text={found.correlation_id} /></a>],
-                ['Caused by', found.causation_id === null ? '–' : <a href={address(['e', found.causation_id])}><Code text={found.causation_id} /></a>],
+                ['By', orDash(found.actor)],
+                ['Correlation', <CorrelationLink id={found.correlation_id} />],
+                ['Caused by', <CauseLink id={found.causation_id} />],
                 ['Tries', count(found.attempts)],
                 ['Error', found.error === null ? 'none' : <Foreign text={found.error} />],
               ]}
@@ -106,7 +109,7 @@ export function TimerPage({ store, of }: { store: string; of: [string, string, s
           </>
         )}
       </Read>
-      <p class="commands"><Command line={`stela timers show ${of.map((word) => (/^[\w.:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(' ')}`} /></p>
+      <p class="commands"><Command line={`stela timers show ${of.map(inShell).join(' ')}`} /></p>
     </>
   );
 }
