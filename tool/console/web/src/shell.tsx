@@ -8,7 +8,7 @@ import { Announcements, Foreign, Mark } from './parts';
 import { singleKeys, theme, utc, type Theme } from './preferences';
 import { address, go, route } from './route';
 import { sentence } from './text';
-import { localNow, roughly } from './time';
+import { clock } from './time';
 
 export const entries: [segments: string[], name: string, key: string][] = [
   [[], 'Overview', 'o'],
@@ -147,8 +147,8 @@ export function Shell({ children }: { children: ComponentChildren }) {
       </header>
       {silentSince.value !== null && session.value.state === 'open' && (
         <p class="banner" role="status">
-          <Mark severity="unknown">The server doesn't answer</Mark> for {roughly((localNow() - silentSince.value) / 1000)}. What is shown is
-          older; the page asks again by itself.
+          <Mark severity="unknown">The server hasn't answered</Mark> since {clock(new Date(silentSince.value).toISOString())}. What is
+          shown is older; the page asks again by itself.
         </p>
       )}
       <main tabIndex={-1}>{children}</main>
