@@ -159,6 +159,7 @@ TEST_F(Console, NamesWhatItDoesntUnderstand) {
   EXPECT_THAT(data("events/show/1/2"), HasSubstr("400 Bad Request"));
   EXPECT_THAT(data("streams/show/--help"), HasSubstr("400 Bad Request"));
   EXPECT_THAT(data("streams/show/%zz"), HasSubstr("400 Bad Request"));
+  EXPECT_THAT(data("events/list?type=none&look-further=1"), HasSubstr("400 Bad Request"));
   for (const std::string option : {"db=/etc/passwd", "nats=nats://127.0.0.1:1", "config=x",
                                    "set=db=x", "watch=1s", "nothing=1", "json=1"}) {
     EXPECT_THAT(data("outbox/status?" + option), HasSubstr("400 Bad Request")) << option;

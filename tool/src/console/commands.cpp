@@ -11,8 +11,10 @@
 namespace stela::tool {
 namespace {
 
+/// Not what the console says itself, and not what may take as long as it likes.
 bool is_offered(const Option& option) {
-  constexpr std::string_view not_offered[] = {"--watch", "--format", "--yes", "--wait"};
+  constexpr std::string_view not_offered[] = {"--watch", "--format", "--yes", "--wait",
+                                              "--look-further"};
   return option.setting.empty() && std::find(std::begin(not_offered), std::end(not_offered),
                                              option.name) == std::end(not_offered);
 }

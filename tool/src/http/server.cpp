@@ -39,6 +39,8 @@ constexpr std::chrono::seconds slowest_client{5};
 constexpr std::chrono::seconds longest_pause{30};
 /// Until a connection is accepted again, after there was no room for one.
 constexpr std::chrono::milliseconds accept_pause{100};
+/// An answer takes a second more for so many bytes.
+constexpr std::size_t slowest_line = 100'000;
 constexpr std::size_t longest_head = std::size_t{8} * 1024;
 
 /// What the page throws is its answer.
@@ -253,7 +255,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     const bool stays_open = head_->stays_open && ++answered_ < shared_.limits.requests;
     answer_ = in_http(response, head_->request.method != "HEAD", stays_open);
     head_.reset();
-    limit_time(slowest_client);
+    limit_time(slowest_client + std::chrono::seconds{answer_.size() / slowest_line});
     asio::async_write(
         socket_, asio::buffer(answer_),
         [self = shared_from_this(), stays_open](const error_code& error, std::size_t) {
