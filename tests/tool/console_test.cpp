@@ -8,6 +8,7 @@
 #include "tool/program.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/framework/codec/json_reader.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -241,6 +242,23 @@ TEST_F(Console, SaysThatTheDatabaseIsGone) {
   EXPECT_THAT(data("events/show/1"), HasSubstr("404 Not Found"));
   EXPECT_TRUE(test::eventually(
       [&] { return data("overview").find("there is no database at") != std::string::npos; }));
+}
+
+TEST_F(Console, DescribesItselfToPrograms) {
+  const std::string answer =
+      request("GET /api/v1/openapi.json", host() + "Authorization: Bearer " + token_ + "\r\n");
+  EXPECT_THAT(answer, AllOf(HasSubstr(R"("/s/{store}/events/show/{event}":{"get":)"),
+                            HasSubstr(R"("/s/{store}/why":{"get":)"),
+                            HasSubstr(R"("/s/{store}/why/{subject}":{"get":)"),
+                            HasSubstr(R"({"name":"newest-first","in":"query")"),
+                            Not(HasSubstr(R"("name":"db")"))));
+  json::Reader reader{body_of(answer)};
+  reader.open_object();
+  ASSERT_TRUE(reader.select("paths"));
+  int paths = 0;
+  reader.open_object();
+  for (std::string path; reader.next_member(path);) ++paths;
+  EXPECT_GT(paths, 36);
 }
 
 TEST_F(Console, FindsWhatAWordMeans) {

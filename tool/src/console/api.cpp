@@ -3,6 +3,7 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "console/problem.hpp"
+#include "console/routes.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
 
@@ -12,56 +13,8 @@
 namespace stela::tool {
 namespace {
 
-/// A command that the console offers: it only reads, and ends by itself.
-struct Route {
-  std::string_view command;
-  /// It prints an object a line, not one report.
-  bool is_list = true;
-  /// It tries whether the database's lock can be had, and writes nothing.
-  bool tries_lock = false;
-};
-
-constexpr Route routes[] = {
-    {"check", false, true},
-    {"why", true, true},
-    {"log"},
-    {"changes"},
-    {"findings known"},
-    {"outbox status", false},
-    {"outbox history"},
-    {"outbox list"},
-    {"outbox show", false},
-    {"outbox groups"},
-    {"outbox workers"},
-    {"outbox partitions list"},
-    {"events list"},
-    {"events show", false},
-    {"events tree"},
-    {"events query"},
-    {"events head", false},
-    {"events stats"},
-    {"streams list"},
-    {"streams show"},
-    {"streams state", false},
-    {"snapshots list"},
-    {"tags list"},
-    {"tags show"},
-    {"tags types"},
-    {"projections status"},
-    {"projections list"},
-    {"processes list"},
-    {"processes show", false},
-    {"timers list"},
-    {"timers show", false},
-    {"timers log"},
-    {"inbox status"},
-    {"inbox list"},
-    {"inbox gaps"},
-    {"config show"},
-};
-
 const Route* route_of(std::string_view command) {
-  for (const Route& route : routes) {
+  for (const Route& route : all_routes()) {
     if (route.command == command) return &route;
   }
   return nullptr;

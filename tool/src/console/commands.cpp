@@ -11,14 +11,6 @@
 namespace stela::tool {
 namespace {
 
-/// Not what the console says itself, and not what may take as long as it likes.
-bool is_offered(const Option& option) {
-  constexpr std::string_view not_offered[] = {"--watch", "--format", "--yes", "--wait",
-                                              "--look-further"};
-  return option.setting.empty() && std::find(std::begin(not_offered), std::end(not_offered),
-                                             option.name) == std::end(not_offered);
-}
-
 const Option* find_option(std::span<const Option> options, std::string_view name) {
   const auto found = std::find_if(options.begin(), options.end(),
                                   [&](const Option& option) { return option.name == name; });
@@ -37,7 +29,7 @@ void add_common(const Arguments& common, const Command& command, Arguments& argu
 void add_options(const CommandCall& call, const Command& command, Arguments& arguments) {
   for (const auto& [name, value] : call.options) {
     const Option* known = find_option(command.options, "--" + name);
-    if (known == nullptr || !is_offered(*known)) {
+    if (known == nullptr || !ConsoleCommands::is_offered(*known)) {
       throw Misuse{"'" + std::string{command.path} + "' has no option '" + in_one_line(name) +
                    "' here"};
     }
@@ -61,6 +53,13 @@ void add_operands(const CommandCall& call, const Command& command, Arguments& ar
 }
 
 }  // namespace
+
+bool ConsoleCommands::is_offered(const Option& option) {
+  constexpr std::string_view not_offered[] = {"--watch", "--format", "--yes", "--wait",
+                                              "--look-further"};
+  return option.setting.empty() && std::find(std::begin(not_offered), std::end(not_offered),
+                                             option.name) == std::end(not_offered);
+}
 
 const Command& ConsoleCommands::find(std::string_view name) const {
   return *std::find_if(commands_.begin(), commands_.end(),

@@ -37,6 +37,9 @@ class ConsoleCommands {
   ConsoleCommands(const App& app, std::span<const Command> commands, const Arguments& common)
       : app_{app}, commands_{commands}, common_{common} {}
 
+  /// Not what the console says itself, and not what may take as long as it likes.
+  static bool is_offered(const Option& option);
+
   const Command& find(std::string_view name) const;
   /// Misuse if the command takes fewer, more or other words and options. Which database, broker or
   /// file it is about isn't for a caller to say, nor whether it asks.

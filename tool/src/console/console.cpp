@@ -2,6 +2,7 @@
 
 #include "cli/text.hpp"
 #include "console/find.hpp"
+#include "console/openapi.hpp"
 #include "console/problem.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
@@ -53,7 +54,8 @@ std::optional<HttpRequest> under(const std::string& base_path, const HttpRequest
 }  // namespace
 
 Console::Console(const ConsoleCommands& commands, const App& app, Options options)
-    : api_{commands},
+    : commands_{commands},
+      api_{commands},
       app_{app},
       options_{std::move(options)},
       gate_{{.base_path = options_.base_path, .machine_token = options_.machine_token}},
@@ -116,6 +118,7 @@ std::optional<HttpResponse> Console::pass(const HttpRequest& outside) {
   if (auto refusal = refuse_change(*request)) return refusal;
   if (!request->path.starts_with("/api/")) return page_.answer(request->path);
   if (auto refusal = gate_.refuse(*request)) return refusal;
+  if (request->path == "/api/v1/openapi.json") return json_answer(openapi(commands_, version()));
   const auto place = place_of(request->path);
   if (!place) return problem(404, "Not found", "data is at /api/v1/s/STORE/");
   if (find_store(place->store) == nullptr) {

@@ -49,6 +49,7 @@ class Console {
   HttpResponse give(const ServedStore& store, std::string_view rest, const HttpRequest& request);
   std::string facts() const;
 
+  const ConsoleCommands& commands_;
   const Api api_;
   const App& app_;
   const Options options_;

@@ -1,0 +1,21 @@
+// The console's table of routes.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace stela::tool {
+
+/// A command that the console offers: it only reads, and ends by itself.
+struct Route {
+  std::string_view command;
+  /// It prints an object a line, not one report.
+  bool is_list = true;
+  /// It tries whether the database's lock can be had, and writes nothing.
+  bool tries_lock = false;
+};
+
+/// Every command that can be asked for.
+std::span<const Route> all_routes();
+
+}  // namespace stela::tool
