@@ -1,21 +1,25 @@
 -- Events that a build passed over: the table projection_parked.
 
 -- row: passed_over
--- gives: sequence int, state text, parked_at time, attempts int, error text
+-- gives: sequence int, state text, parked_at time, attempts int, error text, type text
 
 -- name: parked
 -- takes: name text, build int, after int, most int
 -- gives: passed_over
-SELECT sequence, state, parked_at, attempts, error
-FROM projection_parked WHERE name = :name AND build = :build AND sequence > :after
-ORDER BY sequence LIMIT :most;
+SELECT p.sequence, p.state, p.parked_at, p.attempts, p.error,
+       coalesce((SELECT (SELECT k.type FROM event_kinds AS k WHERE k.kind = e.kind)
+                 FROM events AS e WHERE e.sequence = p.sequence), '') AS type
+FROM projection_parked AS p WHERE p.name = :name AND p.build = :build AND p.sequence > :after
+ORDER BY p.sequence LIMIT :most;
 
 -- name: parked_back
 -- takes: name text, build int, before int, most int
 -- gives: passed_over
-SELECT sequence, state, parked_at, attempts, error
-FROM projection_parked WHERE name = :name AND build = :build AND sequence < :before
-ORDER BY sequence DESC LIMIT :most;
+SELECT p.sequence, p.state, p.parked_at, p.attempts, p.error,
+       coalesce((SELECT (SELECT k.type FROM event_kinds AS k WHERE k.kind = e.kind)
+                 FROM events AS e WHERE e.sequence = p.sequence), '') AS type
+FROM projection_parked AS p WHERE p.name = :name AND p.build = :build AND p.sequence < :before
+ORDER BY p.sequence DESC LIMIT :most;
 
 -- name: count_parked
 -- takes: name text, build int

@@ -1,11 +1,58 @@
 -- What operators ask of timers, and do to them.
 
--- name: list_timers
--- takes: process text?, key text?, kind text?, state text?, due_before time, after_due time,
---        after_process text, after_key text, after_kind text, most int
+-- row: listed_timer
 -- gives: process text, key text, kind text, version int, state text, due_at time, wake_at time,
 --        attempts int, error text, recurrence text, set_at time, correlation_id text,
 --        causation_id text, metadata text, payload blob
+
+-- name: processes_of_timers
+-- From one name to the next by the index, also of a process that isn't registered.
+-- gives: process text
+WITH RECURSIVE few (process) AS (
+  SELECT min(t.process) FROM projection_timers AS t WHERE t.process > ''
+  UNION ALL
+  SELECT (SELECT min(t.process) FROM projection_timers AS t WHERE t.process > few.process)
+  FROM few WHERE few.process IS NOT NULL)
+SELECT process FROM few WHERE process IS NOT NULL;
+
+-- name: timers_on_time
+-- Pending ones that aren't tried again: these wake when they are due, and an index has them in order.
+-- takes: process text, due_before time, after_due time, after_key text, after_kind text, most int
+-- gives: listed_timer
+SELECT process, key, kind, version, state, due_at, wake_at, attempts, error, recurrence, set_at,
+       correlation_id, causation_id, metadata, payload
+FROM projection_timers
+WHERE process = :process AND state = 'pending' AND wake_at = due_at AND wake_at <= :due_before
+  AND (wake_at, key, kind) > (:after_due, :after_key, :after_kind)
+ORDER BY wake_at, key, kind LIMIT :most;
+
+-- name: timers_tried_again
+-- Few, as far as all is well. The index that has no others is in another order.
+-- takes: process text, due_before time, after_due time, after_key text, after_kind text, most int
+-- gives: listed_timer
+SELECT process, key, kind, version, state, due_at, wake_at, attempts, error, recurrence, set_at,
+       correlation_id, causation_id, metadata, payload
+FROM projection_timers INDEXED BY projection_timers_retried
+WHERE process = :process AND state = 'pending' AND wake_at > due_at AND due_at <= :due_before
+  AND (due_at, key, kind) > (:after_due, :after_key, :after_kind)
+ORDER BY due_at, key, kind LIMIT :most;
+
+-- name: timers_set_aside
+-- takes: process text, state text?, due_before time, after_due time, after_key text, after_kind text,
+--        most int
+-- gives: listed_timer
+SELECT process, key, kind, version, state, due_at, wake_at, attempts, error, recurrence, set_at,
+       correlation_id, causation_id, metadata, payload
+FROM projection_timers
+WHERE process = :process AND state <> 'pending' AND (:state IS NULL OR state = :state)
+  AND due_at <= :due_before AND (due_at, key, kind) > (:after_due, :after_key, :after_kind)
+ORDER BY due_at, key, kind LIMIT :most;
+
+-- name: list_timers
+-- Those of a key or a kind, which no index has in order.
+-- takes: process text?, key text?, kind text?, state text?, due_before time, after_due time,
+--        after_process text, after_key text, after_kind text, most int
+-- gives: listed_timer
 SELECT process, key, kind, version, state, due_at, wake_at, attempts, error, recurrence, set_at,
        correlation_id, causation_id, metadata, payload
 FROM projection_timers

@@ -97,6 +97,7 @@ ProjectorStatus status_of(Connection& connection, const Build& build, std::int64
 
 ParkedEvent parked_event(const auto& row) {
   return {.sequence = GlobalSequence{row.sequence()},
+          .type = std::string{row.type()},
           .state = database::parse_stored(
               {ParkedEventState::parked, ParkedEventState::retry, ParkedEventState::skipped},
               row.state()),

@@ -14,7 +14,11 @@
 #include "timer_rows.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <tuple>
 
 namespace stela {
 
@@ -43,7 +47,7 @@ std::string actor_of(std::string_view metadata) {
   }
 }
 
-TimerStatus read_status(const sql::list_timers::Row& row, Timestamp now) {
+TimerStatus read_status(const sql::listed_timer_row& row, Timestamp now) {
   TimerStatus status{
       .name = {std::string{row.process()}, std::string{row.key()}, std::string{row.kind()}},
       .version = static_cast<int>(row.version()),
@@ -63,13 +67,76 @@ TimerStatus read_status(const sql::list_timers::Row& row, Timestamp now) {
   return status;
 }
 
-std::vector<TimerStatus> list_timers(Connection& connection, const TimerQuery& query,
-                                     Timestamp now) {
-  const auto& after = query.after;
+Timestamp due_before_of(const TimerQuery& query, Timestamp now) {
   Timestamp due_before = Timestamp::max();
   if (query.due) due_before = now;
   if (query.overdue) due_before = now - timer_overdue_after;
-  if (query.due_until) due_before = std::min(due_before, *query.due_until);
+  return std::min(due_before, query.due_until.value_or(Timestamp::max()));
+}
+
+/// Where the list of one process begins. No key is empty: all that are due at a time come after it.
+struct Start {
+  Timestamp due;
+  std::string_view key = {};
+  std::string_view kind = {};
+
+  static Start of(const TimerQuery& query, std::string_view process) {
+    if (!query.after) return {query.due_since.value_or(Timestamp::min())};
+    const TimerStatus& after = *query.after;
+    if (process == after.name.process) return {after.due_at, after.name.key, after.name.kind};
+    const bool is_before = process < after.name.process;
+    return {after.due_at + std::chrono::microseconds{is_before ? 1 : 0}};
+  }
+};
+
+/// Along the indexes: no more of a process than there is room for.
+std::vector<TimerStatus> list_in_order(Connection& connection, const TimerQuery& query,
+                                       Timestamp now) {
+  std::vector<std::string> processes{query.process};
+  if (query.process.empty()) {
+    processes.clear();
+    auto rows = connection.rows(sql::processes_of_timers{});
+    while (rows.step()) processes.emplace_back(rows.process());
+  }
+  std::vector<TimerStatus> all;
+  const auto read = [&](const auto& statement) {
+    auto rows = connection.rows(statement);
+    while (rows.step()) all.push_back(read_status(rows, now));
+  };
+  const bool must_be_pending = query.due || query.overdue || query.state == TimerState::pending;
+  for (const std::string& process : processes) {
+    const Start start = Start::of(query, process);
+    const auto fill = [&](auto statement) {
+      statement.process = process;
+      statement.due_before = due_before_of(query, now);
+      statement.after_due = start.due;
+      statement.after_key = start.key;
+      statement.after_kind = start.kind;
+      statement.most = query.limit;
+      return statement;
+    };
+    if (must_be_pending || !query.state) {
+      read(fill(sql::timers_on_time{}));
+      read(fill(sql::timers_tried_again{}));
+    }
+    if (must_be_pending) continue;
+    auto set_aside = fill(sql::timers_set_aside{});
+    if (query.state) set_aside.state = to_string(*query.state);
+    read(set_aside);
+  }
+  const auto place = [](const TimerStatus& timer) {
+    return std::tie(timer.due_at, timer.name.process, timer.name.key, timer.name.kind);
+  };
+  std::sort(all.begin(), all.end(),
+            [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  if (std::ssize(all) > query.limit) all.resize(static_cast<std::size_t>(query.limit));
+  return all;
+}
+
+std::vector<TimerStatus> list_timers(Connection& connection, const TimerQuery& query,
+                                     Timestamp now) {
+  if (query.key.empty() && query.kind.empty()) return list_in_order(connection, query, now);
+  const auto& after = query.after;
   // No name is empty: all that are due at that time come after it.
   const Timestamp due_after = query.due_since.value_or(Timestamp::min());
   const bool wants_state = query.state || query.due || query.overdue;
@@ -80,7 +147,7 @@ std::vector<TimerStatus> list_timers(Connection& connection, const TimerQuery& q
                        .key = database::or_null(query.key),
                        .kind = database::or_null(query.kind),
                        .state = wants_state ? std::optional{state} : std::nullopt,
-                       .due_before = due_before,
+                       .due_before = due_before_of(query, now),
                        .after_due = after ? after->due_at : due_after,
                        .after_process = after ? std::string_view{after->name.process} : "",
                        .after_key = after ? std::string_view{after->name.key} : "",

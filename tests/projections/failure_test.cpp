@@ -300,6 +300,7 @@ TEST_F(ParkingProjector, ListsItsParkedEventsPageByPage) {
   const auto second = operations.parked("totals", {.after = first.at(0).sequence, .limit = 1});
 
   EXPECT_EQ(first.at(0).sequence, GlobalSequence{2});
+  EXPECT_EQ(first.at(0).type, "order.placed");
   ASSERT_EQ(second.size(), 1U);
   EXPECT_EQ(second[0].sequence, GlobalSequence{3});
   EXPECT_THROW(operations.parked("totals", {.limit = 0}), UsageError);

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <stdexcept>
 
 namespace stela::timer_operations_test {
 namespace {
@@ -89,6 +90,58 @@ TEST(TimerOperations, ListTimersPageByPage) {
 
   const auto first = desk.timers.list({.limit = 2});
   EXPECT_THAT(desk.keys({.after = first.back(), .limit = 2}), ElementsAre("booking-c"));
+}
+
+/// Another process, which comes first by its name.
+class Feedback {
+ public:
+  static constexpr ProcessType process_type{"feedback"};
+  using Events = EventSet<test::Requested>;
+  using Timers = TimerSet<test::Remind>;
+
+  void react(Process& process, const Recorded<test::Requested>& e) {
+    process.set(test::Remind{}, e.recorded_at() + std::chrono::minutes{e->minutes} + 5min);
+  }
+  void due(Process&, const test::Remind&) {}
+};
+
+TEST(TimerOperations, ListTimersOfAllStatesAndProcessesInOrderOfDueTime) {
+  // Each is tried twice, and then parked.
+  Desk desk{[](Process&, const std::string&) { throw std::runtime_error{"no"}; }, 2};
+  Projections others{desk.store};
+  others.add_process(Feedback{});
+  Runner other{others};
+  request(desk.store, "a", 10);
+  request(desk.store, "b", 20);
+  request(desk.store, "c", 30);
+  desk.run();
+  other.run_once();
+  desk.run_after(10min);
+  desk.run_after(10min);
+
+  const std::vector<std::string> all{"booking-a not_paid parked",  "booking-a remind pending",
+                                     "booking-b not_paid pending", "booking-b remind pending",
+                                     "booking-c not_paid pending", "booking-c remind pending"};
+  const auto in_words = [](const TimerStatus& timer) {
+    return timer.name.key + ' ' + timer.name.kind + ' ' + std::string{to_string(timer.state)};
+  };
+  std::vector<std::string> at_once, one_by_one;
+  for (const TimerStatus& timer : desk.timers.list()) at_once.push_back(in_words(timer));
+  TimerQuery query{.limit = 1};
+  for (auto page = desk.timers.list(query); !page.empty(); page = desk.timers.list(query)) {
+    one_by_one.push_back(in_words(page.front()));
+    query.after = page.front();
+  }
+  EXPECT_EQ(at_once, all);
+  EXPECT_EQ(one_by_one, all);
+  EXPECT_EQ(desk.timers.list()[2].attempts, 1) << "it is tried again";
+  EXPECT_THAT(desk.keys({.state = TimerState::parked}), ElementsAre("booking-a"));
+  EXPECT_THAT(desk.keys({.process = "feedback"}),
+              ElementsAre("booking-a", "booking-b", "booking-c"));
+  EXPECT_THAT(desk.keys({.due = true}), ElementsAre("booking-a", "booking-b"));
+  EXPECT_THAT(desk.keys({.due_since = testing::ManualClock::start + 25min,
+                         .due_until = testing::ManualClock::start + 30min}),
+              ElementsAre("booking-b", "booking-c"));
 }
 
 TEST(TimerOperations, ShowWhatIsKnownOfATimer) {

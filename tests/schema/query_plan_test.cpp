@@ -51,6 +51,7 @@ const std::map<std::string, std::string> exceptions{
     {"projections/hidden_columns", "of the columns of one table"},
     {"projections/head", "the last row answers it"},
     {"projections/list_timers", "an operator's list"},
+    {"projections/timers_tried_again", "an operator's list, of the few that an index has apart"},
     {"projections/tables", "of the tables of a database"}};
 
 /// The table that `scanned`, as a plan shows it, stands for in `sql`.

@@ -108,9 +108,13 @@ class FailedEvents {
     return {};
   }
 
+  /// Most rows may be passed over.
+  bool is_filtered() const noexcept { return !types_.empty() || times_.since || times_.until; }
+
   void list_parked(const ProjectorStatus& one, GlobalSequence after) {
     for (bool goes_on = true; goes_on;) {
-      const auto most = static_cast<int>(std::min(page_.rows_read(), rows_at_once));
+      const std::int64_t wanted = is_filtered() ? rows_at_once : page_.rows_read();
+      const auto most = static_cast<int>(std::min(wanted, rows_at_once));
       const auto found = operations_.parked(
           one.name, {.direction = page_.direction(), .after = after, .limit = most});
       goes_on = std::ssize(found) == most;
@@ -120,7 +124,7 @@ class FailedEvents {
         const bool is_to_retry = event.state == ParkedEventState::retry;
         const FailedEvent row{.projector = one.name,
                               .sequence = event.sequence,
-                              .type = is_skipped ? std::string{} : type_of(event.sequence),
+                              .type = event.type,
                               .state = is_skipped    ? "skipped"
                                        : is_to_retry ? "to be retried"
                                                      : "parked",

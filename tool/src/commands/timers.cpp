@@ -70,7 +70,7 @@ TimerStatus timer_at(const std::string& place) {
           .due_at = *due};
 }
 
-/// Each part of the list sorts all timers that it chooses from.
+/// Each part of the list of a key or a kind sorts all timers that it chooses from.
 constexpr std::int64_t timers_at_once = 20'000;
 
 TimerQuery timers_asked_for(const Arguments& arguments) {
@@ -96,8 +96,10 @@ int list_timers(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   TimerOperations timers{session.store()};
   Listing listing{call.out, description::timer};
+  const bool is_sorted = query.key.empty() && query.kind.empty();
   for (bool goes_on = true; goes_on;) {
-    query.limit = static_cast<int>(std::min(page.rows_read(), timers_at_once));
+    query.limit =
+        static_cast<int>(std::min(page.rows_read(), is_sorted ? rows_at_once : timers_at_once));
     const auto found = timers.list(query);
     for (const TimerStatus& timer : found) {
       if (page.take(place_of(timer))) listing.add(timer);

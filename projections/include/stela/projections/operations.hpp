@@ -47,6 +47,7 @@ struct ProjectorStatus {
 /// An event that a projector couldn't handle and that was parked.
 struct ParkedEvent {
   GlobalSequence sequence = {};
+  std::string type = {};
   ParkedEventState state = ParkedEventState::parked;
   Timestamp parked_at = {};
   int attempts = 0;
