@@ -3,10 +3,11 @@
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/states.hpp"
 
+#include <algorithm>
 #include <cstring>
-#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace stela::outbox {
 
@@ -30,6 +31,12 @@ void fill(OutboxMessage& message, const Row& event) {
   message.recorded_at = event.recorded_at();
 }
 
+void read_facts(auto& facts, const auto& event) {
+  facts.stream = event.stream();
+  facts.publishes = event.publishes();
+  fill(facts.of, event);
+}
+
 void copy_facts(const OutboxMessage& event, OutboxMessage& message) {
   message.stream = event.stream;
   message.version = event.version;
@@ -37,6 +44,38 @@ void copy_facts(const OutboxMessage& event, OutboxMessage& message) {
   message.type = event.type;
   message.recorded_at = event.recorded_at;
 }
+
+/// Messages by their events: one may be sent again more than once.
+class MessagesOfEvents {
+ public:
+  explicit MessagesOfEvents(std::span<OutboxMessage> messages) {
+    for (OutboxMessage& message : messages) {
+      sequences_ += sequences_.empty() ? '[' : ',';
+      sequences_ += std::to_string(message.sequence.value());
+      by_sequence_.push_back(&message);
+    }
+    sequences_ += ']';
+    std::sort(by_sequence_.begin(), by_sequence_.end(), IsBefore{});
+  }
+
+  /// A JSON array.
+  const std::string& sequences() const noexcept { return sequences_; }
+  std::span<OutboxMessage*> operator[](std::int64_t sequence) {
+    const auto found =
+        std::equal_range(by_sequence_.begin(), by_sequence_.end(), sequence, IsBefore{});
+    return {found.first, found.second};
+  }
+
+ private:
+  struct IsBefore {
+    static std::int64_t of(const OutboxMessage* message) { return message->sequence.value(); }
+    static std::int64_t of(std::int64_t sequence) { return sequence; }
+    bool operator()(const auto& a, const auto& b) const { return of(a) < of(b); }
+  };
+
+  std::string sequences_;
+  std::vector<OutboxMessage*> by_sequence_;
+};
 
 }  // namespace
 
@@ -76,18 +115,27 @@ bool Locator::may_be_set_apart(std::int64_t sequence) const noexcept {
   return !is_expected || set_apart_.contains(sequence);
 }
 
+void Locator::expect_events(std::span<OutboxMessage> messages) {
+  facts_.clear();
+  if (messages.empty()) return;
+  const MessagesOfEvents of{messages};
+  auto rows = connection_.rows(sql::event_facts{.sequences = of.sequences()});
+  while (rows.step()) read_facts(facts_[rows.sequence()], rows);
+}
+
+Locator::EventFacts Locator::facts_of(std::int64_t sequence) {
+  const auto known = facts_.find(sequence);
+  if (known != facts_.end()) return known->second;
+  EventFacts facts;
+  auto event = connection_.rows(sql::find_event{.sequence = sequence});
+  if (event.step()) read_facts(facts, event);
+  return facts;
+}
+
 std::optional<Located> Locator::find(GlobalSequence sequence) {
   Located located;
-  OutboxMessage facts;
-  bool publishes = false;
-  {
-    auto event = connection_.rows(sql::find_event{.sequence = sequence.value()});
-    if (event.step()) {
-      located.stream = event.stream();
-      publishes = event.publishes();
-      fill(facts, event);
-    }
-  }
+  const EventFacts facts = facts_of(sequence.value());
+  located.stream = facts.stream;
   std::optional<OutboxMessage> message;
   if (may_be_set_apart(sequence.value())) {
     message = find_waiting(sequence);
@@ -99,11 +147,11 @@ std::optional<Located> Locator::find(GlobalSequence sequence) {
   } else {
     const bool before_outbox =
         generations_.empty() || sequence.value() < generations_.front().first_sequence;
-    if (!publishes || before_outbox) return std::nullopt;
+    if (!facts.publishes || before_outbox) return std::nullopt;
     located.message.sequence = sequence;
     find_published(located);
   }
-  copy_facts(facts, located.message);
+  copy_facts(facts.of, located.message);
   return located;
 }
 
@@ -216,17 +264,22 @@ OutboxMessage Locator::read_waiting(const sql::waiting_row& row) {
 
 void Locator::complete(std::span<OutboxMessage> messages) {
   if (messages.empty()) return;
-  std::string sequences;
-  for (const OutboxMessage& message : messages) {
-    sequences += (sequences.empty() ? '[' : ',') + std::to_string(message.sequence.value());
+  MessagesOfEvents of{messages};
+  auto rows = connection_.rows(sql::event_facts{.sequences = of.sequences()});
+  while (rows.step()) {
+    for (OutboxMessage* message : of[rows.sequence()]) fill(*message, rows);
   }
-  sequences += ']';
-  std::map<std::int64_t, OutboxMessage> known;
-  auto rows = connection_.rows(sql::event_facts{.sequences = sequences});
-  while (rows.step()) fill(known[rows.sequence()], rows);
-  for (OutboxMessage& message : messages) {
-    const auto facts = known.find(message.sequence.value());
-    if (facts != known.end()) copy_facts(facts->second, message);
+}
+
+void Locator::add_types(std::span<OutboxMessage> messages) {
+  if (messages.empty()) return;
+  MessagesOfEvents of{messages};
+  auto rows = connection_.rows(sql::event_types{.sequences = of.sequences()});
+  while (rows.step()) {
+    for (OutboxMessage* message : of[rows.sequence()]) {
+      message->type = rows.type();
+      message->recorded_at = rows.recorded_at();
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include <stela/outbox/messages.hpp>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -40,6 +41,9 @@ class Locator {
   /// long ago is then found in fewer round trips to a server.
   void expect(std::int64_t first, std::int64_t last);
 
+  /// The same for the events of these messages.
+  void expect_events(std::span<OutboxMessage> messages);
+
   /// Nothing if the event isn't to be published and has no message either.
   std::optional<Located> find(GlobalSequence sequence);
 
@@ -47,6 +51,8 @@ class Locator {
   OutboxMessage read_waiting(const sql::waiting_row& row);
   /// Adds what is known of the messages' events.
   void complete(std::span<OutboxMessage> messages);
+  /// Adds the type and the time alone: what most messages are passed over by.
+  void add_types(std::span<OutboxMessage> messages);
   /// Up to where the partition's owner has messages in flight; 0 if it has none.
   std::int64_t flight_through(PartitionId partition) {
     return progress_of(partition).flight_through;
@@ -68,6 +74,13 @@ class Locator {
     bool is_dense = false;
   };
 
+  struct EventFacts {
+    std::int64_t stream = 0;
+    bool publishes = false;
+    OutboxMessage of = {};
+  };
+
+  EventFacts facts_of(std::int64_t sequence);
   std::optional<OutboxMessage> find_waiting(GlobalSequence sequence);
   std::optional<OutboxMessage> find_set_aside(GlobalSequence sequence);
   std::optional<OutboxMessage> find_redelivery(GlobalSequence sequence, std::int64_t stream);
@@ -87,6 +100,7 @@ class Locator {
   std::int64_t expected_first_ = 1;
   std::int64_t expected_last_ = 0;
   std::set<std::int64_t> set_apart_;
+  std::map<std::int64_t, EventFacts> facts_;
 };
 
 }  // namespace stela::outbox

@@ -26,6 +26,7 @@ constexpr std::int64_t growth = 4;
 constexpr std::size_t few_rows = 512;
 /// So many in a window are looked at in smaller ones.
 constexpr std::int64_t most_rows = 4096;
+constexpr std::size_t expected_at_once = 128;
 /// So many rows may be looked at for each message that is found, besides those that the query says.
 constexpr std::int64_t looked_for_each = 20;
 /// What became of an event takes some statements: as many rows could be looked at.
@@ -200,9 +201,14 @@ class MessageList {
   /// Adds those that are chosen, until the page ends.
   void take(Locator& locator, std::vector<OutboxMessage>& found) {
     const bool needs_events = !query_.type.empty() || query_.since || query_.until;
-    if (needs_events && !is_of_events()) locator.complete(found);
+    if (needs_events && !is_of_events()) locator.add_types(found);
     const std::size_t begin = page_.messages.size();
-    for (OutboxMessage& message : found) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      OutboxMessage& message = found[i];
+      if (is_of_events() && i % expected_at_once == 0) {
+        locator.expect_events(
+            std::span{found}.subspan(i, std::min(expected_at_once, found.size() - i)));
+      }
       const auto shown = static_cast<std::int64_t>(page_.messages.size());
       if (cost_ - shown * looked_for_each >= query_.most_looked) page_.next = last_;
       if (page_.next) break;
@@ -217,7 +223,7 @@ class MessageList {
       }
     }
     const auto added = std::span{page_.messages}.subspan(begin);
-    if (!needs_events && !is_of_events()) locator.complete(added);
+    if (!is_of_events()) locator.complete(added);
   }
 
   bool is_chosen(Locator& locator, OutboxMessage& message) const {
