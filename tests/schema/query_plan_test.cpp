@@ -34,6 +34,7 @@ const std::map<std::string, std::string> exceptions{
     {"eventstore/repeated_versions", "verify asks it once, of events whose index is wrong"},
     {"eventstore/trim_changes", "the oldest hundred rows"},
     {"eventstore/standpoint", "the last row answers it"},
+    {"outbox/nats/count_parked", "each stream once, along an index"},
     {"outbox/failure_groups", "along an index of the streams that are held up"},
     {"outbox/find_redelivery", "of what was sent again of one event"},
     {"outbox/first_waiting", "the first row of an index answers it: see below"},

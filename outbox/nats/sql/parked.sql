@@ -119,9 +119,9 @@ DELETE FROM inbox_parked WHERE parked = :parked;
 -- takes: consumer text
 -- gives: messages int, streams int, bytes int, since time?
 SELECT count(*) AS messages,
-       count(*) FILTER (WHERE p.stream IS NOT NULL AND NOT EXISTS (
-         SELECT 1 FROM inbox_parked AS q
-         WHERE q.consumer = p.consumer AND q.source = p.source AND q.stream = p.stream
-           AND q.version < p.version)) AS streams,
+       (SELECT count(*) FROM (SELECT DISTINCT q.source, q.stream FROM inbox_parked AS q
+                              WHERE q.consumer = (SELECT i.consumer FROM inbox_consumers AS i
+                                                  WHERE i.name = :consumer)
+                                AND q.stream IS NOT NULL) AS d) AS streams,
        coalesce(sum(length(p.payload) + length(p.headers)), 0) AS bytes, min(p.parked_at) AS since
 FROM inbox_parked AS p JOIN inbox_consumers AS c USING (consumer) WHERE c.name = :consumer;
