@@ -312,7 +312,7 @@ import sqlite3, sys, time
 database = sqlite3.connect(sys.argv[1], isolation_level=None)
 database.execute("BEGIN IMMEDIATE")
 time.sleep(600)' "$db"
-    told worker_silent w1 'whether it can write to the database'
+    told worker_silent w1 'whether the database can be written to'
     dated_by_heartbeat
     doctor_says "process ${pids[transaction]}"
     told database_down '' "process ${pids[transaction]}"

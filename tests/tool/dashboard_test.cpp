@@ -400,8 +400,9 @@ TEST_F(ToolDashboard, ShowsAnObserverWhatFollowsTheLog) {
 TEST_F(ToolDashboard, SaysWhyAWorkerCannotWrite) {
   const NatsServer nats;
   Terminal worker{dir_, 80, 40,
-                  work(nats.url()) + " --set outbox.heartbeat_ttl=1s --set outbox.lease_renew=200ms"
-                                     " --set store.busy_timeout=200ms"};
+                  work(nats.url()) +
+                      " --set outbox.heartbeat_ttl=1s --set outbox.lease_renew=200ms"
+                      " --set store.busy_timeout=200ms"};
   EXPECT_TRUE(worker.shows("owned 4 of 4")) << worker.text();
   RawSqlite other{db_};
   other.run("BEGIN IMMEDIATE");

@@ -19,6 +19,7 @@ using test::Ran;
 using test::RawSqlite;
 using test::run;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -71,6 +72,15 @@ Facts with_reader(const nats::ReaderStatus& reader) {
   return {.at = now, .consumers = {{.consumer = "billing", .readers = {reader}}}};
 }
 
+/// Five messages wait for the only worker, which is cut off.
+Facts with_worker_cut_off() {
+  return with_worker({.name = "w1",
+                      .is_alive = true,
+                      .broker = BrokerStatus{.state = BrokerState::down, .detail = "no route"},
+                      .is_cut_off = true},
+                     5);
+}
+
 /// The first code that the facts must lead to, and what makes them.
 struct Case {
   Code code;
@@ -84,6 +94,8 @@ std::vector<Case> cases() {
   standby.is_standby = true;
   postgres::ServerStatus held_open;
   held_open.transactions = {{hostile, 11min}};
+  postgres::ServerStatus with_lock;
+  with_lock.locks = {{"events", hostile, 3s}};
   postgres::ServerStatus with_late_standby;
   with_late_standby.standbys = {{.name = "db2", .state = "streaming", .lag = 2min}};
   OutboxStatus late{.at = now};
@@ -108,6 +120,8 @@ std::vector<Case> cases() {
       {Code::database_down, {.at = now, .store_problem = hostile}},
       {Code::database_standby, {.at = now, .server = standby}},
       {Code::database_transaction, {.at = now, .server = held_open}},
+      {Code::database_locked, {.at = now, .server = with_lock}},
+      {Code::database_unanswered, {.at = now, .unanswered = {{"projectors", hostile}}}},
       {Code::standby_late, {.at = now, .server = with_late_standby}},
       {Code::outbox_unattended, with_worker({.name = "w0"}, 5)},
       {Code::outbox_cut_off,
@@ -215,12 +229,7 @@ TEST(Diagnosis, FindsNothingWhereNothingIsWrong) {
 }
 
 TEST(Diagnosis, BeginsWithTheWorstAndNamesCauses) {
-  Facts facts =
-      with_worker({.name = "w1",
-                   .is_alive = true,
-                   .broker = BrokerStatus{.state = BrokerState::down, .detail = "no route"},
-                   .is_cut_off = true},
-                  5);
+  Facts facts = with_worker_cut_off();
   facts.outbox->lag = 2min;
   const std::vector<Finding> findings = diagnose(facts);
 
@@ -265,12 +274,7 @@ TEST(Diagnosis, KnowsNothingOfWhatBeganLater) {
 }
 
 TEST(Diagnosis, BeginsAChainWithWhatSuffersMost) {
-  Facts facts =
-      with_worker({.name = "w1",
-                   .is_alive = true,
-                   .broker = BrokerStatus{.state = BrokerState::down, .detail = "no route"},
-                   .is_cut_off = true},
-                  5);
+  Facts facts = with_worker_cut_off();
   facts.broker = {.url = "nats://there", .connected = Answer{.detail = "no route"}};
   const Chain chain = chain_of_worst(diagnose(facts));
 
@@ -278,6 +282,38 @@ TEST(Diagnosis, BeginsAChainWithWhatSuffersMost) {
   EXPECT_EQ(chain[0].code, Code::outbox_cut_off);
   EXPECT_EQ(chain[1].code, Code::worker_cut_off);
   EXPECT_EQ(chain[2].code, Code::broker_unreached);
+}
+
+/// Migrations lock tables, too.
+TEST(Diagnosis, FindsNoLockThatIsYoung) {
+  postgres::ServerStatus server;
+  server.locks = {{"events", "session 4711 of app (psql)", 1s}};
+  EXPECT_THAT(diagnose({.at = now, .server = server}), IsEmpty());
+  // Unless something waits for it.
+  const std::vector<Finding> findings =
+      diagnose({.at = now, .unanswered = {{"events", "no answer"}}, .server = server});
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_THAT(findings[0].sentence, HasSubstr("locked by session 4711 of app (psql)"));
+  EXPECT_EQ(findings[1].code, Code::database_unanswered);
+  EXPECT_EQ(findings[1].caused_by, 0U);
+}
+
+TEST(Diagnosis, FindsAnInlineProjectorThatWasLeftBehind) {
+  const auto severity = [](std::chrono::seconds lag) {
+    return worst_of(diagnose(with_projector([&](auto& one) {
+      one.kind = ProjectionKind::inline_, one.lag_events = 2, one.lag = lag, one.owner = {};
+    })));
+  };
+  EXPECT_EQ(severity(10s), Severity::fine);
+  EXPECT_EQ(severity(2min), Severity::warning);
+  EXPECT_EQ(severity(10min), Severity::critical);
+}
+
+TEST(Diagnosis, SaysWhatAWorkerThatStopsCannotKnow) {
+  EXPECT_THAT(diagnose(with_stop(StopReason::broker_lost)).front().sentence,
+              EndsWith("; but first: is nats.stream right?"));
+  EXPECT_THAT(diagnose(with_stop(StopReason::store_went_back)).front().sentence,
+              EndsWith(", those imported since then among them"));
 }
 
 TEST(Diagnosis, MergesThoseInTheSameTrouble) {
@@ -313,11 +349,14 @@ TEST(Diagnosis, SaysWhyMostMessagesAreParked) {
                              .last_error = "its payload of 1.3 MiB",
                              .failure = FailureClass::too_large};
   const Finding parked =
-      diagnose({.at = now, .outbox = status, .failures = {{.streams = 2, .sample = sample}}})
+      diagnose({.at = now,
+                .outbox = status,
+                .failures = {{.streams = 2, .first_at = now - 5min, .sample = sample}}})
           .front();
 
   EXPECT_EQ(parked.sentence,
             "3 messages parked; event 7, and in 2 streams alike: its payload of 1.3 MiB");
+  EXPECT_EQ(parked.since, now - 5min);
   EXPECT_EQ(parked.failure, FailureClass::too_large);
   EXPECT_THAT(parked.remedy, AllOf(HasSubstr("raise max_payload of the server"),
                                    HasSubstr("outbox retry --all'")));
@@ -502,8 +541,35 @@ TEST_F(Explaining, ADatabaseThatDoesNotAnswerIsCritical) {
       << "nothing that SQLite wrote, however long it may look at it";
   const Ran checked = check();
   EXPECT_EQ(checked.code, 2);
-  EXPECT_THAT(checked.out, StartsWith("CRITICAL: database: "));
+  EXPECT_THAT(checked.out, AllOf(StartsWith("CRITICAL: database: "),
+                                 HasSubstr("→ name the right database (db), "),
+                                 Not(HasSubstr("start the database"))));
   EXPECT_EQ(outbox({"check"}).code, 2);
+}
+
+TEST_F(Explaining, AFileThatIsGoneIsCritical) {
+  const Ran checked = run({"check", "--db", db_ + ".gone"});
+  EXPECT_EQ(checked.code, 2);
+  EXPECT_THAT(checked.out,
+              AllOf(StartsWith("CRITICAL: database: there is no database at '"),
+                    HasSubstr("→ name the right database (db), or restore a backup of it")));
+}
+
+TEST_F(Explaining, AHeldLockAndHowItEnds) {
+  RawSqlite other{db_};
+  other.run("BEGIN IMMEDIATE");
+  EXPECT_THAT(run({"check", "--db", db_, "--set", "store.busy_timeout=50ms"}).out,
+              HasSubstr("→ end the process that it names, or let it finish"));
+}
+
+TEST_F(Explaining, APartThatCannotBeAskedAndTheRest) {
+  RawSqlite{db_}.run("ALTER TABLE stela_acknowledged RENAME TO hidden");
+  EXPECT_THAT(check().out,
+              AllOf(HasSubstr("CRITICAL: 3 messages are pending, and there is no live worker"),
+                    HasSubstr("WARNING: database: its known findings can't be asked: ")));
+  EXPECT_THAT(check("json").out,
+              AllOf(HasSubstr(R"({"what":"database","answered":true,)"),
+                    HasSubstr(R"({"what":"known findings","answered":false,"since_at":null,)")));
 }
 
 }  // namespace

@@ -628,12 +628,13 @@ TEST_F(DashboardLayout, KeepsTheEndOfAnErrorWhereItsCauseIs) {
   }
 }
 
-TEST_F(DashboardLayout, HasAllOfAnErrorThatFitsIntoTwoLinesMore) {
+TEST_F(DashboardLayout, HasAllOfAnErrorThatFitsIntoThreeLinesMore) {
   View view = busy_view();
   view.errors = {{.at = now,
                   .subject = "p03",
-                  .message = "BEGIN IMMEDIATE failed: process 4711 held the database's lock for too "
-                             "long; try again"}};
+                  .message =
+                      "BEGIN IMMEDIATE failed: process 4711 held the database's lock for too "
+                      "long; try again"}};
   const std::string screen = squeezed(drawn(view, {80, 60}));
   EXPECT_THAT(screen, HasSubstr("BEGIN IMMEDIATE failed: process 4711 held the"));
   EXPECT_THAT(screen, HasSubstr("long; try again"));

@@ -177,5 +177,13 @@ TEST_F(ToolInRoles, NamesTheRightsThatAScriptOfOldLeavesOut) {
   EXPECT_THAT(well("shop", {"doctor"}), HasSubstr("lacks USAGE on schema stela_app\n"));
 }
 
+TEST_F(ToolInRoles, AReaderOfAnOlderGrantIsToldWhatItCannotSee) {
+  server_.ask("REVOKE SELECT ON stela.stela_acknowledged FROM shop_reader");
+  const Ran checked = run_as("shop_reader", {"check"});
+  EXPECT_EQ(checked.code, 1) << checked.out;
+  EXPECT_THAT(checked.out, AllOf(HasSubstr("its known findings can't be asked: "),
+                                 HasSubstr("permission denied for table stela_acknowledged")));
+}
+
 }  // namespace
 }  // namespace stela::test::postgres_roles_test

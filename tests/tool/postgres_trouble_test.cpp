@@ -8,8 +8,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <exception>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace stela::test::postgres_trouble_test {
@@ -207,6 +209,49 @@ TEST_F(ToolInTrouble, ImportContinuesAfterTheServersCrash) {
   server_.start_again();
   EXPECT_EQ(stela({"import", file}).code, 0);
   EXPECT_EQ(well({"export"}), run_well({"export", "--db", dir.file("shop.db")}));
+}
+
+TEST_F(ToolInTrouble, IsAskedForAFewSecondsWhileTheServerHangs) {
+  make_store();
+  PostgresServer other;
+  other.pause();
+  const auto begun = Steady::now();
+  const std::string both = "postgresql://postgres@/postgres?host=" + other.folder() + "," +
+                           server_.folder() + "&port=" + std::to_string(other.port()) + "," +
+                           std::to_string(server_.port());
+  const Ran one = run({"check", "--db", other.url()});
+  const auto half = Steady::now();
+  const Ran two = run({"check", "--db", both});
+  const auto done = Steady::now();
+  other.resume();
+  EXPECT_EQ(one.code, 2);
+  EXPECT_THAT(one.out, AllOf(HasSubstr("can't connect"), HasSubstr("start the database's server")));
+  EXPECT_LT(half - begun, 8s);
+  EXPECT_EQ(two.code, 2) << two.out;
+  EXPECT_LT(done - half, 15s) << two.out;
+}
+
+TEST_F(ToolInTrouble, SaysWhoLocksATableAndWhatTheRestIsLike) {
+  make_store();
+  std::jthread lock{[&] {
+    try {
+      server_.ask(
+          "BEGIN; LOCK TABLE stela.projections IN ACCESS EXCLUSIVE MODE; "
+          "SELECT pg_sleep(60)");
+    } catch (const std::exception&) {
+      // Its session was ended.
+    }
+  }};
+  const auto check = [&] { return stela({"check"}).out; };
+  ASSERT_TRUE(eventually([&] { return check().find("is locked by") != std::string::npos; }));
+  const auto begun = Steady::now();
+  EXPECT_THAT(check(),
+              AllOf(HasSubstr("CRITICAL: table projections is locked by session "),
+                    HasSubstr("CRITICAL: 1 message is pending, and there is no live worker"),
+                    HasSubstr("database: its projectors can't be asked: ")));
+  EXPECT_LT(Steady::now() - begun, 10s);
+  server_.ask(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%sleep(60)'");
 }
 
 /// What names a database in a way that can't be used, each with a secret in it.

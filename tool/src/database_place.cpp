@@ -6,6 +6,8 @@
 #include <stela/eventstore/sqlite_settings.hpp>
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -14,6 +16,7 @@ namespace stela::tool {
 namespace {
 
 constexpr std::string_view file_prefix = "sqlite:";
+constexpr std::chrono::milliseconds brief{2'000};
 
 }  // namespace
 
@@ -55,6 +58,11 @@ postgres::Options DatabasePlace::server_options(const Opening& opening) const {
   options.create = opening.create;
   options.codec = opening.codec;
   options.durable_reads = !opening.is_report;
+  if (opening.is_brief) {
+    options.connect_timeout = std::min(options.connect_timeout, brief);
+    options.reply_timeout = std::min(options.reply_timeout, brief);
+    options.busy_timeout = std::min(options.busy_timeout, brief - std::chrono::milliseconds{500});
+  }
   options.log = opening.log;
   options.metrics = opening.metrics;
   return options;

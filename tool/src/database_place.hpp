@@ -13,6 +13,12 @@
 
 namespace stela::tool {
 
+/// Out of what `find_write_problem` finds.
+inline constexpr std::string_view way_to_write =
+    "free some space, mount it to be written to, or give the permission, whichever it says; "
+    "workers "
+    "continue by themselves";
+
 /// Threads: any number may use it.
 class DatabasePlace {
  public:
@@ -24,6 +30,8 @@ class DatabasePlace {
     bool share_file = false;
     /// On a server: nothing of what is read leaves for elsewhere, so that it needn't be durable.
     bool is_report = false;
+    /// On a server: what it doesn't answer within two seconds counts as not answered.
+    bool is_brief = false;
     LogSink* log = &no_log();
     MetricSink* metrics = &no_metrics();
   };

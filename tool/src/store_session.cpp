@@ -27,6 +27,7 @@ Store open(const Invocation& invocation, const DatabasePlace& place,
     refuse("there is no database at '" + place.shown() + "'", invocation, place);
   }
   const DatabasePlace::Opening opening{.is_report = options.only_reads && !options.reads_durably,
+                                       .is_brief = options.is_brief,
                                        .log = options.log != nullptr ? options.log : &log,
                                        .metrics = options.metrics};
   try {

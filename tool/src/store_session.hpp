@@ -40,6 +40,8 @@ class StoreSession {
     bool only_reads = false;
     /// Of such a command: others rely on what it prints, so that no failover may take it back.
     bool reads_durably = false;
+    /// What a server doesn't answer soon counts as not answered.
+    bool is_brief = false;
   };
 
   /// Opens what `--db` names. Exit 3 if there is no database or no store in it.

@@ -84,12 +84,36 @@ void read_transactions(Connection& connection, ServerStatus& status) {
   }
 }
 
+void read_locks(Connection& connection, ServerStatus& status) {
+  Parameters parameters;
+  parameters.add(status.schema);
+  const Result rows = connection.query(
+      "SELECT c.relname::text, concat('session ', a.pid, ' of ', a.usename, "
+      "CASE WHEN a.application_name <> '' THEN ' (' || a.application_name || ')' END), "
+      "(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, a.query_start, now())) "
+      "* 1000000)::bigint AS age FROM pg_catalog.pg_locks AS l "
+      "JOIN pg_catalog.pg_class AS c ON c.oid = l.relation "
+      "JOIN pg_catalog.pg_stat_activity AS a ON a.pid = l.pid "
+      "WHERE l.mode = 'AccessExclusiveLock' AND l.granted AND a.datname = current_database() "
+      "AND c.relkind = 'r' AND c.relnamespace = "
+      "(SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1) "
+      "ORDER BY age DESC, 1 LIMIT 5",
+      std::move(parameters), "asking for locks");
+  for (int row = 0; row < rows.rows(); ++row) {
+    status.locks.push_back(
+        {text(rows, row, 0), text(rows, row, 1), microseconds{rows.integer(row, 2)}});
+  }
+}
+
 void read_tables(Connection& connection, ServerStatus& status) {
   Parameters parameters;
   parameters.add(status.schema);
   const Result rows = connection.query(
       "SELECT relname::text, n_live_tup, n_dead_tup, pg_total_relation_size(relid) "
-      "FROM pg_catalog.pg_stat_user_tables WHERE schemaname = $1 ORDER BY relname",
+      "FROM pg_catalog.pg_stat_user_tables WHERE schemaname = $1 "
+      // Its size isn't told before the lock is given back.
+      "AND NOT EXISTS (SELECT FROM pg_catalog.pg_locks AS l WHERE l.relation = relid "
+      "AND l.mode = 'AccessExclusiveLock' AND l.granted) ORDER BY relname",
       std::move(parameters), "asking for the sizes of tables");
   for (int row = 0; row < rows.rows(); ++row) {
     status.tables.push_back({.table = text(rows, row, 0),
@@ -171,6 +195,7 @@ ServerStatus server_status(Store& store) {
   read_settings(connection, status);
   read_standbys(connection, status);
   read_transactions(connection, status);
+  read_locks(connection, status);
   read_tables(connection, status);
   read_rights(connection, status);
   return status;

@@ -74,6 +74,17 @@ void leave_projector_behind(Habitat& habitat) {
   habitat.append(1);
 }
 
+void take_part(Habitat& habitat) {
+  Projections projections{habitat.store()};
+  projections.add_inline(Tally<OrderPlaced>{});
+}
+
+void leave_out_of_appends(Habitat& habitat) {
+  take_part(habitat);
+  ProjectionOperations{habitat.store()}.leave_behind("tally");
+  habitat.append_at(ago(2min));
+}
+
 void let_projector_be_late(Habitat& habitat) {
   project(habitat, true, {});
   habitat.append_at(ago(2min));
@@ -264,6 +275,8 @@ std::vector<Animal> of_projections() {
   Animal process_parked = of("payment_deadline", "process_parked", park_timer);
   process_parked.words = {{"KEY", "booking-1"}, {"KIND", "not_paid"}};
   process_parked.is_undated = true;
+  Animal left_out = of("tally", "projector_late", leave_out_of_appends, take_part);
+  left_out.variety = "_left_out";
   Animal unknown = of("payment_deadline", "process_unknown_timers", forget_timer, fire_timers);
   unknown.is_undated = true;
   return {of("tally", "projector_stopped", fail_to_project({.max_attempts = 1})),
@@ -276,6 +289,7 @@ std::vector<Animal> of_projections() {
              }),
           of("tally", "projector_unattended", leave_projector_behind, catch_up),
           of("tally", "projector_late", let_projector_be_late, end_late_runner),
+          left_out,
           parked,
           held,
           of("payment_deadline", "process_overdue", let_timer_be_overdue, fire_timers),

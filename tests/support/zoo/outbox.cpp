@@ -6,8 +6,11 @@
 
 #include <chrono>
 #include <csignal>
+#include <exception>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <thread>
 
 namespace stela::test::zoo {
 namespace {
@@ -56,6 +59,30 @@ void lose_database(Habitat& habitat) {
 void give_database_back(Habitat& habitat) {
   if (is_on_postgres()) return habitat.own_server().start_again();
   std::filesystem::rename(habitat.path() + ".saved", habitat.path());
+}
+
+void hide_a_table(Habitat& habitat) {
+  habitat.sql("ALTER TABLE stela_acknowledged RENAME TO hidden");
+}
+
+void show_the_table(Habitat& habitat) {
+  habitat.sql("ALTER TABLE hidden RENAME TO stela_acknowledged");
+}
+
+void lock_a_table(Habitat& habitat) {
+  habitat.keeps.push_back(std::make_shared<std::jthread>([&habitat] {
+    try {
+      habitat.sql("BEGIN; LOCK TABLE inbox_readers IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)");
+    } catch (const std::exception&) {
+      // Its session was ended.
+    }
+  }));
+}
+
+void end_who_locks(Habitat& habitat) {
+  habitat.sql(
+      "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND "
+      "relation = 'inbox_readers'::regclass");
 }
 
 void leave_unattended(Habitat& habitat) {
@@ -337,12 +364,29 @@ std::vector<Animal> of_the_broker() {
 
 }  // namespace
 
+std::vector<Animal> of_the_database() {
+  std::vector<Animal> all{{.code = "database_down",
+                           .build = lose_database,
+                           .mend = give_database_back,
+                           .is_undated = true},
+                          {.code = "database_unanswered",
+                           .subject = "known findings",
+                           .build = hide_a_table,
+                           .chains = {{"", {"database_unanswered"}}},
+                           .mend = show_the_table,
+                           .is_undated = true}};
+  if (is_on_postgres()) {
+    all.push_back({.code = "database_locked",
+                   .subject = "inbox_readers",
+                   .build = lock_a_table,
+                   .chains = {{"", {"database_locked"}}, {"inbox_readers", {"database_locked"}}},
+                   .mend = end_who_locks});
+  }
+  return all;
+}
+
 std::vector<Animal> of_the_outbox() {
-  return {{.code = "database_down",
-           .build = lose_database,
-           .mend = give_database_back,
-           .is_undated = true},
-          {.code = "outbox_unattended",
+  return {{.code = "outbox_unattended",
            .build = leave_unattended,
            .chains = {{"", {"outbox_unattended"}},
                       {"all", {"outbox_unattended"}},

@@ -44,6 +44,7 @@ inline void PrintTo(const Animal& animal, std::ostream* out) {
 std::vector<Animal> animals();
 
 // Its parts.
+std::vector<Animal> of_the_database();
 std::vector<Animal> of_the_outbox();
 std::vector<Animal> of_partitions();
 std::vector<Animal> of_messages();

@@ -29,10 +29,17 @@ void print_chain(Output& out, const Chain& chain, Timestamp now) {
 
 /// Why a store can't be asked is what is wrong with it.
 Facts ask_or_tell(Invocation& call) try {
-  StoreSession session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true, .is_brief = true}};
   return ask(session, call);
 } catch (const Error& e) {
-  return {.at = system_clock().now(), .call = call.app.name + ' ', .store_problem = e.what()};
+  return facts_without_store(e, call);
+} catch (const Exit& e) {
+  // A file that is gone is a database that is down.
+  if (e.code() != not_found) throw;
+  return {.at = system_clock().now(),
+          .call = call.app.name + ' ',
+          .store_problem = e.what(),
+          .store_remedy = "name the right database (db), or restore a backup of it"};
 }
 
 void print_nagios(Output& out, const std::vector<Finding>& findings) {
@@ -56,6 +63,11 @@ void print_report(Output& out, const Facts& facts, std::string_view state, const
                                {"since_at", {}},
                                {"error", facts.last ? "" : facts.store_problem + message}})};
   std::string asked = database.text;
+  for (const Unanswered& one : facts.unanswered) {
+    asked +=
+        ',' +
+        to_json({{"what", one.what}, {"answered", false}, {"since_at", {}}, {"error", one.why}});
+  }
   if (facts.broker) {
     const auto& answer = facts.broker->connected;
     const std::string why = answer ? answer->detail : "no answer";
@@ -157,7 +169,7 @@ std::int64_t count_others(const std::vector<Finding>& findings, const Chain& cha
 
 int why(Invocation& call) try {
   const auto operands = call.arguments.operands();
-  StoreSession session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true, .is_brief = true}};
   const Facts facts = ask(session, call);
   const std::vector<Finding> findings = diagnose(facts);
   const Chain chain = operands.empty() ? chain_of_worst(findings)

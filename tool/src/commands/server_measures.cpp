@@ -3,6 +3,7 @@
 #include "commands/standby_names.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stela::tool {
 std::string problem_of_commits(const postgres::ServerStatus& status) {
@@ -22,15 +23,44 @@ std::string problem_of_commits(const postgres::ServerStatus& status) {
   return "commits wait for '" + status.synchronous_standby_names + "', and " + connected;
 }
 
+StoreTrouble trouble_of(const postgres::ServerStatus& status, const DatabasePlace& place) {
+  if (std::string problem = problem_of_commits(status); !problem.empty()) {
+    return {std::move(problem),
+            "start the standby, or take it out of synchronous_standby_names; workers continue by "
+            "themselves"};
+  }
+  if (status.is_standby && place.names_several_servers()) {
+    return {"only a standby answers, which takes no writes",
+            "start the primary, or promote the standby; workers continue by themselves"};
+  }
+  if (status.only_reads) {
+    return {"nothing can be appended: default_transaction_read_only is on",
+            "free some space if its disk is full, and turn default_transaction_read_only off"};
+  }
+  return {};
+}
+
+StoreTrouble trouble_of_writing(StoreSession& session) {
+  const auto problem = session.place().find_write_problem();
+  if (problem && problem->is_of_this_user) return {};
+  if (problem) {
+    return {"the database " + problem->what, std::string{way_to_write}};
+  }
+  try {
+    // Waits for the lock, as who appends does, and changes nothing.
+    session.store().transact([](Transaction&) {});
+  } catch (const StoreBusy& e) {
+    return {e.what(),
+            "end the process that it names, or let it finish; workers continue by themselves"};
+  } catch (const Error& e) {
+    return {e.what(), {}};
+  }
+  return {};
+}
+
 std::vector<Measure> measure_server(StoreSession& session) {
   const postgres::ServerStatus status = postgres::server_status(session.store());
-  std::string problem = problem_of_commits(status);
-  if (status.is_standby && session.place().names_several_servers()) {
-    problem = "only a standby answers, which takes no writes";
-  }
-  if (problem.empty() && status.only_reads) {
-    problem = "nothing can be appended: default_transaction_read_only is on";
-  }
+  const std::string problem = trouble_of(status, session.place()).what;
   std::chrono::microseconds lag{0};
   for (const auto& standby : status.standbys) lag = std::max(lag, standby.lag.value_or(lag));
   const auto age =
@@ -52,16 +82,8 @@ std::vector<Measure> measure_server(StoreSession& session) {
 Measure measure_writing(StoreSession& session) {
   if (session.place().is_on_server()) return measure_server(session).front();
   Measure measure = measure_writing(session.place());
-  if (measure.state() != ok) return measure;
-  try {
-    // Waits for the lock, as who appends does, and changes nothing.
-    session.store().transact([](Transaction&) {});
-  } catch (const StoreBusy& e) {
-    measure.value = 1;
-    measure.problem = e.what();
-  } catch (const Error&) {
-    // Of this user, or of this moment.
-  }
+  measure.problem = trouble_of_writing(session).what;
+  measure.value = measure.problem.empty() ? 0 : 1;
   return measure;
 }
 

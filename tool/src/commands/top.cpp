@@ -22,11 +22,13 @@ class WatchedOutbox final : public Watched {
   View look() override {
     try {
       status_ = session_.operations().status();
+      beside_ = {};
       ask_followers(session_.store(), beside_);
       sight_.look(session_.operations(), status_);
       problem_.clear();
     } catch (const Error& e) {
       problem_ = e.what();
+      beside_.store_remedy = way_to_reach(e.code(), session_.place().is_on_server());
     }
     View view{.command = call_.app.name + " outbox top",
               .program = call_.app.name,
@@ -38,6 +40,7 @@ class WatchedOutbox final : public Watched {
     if (const auto unwritable = session_.place().find_write_problem();
         unwritable && !unwritable->is_of_this_user && problem_.empty()) {
       view.store_problem = unwritable->what;
+      view.beside.store_remedy = way_to_write;
     }
     sight_.show(view);
     return view;

@@ -38,8 +38,10 @@ std::optional<std::size_t> cause_of(const Finding& finding, const std::vector<Fi
       return find(findings, {outbox_cut_off, worker_cut_off});
     case partition_unanswered:
       return find(findings, {outbox_cut_off, worker_cut_off});
+    case database_unanswered:
+      return find(findings, {database_locked});
     case worker_silent:
-      return find(findings, {database_down});
+      return find(findings, {database_down, database_locked});
     case worker_cut_off:
       return find(findings, {broker_unreached});
     case worker_misconfigured:
@@ -133,7 +135,18 @@ std::vector<Finding> diagnose(const Facts& facts, const Tolerance& tolerance) {
         {.code = database_down,
          .trouble = "database",
          .sentence = "database: " + in_one_line(facts.store_problem),
-         .remedy = "do what it says, or start the database; workers continue by themselves"});
+         .remedy = facts.store_remedy.empty()
+                       ? "do what it says, or start the database; workers continue by themselves"
+                       : facts.store_remedy});
+  }
+  for (const Unanswered& one : facts.unanswered) {
+    judged.add(
+        {.code = database_unanswered,
+         .subject = one.what,
+         .trouble = "not answered",
+         .sentence = "database: its " + one.what + " can't be asked: " + in_one_line(one.why),
+         .remedy = "grant what is missing to this role, end who locks the table, or see why "
+                   "the server is slow; the rest was asked"});
   }
   if (facts.server) judge_server(*facts.server, facts, judged);
   if (facts.outbox) judge_outbox(*facts.outbox, facts, tolerance, judged);

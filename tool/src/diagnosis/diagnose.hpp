@@ -58,15 +58,25 @@ struct BrokerLook {
   bool is_connected() const { return connected && connected->kind == Answer::Kind::connected; }
 };
 
+/// A part of the database that didn't answer, and why.
+struct Unanswered {
+  /// "projectors".
+  std::string what = {};
+  std::string why = {};
+};
+
 /// What was asked of a store at one moment.
 struct Facts {
   Timestamp at = {};
-  /// The last event; unset unless all was asked and answered.
+  /// The last event; unset unless the database answered.
   std::optional<GlobalSequence> last = {};
   /// What commands begin with: "stela ".
   std::string call = "stela ";
   /// Why the database doesn't answer, or takes no writes; empty if it does.
   std::string store_problem = {};
+  /// What ends that, if its cause is known.
+  std::string store_remedy = {};
+  std::vector<Unanswered> unanswered = {};
   /// Of a database on a server.
   std::optional<postgres::ServerStatus> server = {};
   /// Unset: there is none.

@@ -18,6 +18,10 @@ constexpr std::array codes{
     CodeFacts{
         database_transaction, "database_transaction", Severity::warning,
         "A transaction has been open for ten minutes; rows of the outbox stay until it ends."},
+    CodeFacts{database_locked, "database_locked", Severity::critical,
+              "Somebody has locked a table of the store on PostgreSQL: who needs it waits."},
+    CodeFacts{database_unanswered, "database_unanswered", Severity::warning,
+              "A part of the database couldn't be asked; the rest was."},
     CodeFacts{standby_late, "standby_late", Severity::warning,
               "A standby has been behind for a minute."},
     CodeFacts{outbox_unattended, "outbox_unattended", Severity::critical,

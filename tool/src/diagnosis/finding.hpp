@@ -21,6 +21,8 @@ enum class Code : std::uint8_t {
   database_down,
   database_standby,
   database_transaction,
+  database_locked,
+  database_unanswered,
   standby_late,
   outbox_unattended,
   outbox_cut_off,

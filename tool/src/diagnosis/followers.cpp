@@ -65,11 +65,27 @@ void judge_failure(const ProjectorStatus& one, Findings& findings) {
   }
 }
 
-/// An inline projector is behind only where it was left behind, and a rebuild for as long as it
-/// takes.
+/// An inline projector is behind only where it was left behind.
+void judge_left_behind(const ProjectorStatus& one, const Facts& facts, const Tolerance& tolerance,
+                       Findings& findings) {
+  findings.add_judged(
+      tolerance.projection_lag, in_seconds(one.lag),
+      {.code = Code::projector_late,
+       .subject = one.name,
+       .since = facts.at - one.lag,
+       .trouble = "left behind",
+       .sentence = name_of(one) + "is " + counted(one.lag_events, "event") + " behind, for " +
+                   in_words(one.lag) + ": it was left behind, and takes no part in appends",
+       .remedy = "restart a process that has it, which catches it up and lets it take part again"});
+}
+
+/// A rebuild is behind for as long as it takes.
 void judge_lag(const ProjectorStatus& one, const Facts& facts, const Tolerance& tolerance,
                Findings& findings) {
-  if (one.kind == ProjectionKind::inline_ || one.state != BuildState::living || one.stopped) return;
+  if (one.state != BuildState::living || one.stopped) return;
+  if (one.kind == ProjectionKind::inline_) {
+    return judge_left_behind(one, facts, tolerance, findings);
+  }
   const std::string behind =
       name_of(one) + "is " + counted(one.lag_events, "event") + " behind, for " + in_words(one.lag);
   const Timestamp since = facts.at - one.lag;

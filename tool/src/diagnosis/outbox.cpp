@@ -118,6 +118,14 @@ std::string way_on(const PartitionStatus& partition, const Facts& facts) {
          "outbox partitions retry " + partition.id.label() + "'";
 }
 
+/// What the worker couldn't know that said why it stopped.
+std::string what_to_doubt(StopReason reason) {
+  // With a wrong one, an adoption sends everything there.
+  if (reason == StopReason::broker_lost) return "; but first: is nats.stream right?";
+  if (reason == StopReason::store_went_back) return ", those imported since then among them";
+  return {};
+}
+
 Finding describe_stop(const PartitionStatus& partition, const Facts& facts) {
   const std::string word = word_of(partition.stopped);
   const std::string detail = as_run(in_one_line(partition.stopped_detail), facts.call);
@@ -127,7 +135,7 @@ Finding describe_stop(const PartitionStatus& partition, const Facts& facts) {
           .since = partition.stopped_at,
           .trouble = "stopped: " + word,
           .sentence = "partition " + partition.id.label() + " is stopped (" + word + ")" +
-                      (detail.empty() ? "" : ": " + detail),
+                      (detail.empty() ? "" : ": " + detail + what_to_doubt(*partition.stopped)),
           .remedy = way_out_of(partition, facts.call)};
 }
 
@@ -266,8 +274,13 @@ void judge_outbox(const OutboxStatus& status, const Facts& facts, const Toleranc
        .remedy = "see the partitions and the broker: '" + facts.call + "outbox status'"});
   std::optional<FailureClass> most;
   if (!facts.failures.empty()) most = facts.failures.front().sample.failure;
+  std::optional<Timestamp> parked_since;
+  for (const FailureGroup& group : facts.failures) {
+    parked_since = std::min(parked_since.value_or(group.first_at), group.first_at);
+  }
   findings.add_judged(tolerance.parked_messages, static_cast<double>(status.parked),
                       {.code = Code::outbox_parked,
+                       .since = parked_since,
                        .latest = status.last_parked_at,
                        .amount = status.parked,
                        .trouble = "parked messages",

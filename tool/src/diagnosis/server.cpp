@@ -14,6 +14,17 @@ void judge_server(const postgres::ServerStatus& server, const Facts& facts, Find
          .sentence = "database: it is a standby, which takes no writes",
          .remedy = "name the primary, too, to see how it is; what is said here may be old"});
   }
+  for (const postgres::TableLock& lock : server.locks) {
+    if (lock.age < long_lock && facts.unanswered.empty()) continue;
+    findings.add(
+        {.code = Code::database_locked,
+         .subject = lock.table,
+         .since = facts.at - lock.age,
+         .trouble = "locked",
+         .sentence = "table " + in_one_line(lock.table) + " is locked by " + in_one_line(lock.who) +
+                     ", and nobody else can read or write it",
+         .remedy = "end that transaction: SELECT pg_terminate_backend(the session's number)"});
+  }
   for (const postgres::OpenTransaction& open : server.transactions) {
     if (open.age < long_transaction) continue;
     findings.add(

@@ -63,9 +63,11 @@ View WatchedCrew::look() {
             .is_stale = seen.is_stale};
   if (view.store_problem.empty()) {
     view.store_problem = problem_of_heartbeats(view.own->done, options_.heartbeat_ttl);
+    view.beside.store_remedy =
+        "end what holds the database up, as it says; the worker continues by itself";
   }
-  view.own->state = state_of(view.own->done, view.status, crew_.stop_requested(),
-                             !view.store_problem.empty());
+  view.own->state =
+      state_of(view.own->done, view.status, crew_.stop_requested(), !view.store_problem.empty());
   freshen(view);
   sight_.show(view);
   return view;

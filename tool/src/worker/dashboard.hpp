@@ -19,8 +19,8 @@ class Sight {
   /// Asks the database for what `status` doesn't have, as rarely as that is needed. `own` is what
   /// this process did since it started.
   void look(OutboxOperations& operations, const OutboxStatus& status, const Totals& own = {});
-  /// Adds to a view what is known, why messages are parked, and each error once: those of partitions and workers, those of
-  /// parked and retrying messages, and what else this process met.
+  /// Adds to a view what is known, why messages are parked, and each error once: those of
+  /// partitions and workers, those of parked and retrying messages, and what else this process met.
   void show(View& view) const;
 
  private:

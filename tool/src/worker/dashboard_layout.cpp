@@ -62,7 +62,7 @@ std::string place_of(const RecentError& error) {
   return place;
 }
 
-/// In three lines at most, with the end of what is too long: there is the cause.
+/// In four lines at most, with the end of what is too long: there is the cause.
 Block error_lines(const RecentError& error, std::size_t width) {
   constexpr std::size_t indent = 11;
   const std::string time = error.at ? to_string(*error.at).substr(11, 8) + "Z" : "now";
@@ -77,7 +77,7 @@ Block error_lines(const RecentError& error, std::size_t width) {
   const std::size_t room = width > indent ? width - indent : 0;
   Block block{first};
   append(block, wrapped(blanks + text, Style::plain, indent, width));
-  if (block.size() > 3) block = {first, {{blanks + shortened(text, room)}}};
+  if (block.size() > 4) block = {first, {{blanks + shortened(text, room)}}};
   return block;
 }
 
@@ -224,8 +224,7 @@ Block window_of(const Body& body, std::size_t scroll, std::size_t room) {
 
 }  // namespace
 
-std::string state_of(const Figures& done, const OutboxStatus& status, bool draining,
-                     bool is_down) {
+std::string state_of(const Figures& done, const OutboxStatus& status, bool draining, bool is_down) {
   if (draining) return "draining";
   if (is_down) return "database down";
   const BrokerState broker = done.broker.value_or(BrokerStatus{}).state;

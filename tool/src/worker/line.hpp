@@ -25,8 +25,8 @@ using Block = std::vector<Line>;
 Line fitted(const Line& line, std::size_t width);
 /// The text, and a rule to the end of the line.
 Line title(std::string_view text, std::size_t width);
-/// Broken between words, and within those that are wider than a line; all lines but the first behind
-/// `indent` blanks. The text must have no control characters.
+/// Broken between words, and within those that are wider than a line; all lines but the first
+/// behind `indent` blanks. The text must have no control characters.
 Block wrapped(std::string_view text, Style style, std::size_t indent, std::size_t width);
 
 void append(Block& block, Block more);

@@ -23,12 +23,15 @@ StatusWatch::Seen StatusWatch::look(std::chrono::milliseconds age) {
     seen_.is_stale = true;
     seen_.status = operations_.status();
     seen_.is_stale = false;
+    seen_.beside = {};
     ask_followers(store_, seen_.beside);
     const auto unwritable = place_.find_write_problem();
     seen_.problem = unwritable ? unwritable->what : std::string{};
+    if (unwritable) seen_.beside.store_remedy = way_to_write;
     time_publications();
   } catch (const Error& e) {
     seen_.problem = e.what();
+    seen_.beside.store_remedy = way_to_reach(e.code(), place_.is_on_server());
   }
   has_looked_ = true;
   return seen_;

@@ -30,6 +30,15 @@ struct OpenTransaction {
   std::chrono::microseconds age{};
 };
 
+/// A lock on a table that lets nobody else read or write it.
+struct TableLock {
+  std::string table;
+  /// As of an open transaction.
+  std::string who;
+  /// How old its transaction is.
+  std::chrono::microseconds age{};
+};
+
 struct TableStatus {
   std::string table;
   /// By the server's estimate.
@@ -62,7 +71,9 @@ struct ServerStatus {
   bool is_pooled = false;
   /// The oldest first; at most 5.
   std::vector<OpenTransaction> transactions;
-  /// Those of the store's schema.
+  /// On tables of the store's schema, the oldest first; at most 5.
+  std::vector<TableLock> locks;
+  /// Those of the store's schema that nobody has locked.
   std::vector<TableStatus> tables;
   /// Transactions only read unless they say otherwise (default_transaction_read_only): for all, as
   /// where a disk is full, or for this role or session.
