@@ -331,6 +331,61 @@ TEST_F(Console, RefusesRequestsThatOthersWouldReadOtherwise) {
   EXPECT_THAT(request("GET /healthz", host()), HasSubstr("200 OK")) << "it lives";
 }
 
+/// What it answers to these lines.
+std::string answers_to_agent(const std::string& db, const std::string& lines,
+                             const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words{"mcp", "--db", db};
+  words.insert(words.end(), more.begin(), more.end());
+  return test::run_well(words, {.input = lines});
+}
+
+std::string asked_by_agent(const std::string& tool, const std::string& arguments) {
+  return R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":")" + tool +
+         R"(","arguments":)" + arguments + "}}\n";
+}
+
+TEST_F(Console, AnswersAgents) {
+  const std::string hello = answers_to_agent(
+      db_,
+      R"({"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":"2025-03-26"}})"
+      "\n"
+      R"({"jsonrpc":"2.0","method":"notifications/initialized"})"
+      "\n"
+      R"({"jsonrpc":"2.0","id":2,"method":"tools/list"})"
+      "\n");
+  const auto lines = test::lines_of(hello);
+  ASSERT_EQ(lines.size(), 2U) << hello;
+  EXPECT_THAT(lines[0],
+              AllOf(HasSubstr(R"("id":"a")"), HasSubstr(R"("protocolVersion":"2025-03-26")")));
+  EXPECT_THAT(lines[1],
+              AllOf(HasSubstr(R"("name":"events_show")"), HasSubstr(R"("required":["event"])"),
+                    HasSubstr(R"("name":"preview_outbox_retry")"), Not(HasSubstr("\"yes\""))));
+  const std::string show = asked_by_agent("events_show", R"({"event":1})");
+  EXPECT_THAT(answers_to_agent(db_, show),
+              AllOf(HasSubstr(R"(\"stream\":\"order-1\")"), HasSubstr(R"(\"payload\":null)"),
+                    Not(HasSubstr("ann"))));
+  EXPECT_THAT(answers_to_agent(db_, show, {"--payloads"}), HasSubstr("ann"));
+  EXPECT_THAT(answers_to_agent(db_, asked_by_agent("events_list", R"({"limit":"1"})")),
+              HasSubstr(R"("isError":false)"));
+}
+
+TEST_F(Console, ChangesNothingForAgents) {
+  EXPECT_THAT(answers_to_agent(db_, asked_by_agent("preview_outbox_retry", R"({"all":true})")),
+              AllOf(HasSubstr("stela outbox retry --all --db"), HasSubstr(R"(\"dry_run\":true)")));
+  EXPECT_EQ(test::member(test::run_well({"outbox", "show", "1", "--db", db_, "--json"}), "state"),
+            "parked");
+  EXPECT_THAT(answers_to_agent(db_, asked_by_agent("outbox_retry", R"({"all":true})")),
+              HasSubstr(R"("error":{"code":-32602)"));
+  EXPECT_THAT(answers_to_agent(db_, asked_by_agent("events_show", R"({"event":"x","db":"y"})")),
+              HasSubstr(R"("isError":true)"));
+  EXPECT_THAT(answers_to_agent(db_, asked_by_agent("events_show", "{}")),
+              HasSubstr(R"("isError":true)"));
+  EXPECT_THAT(answers_to_agent(db_, "{\n[]\n"), HasSubstr(R"("error":{"code":-32700)"));
+  EXPECT_THAT(answers_to_agent(db_, R"({"jsonrpc":"2.0","id":1,"method":"x"})"
+                                    "\n"),
+              HasSubstr("-32601"));
+}
+
 /// A console that may act, and a browser that has a session.
 class ActingConsole : public Console {
  protected:

@@ -117,7 +117,7 @@ Timestamp to_time(std::string_view text, std::string_view what) {
 Moment to_moment(std::string_view text, std::string_view what) {
   const bool is_number = !text.empty() && std::all_of(text.begin(), text.end(),
                                                       [](char c) { return c >= '0' && c <= '9'; });
-  if (!is_number) return as_of(to_time(text, what));
+  if (!is_number) return stela::as_of(to_time(text, what));
   return at_version(
       StreamVersion{to_integer(text, what, {1, std::numeric_limits<std::int64_t>::max()})});
 }

@@ -89,6 +89,7 @@ Command retry_command();
 Command serve_command();
 Command groups_command();
 Command discard_command();
+Command mcp_command();
 Command rebuild_command();
 Command reconcile_command();
 Command replay_command();

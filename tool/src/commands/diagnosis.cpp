@@ -231,7 +231,8 @@ std::vector<Command> diagnosis_commands() {
                     {"what is wrong?", "why --db shop.db"}},
        .checks = "why",
        .run = why},
-      serve_command()};
+      serve_command(),
+      mcp_command()};
 }
 
 }  // namespace stela::tool

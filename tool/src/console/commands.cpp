@@ -61,6 +61,23 @@ bool ConsoleCommands::is_offered(const Option& option) {
                                              option.name) == std::end(not_offered);
 }
 
+std::string name_of(const Operand& operand) {
+  std::string name{operand.name};
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return name;
+}
+
+std::string command_line(const CommandCall& call) {
+  std::string line{call.command};
+  for (const auto& [name, value] : call.options) {
+    line.append(" --").append(name);
+    if (!value.empty()) line.append("=").append(in_shell(in_one_line(value)));
+  }
+  for (const std::string& operand : call.operands) line += ' ' + in_shell(in_one_line(operand));
+  return line;
+}
+
 const Command& ConsoleCommands::find(std::string_view name) const {
   return *std::find_if(commands_.begin(), commands_.end(),
                        [&](const Command& command) { return command.path == name; });

@@ -30,6 +30,12 @@ struct CommandCall {
   std::vector<std::pair<std::string, std::string>> options = {};
 };
 
+/// As programs call it: "event" is the operand EVENT.
+std::string name_of(const Operand& operand);
+
+/// As it would be typed.
+std::string command_line(const CommandCall& call);
+
 /// Threads: any.
 class ConsoleCommands {
  public:

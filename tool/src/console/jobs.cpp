@@ -3,6 +3,7 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "console/problem.hpp"
+#include "console/routes.hpp"
 
 #include <stela/framework/codec/json_reader.hpp>
 #include <stela/framework/codec/json_writer.hpp>
@@ -15,44 +16,15 @@
 namespace stela::tool {
 namespace {
 
-/// A command that an operator may have done here.
-struct Action {
-  std::string_view command;
-  /// It asks by itself, once it knows what it would do.
-  bool asks = false;
-};
-
-constexpr Action actions[] = {
-    {"outbox retry", true},
-    {"outbox discard", true},
-    {"outbox partitions retry"},
-    {"outbox partitions resume"},
-    {"outbox partitions adopt", true},
-    {"projections retry"},
-    {"projections skip", true},
-    {"projections cancel"},
-    {"timers move"},
-    {"timers cancel", true},
-    {"timers fire"},
-    {"timers retry"},
-    {"timers hold"},
-    {"timers resume", true},
-    {"inbox retry"},
-    {"inbox discard", true},
-    {"inbox pause"},
-    {"inbox resume"},
-    {"findings ack"},
-    {"findings unack"},
-};
-
 /// So many are known; of those that ask or run at a time.
 constexpr std::size_t most_jobs = 200;
 constexpr std::size_t most_open = 8;
 
 const Action* action_of(std::string_view command) {
-  const auto found = std::find_if(std::begin(actions), std::end(actions),
-                                  [&](const Action& action) { return action.command == command; });
-  return found == std::end(actions) ? nullptr : found;
+  for (const Action& action : all_actions()) {
+    if (action.command == command) return &action;
+  }
+  return nullptr;
 }
 
 /// {"command": "outbox retry", "operands": ["17"], "options": {"group": "…"}}
@@ -87,17 +59,6 @@ Wanted wanted_in(const std::string& body) {
   reader.close();
   reader.finish();
   return wanted;
-}
-
-/// As it would be typed.
-std::string command_line(const CommandCall& call) {
-  std::string line{call.command};
-  for (const auto& [name, value] : call.options) {
-    line.append(" --").append(name);
-    if (!value.empty()) line.append("=").append(in_shell(in_one_line(value)));
-  }
-  for (const std::string& operand : call.operands) line += ' ' + in_shell(in_one_line(operand));
-  return line;
 }
 
 /// Lines of JSON as a list.

@@ -43,18 +43,11 @@ std::string parameter(std::string_view name, std::string_view where, std::string
   return text + ",\"schema\":{\"type\":\"" + (is_switch ? "boolean" : "string") + "\"}}";
 }
 
-std::string in_lower(std::string_view text) {
-  std::string lower{text};
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return lower;
-}
-
 std::string operation(const Command& command, std::size_t operands) {
   std::string parameters = parameter("store", "path", "the name of the database", true, false);
   for (std::size_t i = 0; i < operands; ++i) {
     const Operand& operand = command.operands[i];
-    add(parameters, parameter(in_lower(operand.name), "path", operand.summary, true, false));
+    add(parameters, parameter(name_of(operand), "path", operand.summary, true, false));
   }
   for (const Option& option : command.options) {
     if (!ConsoleCommands::is_offered(option)) continue;
@@ -73,7 +66,7 @@ std::string paths_of(const Command& command) {
   std::replace(path.begin(), path.end(), ' ', '/');
   std::string paths;
   for (std::size_t operands = 0; operands <= command.operands.size(); ++operands) {
-    if (operands > 0) path += "/{" + in_lower(command.operands[operands - 1].name) + '}';
+    if (operands > 0) path += "/{" + name_of(command.operands[operands - 1]) + '}';
     const bool is_enough =
         operands == command.operands.size() || !command.operands[operands].required;
     if (!is_enough) continue;

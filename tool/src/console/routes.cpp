@@ -42,10 +42,37 @@ constexpr Route routes[] = {
     {"config show"},
 };
 
+constexpr Action actions[] = {
+    {"outbox retry", true, true},
+    {"outbox discard", true, true},
+    {"outbox partitions retry", false, true},
+    {"outbox partitions resume"},
+    {"outbox partitions adopt", true, true},
+    {"projections retry"},
+    {"projections skip", true},
+    {"projections cancel"},
+    {"timers move"},
+    {"timers cancel", true},
+    {"timers fire"},
+    {"timers retry"},
+    {"timers hold"},
+    {"timers resume", true, true},
+    {"inbox retry"},
+    {"inbox discard", true},
+    {"inbox pause"},
+    {"inbox resume"},
+    {"findings ack"},
+    {"findings unack"},
+};
+
 }  // namespace
 
 std::span<const Route> all_routes() {
   return routes;
+}
+
+std::span<const Action> all_actions() {
+  return actions;
 }
 
 }  // namespace stela::tool

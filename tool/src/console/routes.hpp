@@ -18,4 +18,15 @@ struct Route {
 /// Every command that can be asked for.
 std::span<const Route> all_routes();
 
+/// A command that an operator may have done.
+struct Action {
+  std::string_view command;
+  /// It asks by itself, once it knows what it would do.
+  bool asks = false;
+  /// It has --dry-run.
+  bool has_preview = false;
+};
+
+std::span<const Action> all_actions();
+
 }  // namespace stela::tool

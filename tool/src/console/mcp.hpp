@@ -1,0 +1,40 @@
+// The console's answers for agents: the Model Context Protocol, a JSON object a line.
+#pragma once
+
+#include "console/api.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace stela::tool {
+
+/// Each command that the console may ask is a tool of the protocol. None changes anything: of the
+/// actions it says what they would do, and the command that a person runs.
+/// Threads: one at a time.
+class Mcp {
+ public:
+  struct Options {
+    std::string program = {};
+    /// Payloads, states, metadata and headers are part of answers.
+    bool gives_payloads = false;
+  };
+
+  Mcp(const ConsoleCommands& commands, const ServedStore& store, Options options)
+      : commands_{commands}, api_{commands}, store_{store}, options_{std::move(options)} {}
+
+  /// Empty for a notification, which has no answer.
+  std::string answer(std::string_view line) const;
+
+ private:
+  std::string result_of(std::string_view method, std::string_view parameters) const;
+  std::string tools() const;
+  std::string call(std::string_view parameters) const;
+  std::string preview(const CommandCall& call) const;
+
+  const ConsoleCommands& commands_;
+  const Api api_;
+  const ServedStore& store_;
+  const Options options_;
+};
+
+}  // namespace stela::tool
