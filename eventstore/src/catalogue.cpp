@@ -65,7 +65,7 @@ std::vector<SnapshotEntry> StoreOperations::list_snapshots(const StreamListing& 
 std::vector<KindCount> StoreOperations::count_events(const CountOptions& options) {
   std::map<std::int64_t, KindCount> counts;
   const std::int64_t last = store_.last_sequence().value();
-  for (std::int64_t from = 1; from <= last; from += step_size) {
+  for (std::int64_t from = options.from.value(); from <= last; from += step_size) {
     if (options.stop.stop_requested()) return {};
     store_.database().read([&](Connection& connection) {
       auto rows = connection.rows(

@@ -103,6 +103,7 @@ TEST_F(PostgresOperations, CountEventsOfEachKind) {
   EXPECT_EQ(kinds[0].payload_bytes, 4);
   EXPECT_EQ(kinds[0].last, GlobalSequence{3});
   EXPECT_EQ(kinds[1].version, 2);
+  EXPECT_THAT(operations.count_events({.from = GlobalSequence{3}}), SizeIs(1));
 }
 
 TEST_F(PostgresOperations, FindEventsByTheirIdAndTheirCause) {

@@ -119,7 +119,7 @@ TEST_F(ToolLists, TailBeginsWithTheLastEventsThatItSelects) {
   EXPECT_THAT(listed({"events", "tail", "--after", "20", "--limit", "1"}), ElementsAre("21"));
 }
 
-TEST_F(ToolLists, LookAtSoManyMessagesOnly) {
+TEST_F(ToolLists, LookAtSoManyRowsOnly) {
   std::string lines;
   for (int i = 0; i < 20'000; ++i) {
     lines += R"({"stream":"order-9","type":"order.sent","publish":true,"data":{}})"
@@ -138,6 +138,13 @@ TEST_F(ToolLists, LookAtSoManyMessagesOnly) {
   EXPECT_THAT(
       listed({"outbox", "list", "--newest-first", "--type", "order.placed", "--look-further"}),
       ElementsAre("3", "2", "1"));
+
+  const Ran newest = list({"events", "stats"});
+  EXPECT_EQ(newest.err, "Of the newest 20,000 of 20,004 events; all: --look-further\n");
+  EXPECT_THAT(lines_of(newest.out), SizeIs(1));
+  const Ran all = list({"events", "stats", "--look-further"});
+  EXPECT_EQ(all.err, "");
+  EXPECT_THAT(lines_of(all.out), SizeIs(3));
 }
 
 TEST_F(ToolLists, PrintTablesWhileTheyRead) {

@@ -1,6 +1,7 @@
 // check and why: what is wrong with a store, as the diagnosis has it.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
+#include "commands/event_links.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/measures.hpp"
 #include "description/finding.hpp"
@@ -124,7 +125,7 @@ std::optional<StoredEvent> stored_event(Store& store, const std::string& what) {
   if (!what.empty() && what.find_first_not_of("0123456789") == std::string::npos) {
     sequence = GlobalSequence{to_integer(what, "a sequence", {1, largest})};
   } else if (const auto id = Uuid::parse(what)) {
-    sequence = StoreOperations{store}.find_event(*id).value_or(GlobalSequence{});
+    sequence = StoreOperations{store}.find_event(*id, most_near).value_or(GlobalSequence{});
   } else {
     const StreamQuery last{.direction = Direction::backward, .limit = 1};
     for (const StoredEvent& event : store.read_stream(StreamId::parse(what), last)) return event;
@@ -135,26 +136,23 @@ std::optional<StoredEvent> stored_event(Store& store, const std::string& what) {
 }
 
 /// The message of an event; of a stream, the first that waits, else its last event's.
-std::optional<OutboxMessage> find_message(StoreSession& session, const std::string& what) {
-  OutboxOperations& outbox = session.operations();
-  const auto event = stored_event(session.store(), what);
-  if (!event) return {};
-  if (event->stream.name() != what) return outbox.show(event->sequence);
+std::optional<OutboxMessage> find_message(OutboxOperations& outbox, const StoredEvent& event,
+                                          const std::string& what) {
+  if (event.stream.name() != what) return outbox.show(event.sequence);
   const auto waiting = outbox.list({.stream = what, .limit = 1});
-  return waiting.empty() ? outbox.show(event->sequence) : waiting.front();
+  return waiting.empty() ? outbox.show(event.sequence) : waiting.front();
 }
 
 Chain explain(StoreSession& session, const Facts& facts, const std::vector<Finding>& findings,
               const std::string& what) {
   Chain chain = chain_of_name(facts, findings, what);
   if (!chain.empty() || !facts.outbox) return chain;
-  if (const auto message = find_message(session, what)) {
+  const auto event = stored_event(session.store(), what);
+  if (!event) return {};
+  if (const auto message = find_message(session.operations(), *event, what)) {
     return chain_of_message(session.operations(), *message, facts, findings);
   }
-  if (const auto event = stored_event(session.store(), what)) {
-    return chain_without_message(*event, facts, findings);
-  }
-  return {};
+  return chain_without_message(*event, facts, findings);
 }
 
 /// Those that nobody knows of, and the chain doesn't say.
@@ -178,7 +176,10 @@ int why(Invocation& call) try {
     throw Exit{not_found,
                "there is no partition, worker, projector, process, consumer, stream or "
                "publishable event '" +
-                   in_one_line(operands.front()) + "'"};
+                   in_one_line(operands.front()) + "'" +
+                   (Uuid::parse(operands.front())
+                        ? ", among the " + in_digits(most_near) + " events around its time"
+                        : "")};
   }
   if (call.out.is_json()) {
     for (const Finding& link : chain) print_json(call.out, description::finding, link);

@@ -133,7 +133,7 @@ class Tree {
     Store& store = session_.store();
     while (!path.back().cause.is_nil() && path.size() < max_causes) {
       missing_cause_ = path.back().cause;
-      const auto found = StoreOperations{store}.find_event(missing_cause_, most_unindexed);
+      const auto found = StoreOperations{store}.find_event(missing_cause_, most_near);
       // What comes later can't be a cause.
       if (!found || *found >= path.back().sequence) return;
       for (const StoredEvent& event : store.read_at({{*found}})) path.push_back(node_of(event));
@@ -219,13 +219,18 @@ int build_index(Invocation& call) {
 GlobalSequence event_asked_for(Invocation& call, StoreSession& session) {
   const std::string& what = call.arguments.operands().front();
   const auto id = Uuid::parse(what);
+  const std::int64_t most = call.arguments.has("--look-further") ? no_limit : most_near;
   const auto sequence =
-      id ? StoreOperations{session.store()}.find_event(*id)
+      id ? StoreOperations{session.store()}.find_event(*id, most)
          : std::optional{GlobalSequence{to_integer(what, "an event's sequence", {1, largest})}};
   if (sequence) {
     for (const StoredEvent& event : session.store().read_at({{*sequence}})) return event.sequence;
   }
-  throw Exit{not_found, "there is no event " + in_one_line(what)};
+  const bool is_bounded = id && session.store().last_sequence().value() > most;
+  throw Exit{not_found, "there is no event " + in_one_line(what) +
+                            (is_bounded ? " among the " + in_digits(most) +
+                                              " around its time; all: --look-further"
+                                        : "")};
 }
 
 void note_skipped(Invocation& call, std::int64_t events) {
@@ -263,7 +268,9 @@ std::vector<Command> link_commands() {
            "isn't one that is published. * marks the event that was asked for. --json prints an "
            "object for each, with its depth.",
        .operands = {{"EVENT", "its sequence, or its id"}},
-       .options = {db_option, {"--limit", "N", "at most this many effects (default 200)"}},
+       .options = {db_option,
+                   {"--limit", "N", "at most this many effects (default 200)"},
+                   look_for_id_option},
        .examples = {{"what an order led to", "events tree 17"}},
        .run = show_tree},
       {.path = "index build",

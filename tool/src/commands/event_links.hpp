@@ -17,6 +17,11 @@ inline constexpr Option correlation_option{"--correlation", "ID",
 inline constexpr Option causation_option{"--causation", "ID",
                                          "only effects of the event of this id"};
 
+/// So many events around the time of an id are looked at for it.
+inline constexpr std::int64_t most_near = 100'000;
+inline constexpr Option look_for_id_option{
+    "--look-further", "", "look for an id among more than the 100,000 events around its time"};
+
 /// By its sequence or id, the first operand. Exit if there is no such event.
 GlobalSequence event_asked_for(Invocation& call, StoreSession& session);
 

@@ -111,7 +111,7 @@ void show_sheet(Invocation& call, StoreSession& session, const StoredEvent& even
       .add("correlation", event.correlation_id());
   split_tags(event.tags, [&](std::string_view tag) { sheet.add("tag", std::string{tag}); });
   if (!event.causation_id.is_nil()) {
-    const auto cause = StoreOperations{store}.find_event(event.causation_id, most_unindexed);
+    const auto cause = StoreOperations{store}.find_event(event.causation_id, most_near);
     const auto lines = cause ? describe(store, {{*cause}}) : std::vector<std::string>{};
     sheet.add("cause", lines.empty() ? event.causation_id.to_string() : lines.front());
   }
@@ -307,15 +307,23 @@ int tail(Invocation& call) {
 int stats(Invocation& call) {
   const Signals signals;
   StoreSession session{call, {.only_reads = true}};
+  const std::int64_t head = session.store().last_sequence().value();
+  const std::int64_t passed =
+      call.arguments.has("--look-further") ? 0 : std::max<std::int64_t>(head - most_looked, 0);
   ProgressBar bar{call.out, "events"};
   auto kinds = StoreOperations{session.store()}.count_events(
-      {.progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
+      {.from = GlobalSequence{passed + 1},
+       .progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
        .stop = signals.token()});
   bar.clear();
   if (signals.stopped()) return interrupted;
   std::sort(kinds.begin(), kinds.end(),
             [](const auto& a, const auto& b) { return a.events > b.events; });
   print_list(call.out, description::kind_of_event, kinds);
+  if (passed > 0) {
+    call.out.note("Of the newest " + in_digits(most_looked) + " of " + counted(head, "event") +
+                  "; all: --look-further");
+  }
   if (call.out.is_json()) return done;
   std::int64_t events = 0;
   std::int64_t bytes = 0;
@@ -345,7 +353,7 @@ std::vector<Command> event_commands() {
       {.path = "events show",
        .summary = "Show one event with payload, metadata, cause and effects",
        .operands = {{"EVENT", "its sequence, or its id"}},
-       .options = {db_option},
+       .options = {db_option, look_for_id_option},
        .examples = {{"by its sequence", "events show 17"}},
        .run = show_event},
       {.path = "events query",
@@ -392,7 +400,8 @@ std::vector<Command> event_commands() {
        .run = tail},
       {.path = "events stats",
        .summary = "Count events by category and type",
-       .options = {db_option},
+       .about = "Of more than 20,000 events it counts the newest 20,000, and says so.",
+       .options = {db_option, {"--look-further", "", "count all events"}},
        .examples = {{"as JSON, for a script", "events stats --json"}},
        .run = stats},
   };

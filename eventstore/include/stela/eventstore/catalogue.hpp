@@ -50,6 +50,8 @@ struct KindCount {
 };
 
 struct CountOptions {
+  /// The first event that is counted.
+  GlobalSequence from = GlobalSequence{1};
   /// Counts events. Called between steps. An exception from it ends the count.
   std::function<void(const Progress&)> progress = {};
   std::stop_token stop = {};

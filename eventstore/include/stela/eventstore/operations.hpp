@@ -25,7 +25,7 @@ class STELA_EVENTSTORE_EXPORT StoreOperations {
 
   std::vector<StreamEntry> list_streams(const StreamListing& which = {});
   std::vector<SnapshotEntry> list_snapshots(const StreamListing& which = {});
-  /// Counts every event, in steps with short transactions. Empty if it was stopped.
+  /// Counts the events from one on, in steps with short transactions. Empty if it was stopped.
   std::vector<KindCount> count_events(const CountOptions& options = {});
   /// Looks around the time of the id first, and reads at most about `most` events. Empty if none of
   /// these has this id.
