@@ -38,14 +38,11 @@ Steps ReadBacks::start(PartitionId partition, ReadBack read_back, Time now) {
   drop(partition);
   read_back.since = now;
   open_.emplace(partition, std::move(read_back));
-  Steps steps;
-  ask(steps,
-      {.partition = partition,
+  ask({.partition = partition,
        .step = Step::look,
        .subject = "STREAM.INFO." + layout_.stream(partition)},
       {}, now);
-  ask_for_messages(steps, now);
-  return steps;
+  return take_steps(now);
 }
 
 void ReadBacks::drop(PartitionId partition) {
@@ -73,7 +70,7 @@ std::optional<ReadBacks::Asked> ReadBacks::take(std::uint64_t number) {
   return asked;
 }
 
-void ReadBacks::finish(Steps& steps, PartitionId partition, std::size_t count) {
+void ReadBacks::finish(PartitionId partition, std::size_t count) {
   ReadBack& read_back = open_.at(partition);
   Answer answer = std::move(read_back.answer);
   for (std::size_t i = 0; i < count; ++i) {
@@ -87,25 +84,25 @@ void ReadBacks::finish(Steps& steps, PartitionId partition, std::size_t count) {
     answer.has_more = true;
     answer.last_sequence = read_back.begin + count - 1;
   }
-  steps.answers.push_back(std::move(answer));
+  steps_.answers.push_back(std::move(answer));
   drop(partition);
 }
 
-void ReadBacks::fail(Steps& steps, PartitionId partition, const Meaning& meaning, std::string why) {
+void ReadBacks::fail(PartitionId partition, const Meaning& meaning, std::string why) {
   const ReadBack& read_back = open_.at(partition);
   // A session that isn't open has no partitions that the trouble could be of.
   const bool is_lost = read_back.opens_session && meaning.kind != Answer::Kind::misconfigured;
-  steps.answers.push_back({.request = read_back.answer.request,
-                           .kind = is_lost ? Answer::Kind::disconnected : meaning.kind,
-                           .detail = std::move(why),
-                           .failure = meaning.failure});
+  steps_.answers.push_back({.request = read_back.answer.request,
+                            .kind = is_lost ? Answer::Kind::disconnected : meaning.kind,
+                            .detail = std::move(why),
+                            .failure = meaning.failure});
   drop(partition);
 }
 
-void ReadBacks::fail(Steps& steps, const Asked& asked, const ApiError& error) {
+void ReadBacks::fail(const Asked& asked, const ApiError& error) {
   Meaning meaning = meaning_of(error);
   if (meaning.kind != Answer::Kind::misconfigured) meaning.kind = Answer::Kind::full;
-  fail(steps, asked.partition, meaning, doing(asked) + ": " + in_words(error));
+  fail(asked.partition, meaning, doing(asked) + ": " + in_words(error));
 }
 
 std::string ReadBacks::doing(const Asked& asked) const {
@@ -122,20 +119,25 @@ std::string ReadBacks::doing(const Asked& asked) const {
 
 // --- asking
 
-void ReadBacks::ask(Steps& steps, Asked asked, std::string body, Time now) {
+Steps ReadBacks::take_steps(Time now) {
+  finish_late(now);
+  give_up_late(now);
+  ask_for_messages(now);
+  return std::exchange(steps_, {});
+}
+
+void ReadBacks::ask(Asked asked, std::string body, Time now) {
   asked.since = now;
   asked.subject.insert(0, api_);
   if (asked.step == Step::read) {
     ++messages_asked_;
     bytes_asked_ += asked.bytes;
   }
-  steps.requests.push_back({++last_number_, asked.subject, std::move(body)});
+  steps_.requests.push_back({++last_number_, asked.subject, std::move(body)});
   asked_.emplace(last_number_, std::move(asked));
 }
 
-void ReadBacks::ask_for_messages(Steps& steps, Time now) {
-  finish_late(steps, now);
-  give_up_late(steps, now);
+void ReadBacks::ask_for_messages(Time now) {
   while (!turns_.empty()) {
     const PartitionId partition = turns_.front();
     ReadBack& read_back = open_.at(partition);
@@ -143,8 +145,7 @@ void ReadBacks::ask_for_messages(Steps& steps, Time now) {
     turns_.pop_front();
     const std::size_t slot = read_back.asked++;
     if (read_back.asked < read_back.slots.size()) turns_.push_back(partition);
-    ask(steps,
-        {.partition = partition,
+    ask({.partition = partition,
          .step = Step::read,
          .slot = slot,
          .bytes = read_back.message_bytes,
@@ -184,14 +185,14 @@ std::string ReadBacks::body_for(const ReadBack& read_back, std::size_t slot,
   return body;
 }
 
-void ReadBacks::give_up_late(Steps& steps, Time now) {
+void ReadBacks::give_up_late(Time now) {
   bool misses_messages = false;
   while (!asked_.empty() && asked_.begin()->second.since + options_.publish_timeout <= now) {
     const Asked late = asked_.begin()->second;
     forget(asked_.begin());
     misses_messages |= late.step == Step::read;
     if (late.is_dropped) continue;
-    fail(steps, late.partition, {Answer::Kind::unknown, FailureClass::no_answer},
+    fail(late.partition, {Answer::Kind::unknown, FailureClass::no_answer},
          doing(late) + ": no reply in time");
   }
   // Their replies may be on the line still, and what is asked for next comes behind them.
@@ -201,71 +202,63 @@ void ReadBacks::give_up_late(Steps& steps, Time now) {
 // --- replies
 
 Steps ReadBacks::on_reply(std::uint64_t number, std::string_view reply, Time now) {
-  Steps steps;
   measure(number, reply.size(), now);
   if (const auto asked = take(number)) {
     try {
       if (asked->step == Step::read) {
-        on_message(steps, *asked, reply);
+        on_message(*asked, reply);
       } else {
-        on_stream(steps, *asked, reply, now);
+        on_stream(*asked, reply, now);
       }
     } catch (const codec::DecodeError& e) {
-      fail(steps, asked->partition, {Answer::Kind::unknown, FailureClass::other},
+      fail(asked->partition, {Answer::Kind::unknown, FailureClass::other},
            doing(*asked) + ": the reply can't be read: " + e.what());
     }
   }
-  ask_for_messages(steps, now);
-  return steps;
+  return take_steps(now);
 }
 
 Steps ReadBacks::on_no_responders(std::uint64_t number, Time now) {
-  Steps steps;
   if (const auto asked = take(number)) {
-    fail(steps, asked->partition, misfit(FailureClass::no_answer),
+    fail(asked->partition, misfit(FailureClass::no_answer),
          doing(*asked) + ": no server answers the JetStream API on " + asked->subject);
   }
-  ask_for_messages(steps, now);
-  return steps;
+  return take_steps(now);
 }
 
 Steps ReadBacks::on_denied(std::string_view subject, std::string_view why, Time now) {
-  Steps steps;
   const auto asked = std::find_if(asked_.begin(), asked_.end(), [&](const auto& entry) {
     return entry.second.subject == subject && !entry.second.is_dropped;
   });
   if (asked != asked_.end()) {
-    fail(steps, asked->second.partition, misfit(FailureClass::permission),
+    fail(asked->second.partition, misfit(FailureClass::permission),
          doing(asked->second) + ": " + std::string{why});
   }
-  ask_for_messages(steps, now);
-  return steps;
+  return take_steps(now);
 }
 
-void ReadBacks::on_stream(Steps& steps, const Asked& asked, std::string_view reply, Time now) {
+void ReadBacks::on_stream(const Asked& asked, std::string_view reply, Time now) {
   const auto read = read_stream_info(reply);
   if (const auto* const info = std::get_if<StreamInfo>(&read)) {
-    return plan(steps, asked.partition, *info);
+    return plan(asked.partition, *info);
   }
   const auto& error = std::get<ApiError>(read);
-  if (error.code == no_stream) return on_missing_stream(steps, asked.partition, error, now);
+  if (error.code == no_stream) return on_missing_stream(asked.partition, error, now);
   if (error.code == subjects_overlap) {
-    return fail(steps, asked.partition, misfit(FailureClass::subject),
+    return fail(asked.partition, misfit(FailureClass::subject),
                 doing(asked) + ": its subjects '" + layout_.subjects(asked.partition) +
                     "' overlap with those of another; give each database a prefix of its own");
   }
-  fail(steps, asked, error);
+  fail(asked, error);
 }
 
-void ReadBacks::on_missing_stream(Steps& steps, PartitionId partition, const ApiError& error,
-                                  Time now) {
+void ReadBacks::on_missing_stream(PartitionId partition, const ApiError& error, Time now) {
   const std::string stream = layout_.stream(partition);
   if (options_.ensure_stream) {
-    return ask(steps,
-               {.partition = partition, .step = Step::make, .subject = "STREAM.CREATE." + stream},
+    return ask({.partition = partition, .step = Step::make, .subject = "STREAM.CREATE." + stream},
                creation_of(stream, layout_.subjects(partition), options_.stream_options), now);
   }
-  fail(steps, partition, misfit(FailureClass::stream_missing),
+  fail(partition, misfit(FailureClass::stream_missing),
        "there is no JetStream stream '" + stream +
            "'; make it, or let ensure_stream do so: " + in_words(error));
 }
@@ -287,11 +280,11 @@ void ReadBacks::measure(const StreamInfo& info, Answer& answer) {
   }
 }
 
-void ReadBacks::plan(Steps& steps, PartitionId partition, const StreamInfo& info) {
+void ReadBacks::plan(PartitionId partition, const StreamInfo& info) {
   // Each time: somebody may have changed the stream.
   Danger danger = danger_in(info.config, layout_.subjects(partition), options_.fence);
   if (!danger.what.empty()) {
-    return fail(steps, partition, misfit(danger.failure), std::move(danger.what));
+    return fail(partition, misfit(danger.failure), std::move(danger.what));
   }
   ReadBack& read_back = open_.at(partition);
   read_back.answer.first_sequence = info.first_sequence;
@@ -304,17 +297,17 @@ void ReadBacks::plan(Steps& steps, PartitionId partition, const StreamInfo& info
   read_back.answer.last_sequence = options_.fence == Fence::subject ? 0 : info.last_sequence;
   read_back.begin = std::max(read_back.from, info.first_sequence);
   if (info.messages > 0) read_back.message_bytes = in_reply(info.bytes / info.messages);
-  if (read_back.opens_session || info.messages == 0) return finish(steps, partition, 0);
+  if (read_back.opens_session || info.messages == 0) return finish(partition, 0);
   if (options_.fence == Fence::subject) {
     read_back.slots.resize(1);
   } else if (read_back.begin <= info.last_sequence) {
     read_back.slots.resize(std::min(info.last_sequence - read_back.begin + 1, most_slots));
   }
-  if (read_back.slots.empty()) return finish(steps, partition, 0);
+  if (read_back.slots.empty()) return finish(partition, 0);
   turns_.push_back(partition);
 }
 
-void ReadBacks::on_message(Steps& steps, const Asked& asked, std::string_view reply) {
+void ReadBacks::on_message(const Asked& asked, std::string_view reply) {
   ReadBack& read_back = open_.at(asked.partition);
   auto read = read_message(reply);
   Slot& slot = read_back.slots[asked.slot];
@@ -323,25 +316,25 @@ void ReadBacks::on_message(Steps& steps, const Asked& asked, std::string_view re
     slot.message = std::move(*message);
   } else if (const auto& error = std::get<ApiError>(read); !is_missing_message(error)) {
     // Only what the server says that it doesn't have is missing.
-    return fail(steps, asked, error);
+    return fail(asked, error);
   }
   // Messages to come may be as large as the largest so far.
   read_back.message_bytes = std::max(read_back.message_bytes, reply.size());
   while (read_back.read < read_back.slots.size() && read_back.slots[read_back.read].is_read) {
     ++read_back.read;
   }
-  if (read_back.walks) return on_next_of_subject(steps, asked.partition);
-  if (options_.fence == Fence::subject) return on_last_of_subject(steps, asked.partition);
-  if (read_back.read == read_back.slots.size()) finish(steps, asked.partition, read_back.read);
+  if (read_back.walks) return on_next_of_subject(asked.partition);
+  if (options_.fence == Fence::subject) return on_last_of_subject(asked.partition);
+  if (read_back.read == read_back.slots.size()) finish(asked.partition, read_back.read);
 }
 
 /// Mostly it is the known one. A server may lose sight of it once a message is deleted, and then
 /// compares with nothing, though others stand there.
-void ReadBacks::on_last_of_subject(Steps& steps, PartitionId partition) {
+void ReadBacks::on_last_of_subject(PartitionId partition) {
   ReadBack& read_back = open_.at(partition);
   if (const auto& last = read_back.slots.front().message) {
     read_back.answer.last_sequence = last->broker_sequence;
-    if (last->broker_sequence <= read_back.from) return finish(steps, partition, 1);
+    if (last->broker_sequence <= read_back.from) return finish(partition, 1);
   }
   read_back.walks = true;
   read_back.slots.assign(1, {});
@@ -349,26 +342,26 @@ void ReadBacks::on_last_of_subject(Steps& steps, PartitionId partition) {
   turns_.push_back(partition);
 }
 
-void ReadBacks::on_next_of_subject(Steps& steps, PartitionId partition) {
+void ReadBacks::on_next_of_subject(PartitionId partition) {
   ReadBack& read_back = open_.at(partition);
   const std::uint64_t last = read_back.answer.last_sequence;
   if (const auto& next = read_back.slots.back().message) {
-    if (next->broker_sequence == last) return finish(steps, partition, read_back.read);
+    if (next->broker_sequence == last) return finish(partition, read_back.read);
     read_back.slots.emplace_back();
-    if (read_back.slots.size() > most_slots) return finish(steps, partition, read_back.read);
+    if (read_back.slots.size() > most_slots) return finish(partition, read_back.read);
     return turns_.push_back(partition);
   }
   if (last > 0) {
     return fail(
-        steps, partition, {Answer::Kind::full, FailureClass::other},
+        partition, {Answer::Kind::full, FailureClass::other},
         "the last message of '" + layout_.subject_of(partition) + "' was removed meanwhile");
   }
   read_back.slots.pop_back();
-  finish(steps, partition, read_back.slots.size());
+  finish(partition, read_back.slots.size());
 }
 
 /// The first message is known already: with one more, the next read-back begins further on.
-void ReadBacks::finish_late(Steps& steps, Time now) {
+void ReadBacks::finish_late(Time now) {
   for (auto next = open_.begin(); next != open_.end();) {
     auto& [partition, read_back] = *next++;
     const auto age = now - read_back.since;
@@ -378,7 +371,7 @@ void ReadBacks::finish_late(Steps& steps, Time now) {
     if (read_back.read < 2 || (!is_late && !is_whole)) continue;
     // Requests that are still in flight were too many.
     if (!is_whole && !read_back.walks) window_.on_missed();
-    finish(steps, partition, read_back.read);
+    finish(partition, read_back.read);
   }
 }
 

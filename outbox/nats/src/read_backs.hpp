@@ -103,27 +103,29 @@ class ReadBacks {
   void forget(std::map<std::uint64_t, Asked>::iterator asked);
   std::optional<Asked> take(std::uint64_t number);
 
-  void ask(Steps& steps, Asked asked, std::string body, Time now);
-  void ask_for_messages(Steps& steps, Time now);
+  /// What the step led to, after what is due by time.
+  Steps take_steps(Time now);
+  void ask(Asked asked, std::string body, Time now);
+  void ask_for_messages(Time now);
   bool has_room_for(std::size_t bytes) const noexcept;
   void measure(std::uint64_t number, std::size_t bytes, Time now);
   std::string body_for(const ReadBack& read_back, std::size_t slot, PartitionId partition) const;
-  void give_up_late(Steps& steps, Time now);
-  void finish_late(Steps& steps, Time now);
+  void give_up_late(Time now);
+  void finish_late(Time now);
   void ask_no_more(PartitionId partition, ReadBack& read_back);
 
-  void on_stream(Steps& steps, const Asked& asked, std::string_view reply, Time now);
-  void on_missing_stream(Steps& steps, PartitionId partition, const ApiError& error, Time now);
+  void on_stream(const Asked& asked, std::string_view reply, Time now);
+  void on_missing_stream(PartitionId partition, const ApiError& error, Time now);
   static void measure(const StreamInfo& info, Answer& answer);
-  void plan(Steps& steps, PartitionId partition, const StreamInfo& info);
-  void on_message(Steps& steps, const Asked& asked, std::string_view reply);
-  void on_last_of_subject(Steps& steps, PartitionId partition);
-  void on_next_of_subject(Steps& steps, PartitionId partition);
+  void plan(PartitionId partition, const StreamInfo& info);
+  void on_message(const Asked& asked, std::string_view reply);
+  void on_last_of_subject(PartitionId partition);
+  void on_next_of_subject(PartitionId partition);
 
   /// With the first `count` slots.
-  void finish(Steps& steps, PartitionId partition, std::size_t count);
-  void fail(Steps& steps, PartitionId partition, const Meaning& meaning, std::string why);
-  void fail(Steps& steps, const Asked& asked, const ApiError& error);
+  void finish(PartitionId partition, std::size_t count);
+  void fail(PartitionId partition, const Meaning& meaning, std::string why);
+  void fail(const Asked& asked, const ApiError& error);
   /// "reading message 7 of the stream 'SHOP'"
   std::string doing(const Asked& asked) const;
 
@@ -136,6 +138,8 @@ class ReadBacks {
   /// By their numbers, and so the oldest first.
   std::map<std::uint64_t, Asked> asked_;
   std::uint64_t last_number_ = 0;
+  /// Of the step that is being taken.
+  Steps steps_;
   // Of messages in flight.
   std::size_t messages_asked_ = 0;
   std::size_t bytes_asked_ = 0;
