@@ -5,7 +5,6 @@
 #include <stela/framework/codec/codec_error.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 namespace stela::nats {
@@ -13,12 +12,6 @@ namespace {
 
 /// "JetStream system temporarily unavailable" is one of them.
 constexpr int unavailable = 503;
-
-std::uint64_t number_in(std::string_view text) noexcept {
-  std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 }  // namespace
 

@@ -6,17 +6,10 @@
 #include <stela/framework/codec/codec_error.hpp>
 #include <stela/framework/codec/rfc3339.hpp>
 
-#include <charconv>
 #include <chrono>
 
 namespace stela::nats {
 namespace {
-
-std::int64_t header_number(std::string_view text) noexcept {
-  std::int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 int read_int(json::Reader& reader, std::string_view name) {
   return reader.select(name) ? static_cast<int>(reader.get_int64()) : 0;
@@ -234,8 +227,8 @@ FoundMessage describe(const Headers& headers, std::uint64_t broker_sequence) {
   FoundMessage found{.broker_sequence = broker_sequence};
   found.message_id = headers.get(header::message_id);
   found.store_id = headers.get(header::store);
-  found.sequence = GlobalSequence{header_number(headers.get(header::sequence))};
-  found.redelivery = header_number(headers.get(header::redelivery));
+  found.sequence = GlobalSequence{number_in<std::int64_t>(headers.get(header::sequence))};
+  found.redelivery = number_in<std::int64_t>(headers.get(header::redelivery));
   found.is_ours =
       !found.store_id.empty() && found.sequence.value() > 0 && headers.get(header::status).empty();
   return found;

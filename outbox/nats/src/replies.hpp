@@ -8,6 +8,7 @@
 #include <stela/framework/codec/json_reader.hpp>
 #include <stela/outbox/publisher.hpp>
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,6 +17,14 @@
 #include <variant>
 
 namespace stela::nats {
+
+/// The number that a text begins with; 0 if it begins with none.
+template <class Number = std::uint64_t>
+Number number_in(std::string_view text) noexcept {
+  Number number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
 
 /// An error of JetStream, as a reply has it.
 struct ApiError {

@@ -4,7 +4,6 @@
 #include "denials.hpp"
 #include "replies.hpp"
 
-#include <charconv>
 #include <utility>
 
 namespace stela::nats {
@@ -18,12 +17,6 @@ constexpr std::size_t kept_replies = 64;
 
 /// Between the inbox and the number of a request to the JetStream API. A message's has none.
 constexpr char api_mark = 'a';
-
-std::uint64_t sequence_in(std::string_view digits) noexcept {
-  std::uint64_t number = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return number;
-}
 
 constexpr std::string_view may_not_publish = "Permissions Violation for Publish to";
 
@@ -215,12 +208,12 @@ void Session::on_reply(natsConnection* connection, natsSubscription*, natsMsg* r
       std::string_view{natsMsg_GetSubject(raw)}.substr(session.inbox_.size());
   if (name.starts_with(api_mark)) {
     const MessageHandle reply{raw};
-    return session.on_api_reply(connection, sequence_in(name.substr(1)), raw);
+    return session.on_api_reply(connection, number_in(name.substr(1)), raw);
   }
   if (session.old_replies_.size() == kept_replies) session.old_replies_.clear();
   session.old_replies_.emplace_back(raw);
   Answer answer = read_reply(raw);
-  answer.request = sequence_in(name);
+  answer.request = number_in(name);
   if (answer.request == 0) return;
   // Where streams are read back, they name themselves and their limits.
   if (answer.failure == FailureClass::stream_full && session.options_.fence == Fence::none) {
