@@ -73,6 +73,7 @@ void decision_figures(Bench& bench);
 void timer_figures(Bench& bench);
 /// Only where the tool is built.
 void tool_figures(Bench& bench);
+void reading_figures(Bench& bench);
 // With STELA_WITH_POSTGRES only.
 void postgres_figures(Bench& bench);
 void postgres_projection_figures(Bench& bench);

@@ -48,6 +48,7 @@ constexpr Group groups[] = {
     {"timers", stela::bench::timer_figures},
 #ifdef STELA_PROGRAM
     {"tool", stela::bench::tool_figures},
+    {"reading a million events", stela::bench::reading_figures},
 #endif
 #ifdef STELA_BENCH_POSTGRES
     {"PostgreSQL", stela::bench::postgres_figures},

@@ -7,6 +7,7 @@
 #include <pty.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ std::vector<char*> pointers(Words& words) {
 
 }  // namespace
 
-double seconds_of(const Words& words, const std::string& input, const std::string& output) {
+Use use_of(const Words& words, const std::string& input, const std::string& output) {
   Words copy = words;
   const std::vector<char*> arguments = pointers(copy);
   posix_spawn_file_actions_t files;
@@ -43,16 +44,29 @@ double seconds_of(const Words& words, const std::string& input, const std::strin
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
   int error = 0;
   int status = 0;
+  rusage used{};
   const double taken = seconds([&] {
     pid_t id = -1;
     error = posix_spawn(&id, arguments[0], &files, nullptr, arguments.data(), environ);
-    while (error == 0 && waitpid(id, &status, 0) < 0 && errno == EINTR) {
+    while (error == 0 && wait4(id, &status, 0, &used) < 0 && errno == EINTR) {
     }
   });
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) fail(words, error);
-  if (status != 0) throw std::runtime_error{words.front() + " " + words.back() + " failed"};
-  return taken;
+  if (!WIFEXITED(status)) throw std::runtime_error{words.front() + ' ' + words.back() + " failed"};
+  const auto in_seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return {.seconds = taken,
+          .processor_seconds = in_seconds(used.ru_utime) + in_seconds(used.ru_stime),
+          .mib = static_cast<double>(used.ru_maxrss) / 1024,
+          .exit_code = WEXITSTATUS(status)};
+}
+
+double seconds_of(const Words& words, const std::string& input, const std::string& output) {
+  const Use use = use_of(words, input, output);
+  if (use.exit_code != 0) throw std::runtime_error{words.front() + ' ' + words.back() + " failed"};
+  return use.seconds;
 }
 
 RunningProgram::RunningProgram(const Words& words, bool in_terminal) {

@@ -17,6 +17,19 @@ using Words = std::vector<std::string>;
 double seconds_of(const Words& words, const std::string& input = "/dev/null",
                   const std::string& output = "/dev/null");
 
+/// What a run of a program took, from before its start until it has ended.
+struct Use {
+  double seconds = 0;
+  /// Of a processor, in the program itself.
+  double processor_seconds = 0;
+  /// At its peak.
+  double mib = 0;
+  int exit_code = 0;
+};
+/// The same, however it ends; throws if a signal ended it.
+Use use_of(const Words& words, const std::string& input = "/dev/null",
+           const std::string& output = "/dev/null");
+
 /// A program that runs in a terminal of its own, or without one; asked to end, and waited for, when
 /// this goes.
 class RunningProgram {

@@ -46,7 +46,10 @@ set(all_wanted
     timer.waiting.idle)
 if(TOOL)
   list(APPEND all_wanted tool.start tool.outbox_status tool.append.full.disk tool.append.relaxed.tmpfs
-    tool.dashboard)
+    tool.dashboard million.sqlite.check)
+endif()
+if(TOOL AND WITH_POSTGRES)
+  list(APPEND all_wanted million.postgres.check)
 endif()
 if(WITH_POSTGRES)
   list(APPEND all_wanted postgres.append.1 postgres.append.100 postgres.group_commit.64
