@@ -6,10 +6,11 @@
 namespace stela::relay {
 namespace {
 
-void write_message_id(const EventId& id, const PendingMessage& message, std::string& text) {
-  text = id.to_string();
+std::string message_id_of(const EventId& id, const PendingMessage& message) {
+  std::string text = id.to_string();
   // What was stored once already must not be taken for its own duplicate.
   if (message.is_republished || message.was_lost) text += ".r" + std::to_string(message.redelivery);
+  return text;
 }
 
 }  // namespace
@@ -45,8 +46,7 @@ OutgoingMessage Chain::append(const PendingMessage& message, PartitionId partiti
     cursor_.sequence = message.sequence;
   }
 
-  std::swap(previous_id_, tail_.message_id);
-  write_message_id(link.event_id, message, tail_.message_id);
+  previous_id_ = std::exchange(tail_.message_id, message_id_of(link.event_id, message));
   OutgoingMessage outgoing{.request = link.request,
                            .partition = partition,
                            .event = *message.event,
@@ -63,11 +63,6 @@ OutgoingMessage Chain::append(const PendingMessage& message, PartitionId partiti
   tail_.broker_sequence = link.position;
   tail_.published_through = std::max(tail_.published_through, message.sequence);
   return outgoing;
-}
-
-void Chain::follow_nothing() noexcept {
-  tail_.broker_sequence = 0;
-  tail_.message_id.clear();
 }
 
 const Chain::Link* Chain::first_unanswered() const noexcept {
@@ -136,8 +131,9 @@ Advance Chain::stored_of_first(std::size_t count) const {
     extends = link.is_stored && redelivery == 0;
   }
   if (count > 0 && core_.fence != Fence::none) {
-    advance.broker_sequence = links_[count - 1].position;
-    write_message_id(links_[count - 1].event_id, links_[count - 1].message, advance.broker_id);
+    const Link& last = links_[count - 1];
+    advance.broker_sequence = last.position;
+    advance.broker_id = message_id_of(last.event_id, last.message);
   }
   advance.flight_count = static_cast<std::int64_t>(links_.size() - count);
   if (count < links_.size()) advance.flight_through = links_.back().message.sequence;

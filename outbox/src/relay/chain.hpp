@@ -48,7 +48,7 @@ class Chain {
   /// Valid until the next one is appended.
   OutgoingMessage append(const PendingMessage& message, PartitionId partition);
   /// The next message follows nothing, or whichever message is the last.
-  void follow_nothing() noexcept;
+  void follow_nothing() { tail_ = {.published_through = tail_.published_through}; }
   void follow_any() noexcept { tail_.message_id.clear(); }
 
   bool empty() const noexcept { return links_.empty(); }

@@ -8,51 +8,28 @@
 namespace stela::relay {
 namespace {
 
-/// A message id is the event's id, with ".r<redelivery>" behind it for what was published before.
-constexpr std::size_t event_id_size = 36;
-
 /// So many lanes of a worker read back at a time, and of those that are in trouble half as many.
 constexpr int most_asking = 64;
 
 /// However well all goes, the stream is looked at so often.
 constexpr auto look_interval = std::chrono::minutes{1};
 
-bool has_aged_out(const Position& position, const Answer& answer, Fence fence) noexcept {
-  return fence == Fence::subject && position.broker_sequence > 0 && end_of(answer) == 0 &&
-         position.broker_sequence < answer.first_sequence;
-}
-
-/// Positions tell what is missing between two messages, but not those of a shared stream.
-std::optional<StopReason> judge_stream(const Position& position, const Answer& answer,
-                                       const Verdict& verdict, std::string_view store_id) noexcept {
+std::optional<StopReason> judge(const Position& position, const Answer& answer,
+                                const Verdict& verdict, Fence fence,
+                                std::string_view store_id) noexcept {
+  // Positions tell what is missing between two messages, but not those of a shared stream.
+  const bool is_counted = fence == Fence::stream;
   std::uint64_t expected = position.broker_sequence;
   for (const FoundMessage& found : verdict.following) {
     if (!found.is_ours || found.store_id != store_id) return StopReason::foreign_writer;
-    if (found.broker_sequence != ++expected) return StopReason::unreadable;
-  }
-  if (expected != answer.last_sequence) return StopReason::unreadable;
-  return std::nullopt;
-}
-
-std::optional<StopReason> judge_subject(const Position& position, const Verdict& verdict,
-                                        std::string_view store_id) noexcept {
-  for (const FoundMessage& found : verdict.following) {
-    if (!found.is_ours || found.store_id != store_id) return StopReason::foreign_writer;
+    if (is_counted && found.broker_sequence != ++expected) return StopReason::unreadable;
     // The position is another subject's, and after it comes what was published before: another
     // history of the stream.
     const bool is_published = found.redelivery == 0 && found.sequence <= position.published_through;
-    if (verdict.place == nullptr && is_published) return StopReason::store_went_back;
+    if (!is_counted && verdict.place == nullptr && is_published) return StopReason::store_went_back;
   }
+  if (is_counted && expected != answer.last_sequence) return StopReason::unreadable;
   return std::nullopt;
-}
-
-std::string extent_of(const Answer& answer, Fence fence) {
-  const std::uint64_t last = end_of(answer);
-  if (fence == Fence::subject && last == 0) {
-    return "no message of its subject from there on: was the last one removed?";
-  }
-  if (last < answer.first_sequence || last == 0) return "nothing";
-  return std::to_string(answer.first_sequence) + " to " + std::to_string(last);
 }
 
 std::string name_of(const FoundMessage& found) {
@@ -64,7 +41,11 @@ std::string name_of(const FoundMessage& found) {
 Verdict compare(const Position& position, const Answer& answer, Fence fence,
                 std::string_view store_id) noexcept {
   Verdict verdict;
-  if (has_aged_out(position, answer, fence)) return verdict;
+  // A shared stream has dropped all messages of the partition.
+  if (fence == Fence::subject && position.broker_sequence > 0 && end_of(answer) == 0 &&
+      position.broker_sequence < answer.first_sequence) {
+    return verdict;
+  }
   const auto& found = answer.found;
   const auto after = std::find_if(found.begin(), found.end(), [&](const FoundMessage& message) {
     return message.broker_sequence > position.broker_sequence;
@@ -81,8 +62,7 @@ Verdict compare(const Position& position, const Answer& answer, Fence fence,
   if (verdict.is_displaced) {
     verdict.stop = is_lost ? StopReason::broker_lost : StopReason::store_went_back;
   } else {
-    verdict.stop = fence == Fence::stream ? judge_stream(position, answer, verdict, store_id)
-                                          : judge_subject(position, verdict, store_id);
+    verdict.stop = judge(position, answer, verdict, fence, store_id);
   }
   return verdict;
 }
@@ -93,8 +73,15 @@ std::uint64_t end_of(const Answer& answer) noexcept {
 }
 
 std::string describe(const Position& position, const Answer& answer, Fence fence) {
+  const std::uint64_t last = end_of(answer);
+  std::string extent = "nothing";
+  if (fence == Fence::subject && last == 0) {
+    extent = "no message of its subject from there on: was the last one removed?";
+  } else if (last > 0 && last >= answer.first_sequence) {
+    extent = std::to_string(answer.first_sequence) + " to " + std::to_string(last);
+  }
   return "the partition was at broker sequence " + std::to_string(position.broker_sequence) +
-         ", and the broker has " + extent_of(answer, fence);
+         ", and the broker has " + extent;
 }
 
 std::string describe_loss(const Position& position, const Answer& answer, PartitionId partition,
@@ -115,65 +102,52 @@ std::string describe_loss(const Position& position, const Answer& answer, Partit
 }
 
 bool carries(const FoundMessage& found, const EventId& id) {
-  return id.to_string() == std::string_view{found.message_id}.substr(0, event_id_size);
+  // ".r<redelivery>" follows for what was published before.
+  return found.message_id.starts_with(id.to_string());
 }
 
 std::string missing_in_store(std::span<const FoundMessage> messages,
                              const std::vector<EventId>& ids, bool has_more) {
-  const FoundMessage* first = nullptr;
-  const FoundMessage* last = nullptr;
-  std::int64_t count = 0;
+  std::vector<const FoundMessage*> missing;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (carries(messages[i], ids[i])) continue;
-    if (first == nullptr) first = &messages[i];
-    last = &messages[i];
-    ++count;
+    if (!carries(messages[i], ids[i])) missing.push_back(&messages[i]);
   }
-  if (count == 0) return {};
-  if (count == 1 && !has_more) {
-    return "the broker has " + name_of(*first) + ", and the store doesn't";
-  }
-  return "the broker has " + std::string{has_more ? "at least " : ""} + std::to_string(count) +
-         " events that the store doesn't have: from " + name_of(*first) + " to " + name_of(*last);
-}
-
-void Doubt::start() noexcept {
-  begin();
-  fruitless_ = 0;
-  lost_since_.reset();
+  if (missing.empty()) return {};
+  const std::string first = name_of(*missing.front());
+  if (missing.size() == 1 && !has_more)
+    return "the broker has " + first + ", and the store doesn't";
+  return "the broker has " + std::string{has_more ? "at least " : ""} +
+         std::to_string(missing.size()) + " events that the store doesn't have: from " + first +
+         " to " + name_of(*missing.back());
 }
 
 void Doubt::begin() noexcept {
-  if (is_asked()) --core_.reading;
+  if (is_asked()) --core_->reading;
   state_ = State::unasked;
-}
-
-void Doubt::announce() noexcept {
-  if (is_over()) state_ = State::announced;
 }
 
 void Doubt::end() {
   begin();
   state_ = State::over;
-  look_again_ = core_.fence == Fence::none ? never : core_.now() + look_interval;
+  look_again_ = core_->fence == Fence::none ? never : core_->now() + look_interval;
 }
 
 bool Doubt::may_ask(bool is_in_trouble) const noexcept {
-  return core_.reading < (is_in_trouble ? most_asking / 2 : most_asking);
+  return core_->reading < (is_in_trouble ? most_asking / 2 : most_asking);
 }
 
 std::uint64_t Doubt::ask(PartitionId partition) {
   state_ = State::asked;
-  ++core_.reading;
-  ++core_.counts.read_backs;
-  asked_at_ = core_.now();
-  return request_ = core_.name_request(partition);
+  ++core_->reading;
+  ++core_->counts.read_backs;
+  asked_at_ = core_->now();
+  return request_ = core_->name_request(partition);
 }
 
 /// A replica that was restarted and leads may tell what it had before it caught up.
 bool Doubt::is_lost_for_good() {
-  if (!lost_since_) lost_since_ = core_.now();
-  return core_.now() >= *lost_since_ + core_.options.publish_timeout;
+  if (!lost_since_) lost_since_ = core_->now();
+  return core_->now() >= *lost_since_ + core_->options.publish_timeout;
 }
 
 }  // namespace stela::relay

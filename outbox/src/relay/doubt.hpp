@@ -56,14 +56,14 @@ std::string missing_in_store(std::span<const FoundMessage> messages,
 /// it, the worker's number of open questions, and for how long the answers have brought nothing.
 class Doubt {
  public:
-  explicit Doubt(Core& core) noexcept : core_{core} {}
+  explicit Doubt(Core& core) noexcept : core_{&core} {}
 
-  /// Of an owner that knows nothing yet.
-  void start() noexcept;
   /// From now on nobody knows where the partition stands. An open question is dropped.
   void begin() noexcept;
   /// Something wasn't acknowledged: doubt begins with the answers to the rest.
-  void announce() noexcept;
+  void announce() noexcept {
+    if (is_over()) state_ = State::announced;
+  }
   /// It is known, for a while.
   void end();
   bool is_asked() const noexcept { return state_ == State::asked; }
@@ -79,7 +79,7 @@ class Doubt {
     return is_asked() && answer.request == request_;
   }
   /// When the answer must be there.
-  Steady answer_due() const { return asked_at_ + core_.options.publish_timeout; }
+  Steady answer_due() const { return asked_at_ + core_->options.publish_timeout; }
   /// Somebody may have changed the stream since.
   Steady look_again() const noexcept { return look_again_; }
 
@@ -94,7 +94,7 @@ class Doubt {
  private:
   enum class State : std::uint8_t { unasked, asked, over, announced };
 
-  Core& core_;
+  Core* core_;
   State state_ = State::unasked;
   std::uint64_t request_ = 0;
   Steady asked_at_ = {};

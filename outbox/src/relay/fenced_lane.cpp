@@ -17,13 +17,11 @@ void FencedLane::begin(const Standing& standing) {
 }
 
 void FencedLane::forget() {
-  doubt_.start();
-  chain_.clear();
+  doubt();
+  doubt_ = Doubt{core_};
   suspicion_ = {};
   failure_.reset();
 }
-
-// --- publishing
 
 std::size_t FencedLane::window() const noexcept {
   if (core_.fence == Fence::subject) return 1;
@@ -56,16 +54,18 @@ void FencedLane::pump(int& budget) {
     if (limit.messages <= 0) break;
     std::unique_ptr<PendingBatch> batch;
     if (!guarded([&] { batch = core_.store.next(partition(), chain_.cursor(), limit); })) break;
+    const auto& messages = batch->messages;
     cut(*batch);
-    if (batch->messages.empty()) break;
-    if (gave_up_killer(batch->messages.front())) continue;
+    if (messages.empty()) break;
+    if (gave_up_killer(messages.front())) continue;
 
+    budget -= static_cast<int>(messages.size());
     Advance note = chain_.progress();
-    const auto messages = sort_out(*batch, note);
+    sort_out(*batch, note);
     if (!advance(note, !messages.empty())) break;
-    if (!messages.empty() && !charge_suspect(*messages.front())) break;
-    sent = sent || !messages.empty();
-    budget -= static_cast<int>(batch->messages.size());
+    if (messages.empty()) continue;
+    if (!charge_suspect(messages.front())) break;
+    sent = true;
     core_.counts.claimed += static_cast<std::int64_t>(messages.size());
     if (!publish(messages)) break;
   }
@@ -73,11 +73,11 @@ void FencedLane::pump(int& budget) {
   acquit_survived();
 }
 
-bool FencedLane::publish(const std::vector<const PendingMessage*>& messages) {
-  for (const PendingMessage* const message : messages) {
+bool FencedLane::publish(const std::vector<PendingMessage>& messages) {
+  for (const PendingMessage& message : messages) {
     // Each may wait for the socket.
-    if (message != messages.front() && core_.now() >= core_.step_end) return false;
-    const OutgoingMessage outgoing = chain_.append(*message, partition());
+    if (&message != &messages.front() && core_.now() >= core_.step_end) return false;
+    const OutgoingMessage outgoing = chain_.append(message, partition());
     try {
       core_.publisher.publish(outgoing);
     } catch (const Error&) {
@@ -99,12 +99,9 @@ void FencedLane::cut(PendingBatch& batch) {
       batch.messages.begin(), batch.messages.end(),
       [&](const PendingMessage& message) { return !in_flight.insert(message.stream).second; });
   const auto count = static_cast<int>(end - batch.messages.begin());
-  if (end == batch.messages.end()) {
-    wanted_ = std::min(2 * std::min(wanted_, core_.options.batch_size), core_.options.batch_size);
-    return;
-  }
-  blocked_by_ = end->stream;
-  wanted_ = std::max(2 * count, 2);
+  const bool is_cut = end != batch.messages.end();
+  if (is_cut) blocked_by_ = end->stream;
+  wanted_ = is_cut ? std::max(2 * count, 2) : 2 * std::min(wanted_, core_.options.batch_size);
   batch.messages.erase(end, batch.messages.end());
 }
 
@@ -114,32 +111,25 @@ bool FencedLane::is_blocked() const noexcept {
          });
 }
 
-std::vector<const PendingMessage*> FencedLane::sort_out(const PendingBatch& batch,
-                                                        Advance& advance) {
-  std::vector<const PendingMessage*> publishable;
-  publishable.reserve(batch.messages.size());
+void FencedLane::sort_out(PendingBatch& batch, Advance& advance) {
   std::unordered_set<std::int64_t> parked_streams;
-  for (const PendingMessage& message : batch.messages) {
+  std::erase_if(batch.messages, [&](const PendingMessage& message) {
     ParkedMessage parked{message.sequence, message.redelivery, ParkedMessage::Reason::behind,
                          message.attempts};
     const bool is_behind = message.is_behind_parked || parked_streams.contains(message.stream);
     if (message.is_republished || !is_behind) {
-      if (message.event != nullptr) {
-        publishable.push_back(&message);
-        continue;
-      }
+      if (message.event != nullptr) return false;
       parked_streams.insert(message.stream);
       parked.reason = ParkedMessage::Reason::refused;
       parked.error = message.problem;
       parked.failure = FailureClass::other;
     }
     advance.parked.push_back(std::move(parked));
-  }
-  advance.flight_count += static_cast<std::int64_t>(publishable.size());
-  if (!publishable.empty()) {
-    advance.flight_through = std::max(advance.flight_through, publishable.back()->sequence);
-  }
-  return publishable;
+    return true;
+  });
+  if (batch.messages.empty()) return;
+  advance.flight_count += static_cast<std::int64_t>(batch.messages.size());
+  advance.flight_through = std::max(advance.flight_through, batch.messages.back().sequence);
 }
 
 /// True if whoever sent this message died of it, so often that nobody shall send it any more.
@@ -158,23 +148,19 @@ bool FencedLane::charge_suspect(const PendingMessage& message) {
   const bool is_noted = note({.message = message,
                               .message_attempts = message.attempts + 1,
                               .error = "a worker died while it was publishing this message alone"});
-  if (is_noted) suspicion_.charge(message);
+  if (is_noted) suspicion_.charge();
   return is_noted;
 }
 
 /// Whoever lives once it is handed over takes the charge back: the message kills nobody.
 void FencedLane::acquit_survived() {
-  const PendingMessage* const charged = suspicion_.charged();
-  if (charged == nullptr) return;
-  const auto is_on_its_way = [&](const Link& link) {
-    return link.message.sequence == charged->sequence && !link.is_answered;
-  };
-  if (std::none_of(chain_.begin(), chain_.end(), is_on_its_way)) return;
+  // It is alone: nothing else is in flight.
+  const Link* const open = chain_.first_unanswered();
+  if (open == nullptr || !suspicion_.is_charged(open->message)) return;
   // If that can't be noted now, the next pass tries again.
-  if (note({.message = *charged, .message_attempts = charged->attempts})) suspicion_.close();
+  const Trouble none{.message = open->message, .message_attempts = open->message.attempts};
+  if (note(none)) suspicion_.close();
 }
-
-// --- answers
 
 void FencedLane::on_answer(const Answer& answer) {
   if (!is_owned()) return;
@@ -189,22 +175,18 @@ void FencedLane::on_answer(const Answer& answer) {
   chain_.answer(*link);
   const bool is_stored = answer.kind == Answer::Kind::stored ||
                          (!is_fenced() && answer.kind == Answer::Kind::stored_before);
-  if (is_stored) {
-    on_stored(*link, answer);
-  } else {
-    on_failure(*link, answer);
-  }
-  if (doubt_.is_announced()) settle();
-}
-
-void FencedLane::on_stored(Link& link, const Answer& answer) {
-  if (!chain_.store(link, answer.broker_sequence)) {
-    return on_failure(link,
-                      {.kind = Answer::Kind::stored_before, .detail = "stored at another place"});
-  }
-  // An answer that overtook another: what became of that one is unknown.
   const Link* const open = chain_.first_unanswered();
-  if (is_fenced() && open != nullptr && open->request < link.request) doubt_.announce();
+  if (!is_stored) {
+    on_failure(*link, answer);
+  } else if (!chain_.store(*link, answer.broker_sequence)) {
+    on_failure(*link, {.kind = Answer::Kind::stored_before, .detail = "stored at another place"});
+  } else if (is_fenced() && open != nullptr && open->request < link->request) {
+    // The answer overtook another: what became of that one is unknown.
+    doubt_.announce();
+  }
+  if (!doubt_.is_announced() || open != nullptr || !mark_stored()) return;
+  doubt();
+  ask();
 }
 
 void FencedLane::on_failure(const Link& link, const Answer& answer) {
@@ -212,12 +194,6 @@ void FencedLane::on_failure(const Link& link, const Answer& answer) {
   doubt_.announce();
   if (failure_ && failure_->link.position <= link.position) return;
   failure_ = Failure{.link = link, .answer = answer};
-}
-
-void FencedLane::settle() {
-  if (chain_.first_unanswered() != nullptr || !mark_stored()) return;
-  doubt();
-  ask();
 }
 
 bool FencedLane::mark_stored() {
@@ -230,12 +206,23 @@ bool FencedLane::mark_stored() {
 
 bool FencedLane::advance(const Advance& advance, bool durable) {
   if (!change([&] { return core_.store.advance(lease(), advance, durable); })) return false;
-  count(advance);
-  auto past = static_cast<std::int64_t>(advance.parked.size() + advance.skipped.size());
-  for (const PublishedRun& run : advance.published) past += run.count;
-  suspicion_.pass(past);
+  std::int64_t published = 0;
+  for (const PublishedRun& run : advance.published) published += run.count;
+  const auto parked = static_cast<std::int64_t>(advance.parked.size());
+  const auto skipped = static_cast<std::int64_t>(advance.skipped.size());
+  core_.counts.published += published;
+  core_.counts.parked += parked;
+  core_.counts.skipped += skipped;
+  const auto report = [&](Incident::Kind kind, const ParkedMessage& message) {
+    core_.report(kind, partition(), message.sequence, message.error);
+  };
+  for (const ParkedMessage& message : advance.parked) {
+    if (message.reason != ParkedMessage::Reason::behind) report(Incident::Kind::parked, message);
+  }
+  for (const ParkedMessage& message : advance.skipped) report(Incident::Kind::skipped, message);
+  suspicion_.pass(published + parked + skipped);
   chain_.advance(advance);
-  if (!advance.published.empty()) doubt_.bear_fruit();
+  if (published > 0) doubt_.bear_fruit();
   return true;
 }
 
@@ -246,8 +233,6 @@ void FencedLane::mark_if_due() {
   if (more_to_come && chain_.acknowledged() < batch_size) return;
   if (advance(chain_.progress(), false)) recover();
 }
-
-// --- time
 
 void FencedLane::on_time() {
   const Steady now = core_.now();
@@ -272,7 +257,7 @@ void FencedLane::miss(const Answer& missing) {
   if (is_looking()) return release();
   // The first may have got lost.
   if (doubt_.count_fruitless() <= 1) return;
-  wait_with_failure();
+  if (failure_) failure_->has_waited = true;
   back_off({.error = missing.detail, .failure = missing.failure});
 }
 

@@ -40,8 +40,7 @@ class FencedLane final : public Lane {
   void retry();
 
   void on_answer(const Answer& answer);
-  /// A new session is open: what was in flight on the old one is unknown.
-  void on_session();
+  /// What was in flight is unknown.
   void on_session_lost();
 
  private:
@@ -64,20 +63,18 @@ class FencedLane final : public Lane {
   std::size_t window() const noexcept;
   BatchLimit wanted(int budget) const;
   /// True if all of them went; the rest waits for the next step.
-  bool publish(const std::vector<const PendingMessage*>& messages);
+  bool publish(const std::vector<PendingMessage>& messages);
   /// Without a fence: cuts the batch before a message whose stream has one in flight.
   void cut(PendingBatch& batch);
   bool is_blocked() const noexcept;
-  /// Those that can be published; the others are to be parked.
-  std::vector<const PendingMessage*> sort_out(const PendingBatch& batch, Advance& advance);
+  /// Moves what can't be published to what is to be parked.
+  static void sort_out(PendingBatch& batch, Advance& advance);
   bool gave_up_killer(const PendingMessage& message);
   bool charge_suspect(const PendingMessage& message);
   void acquit_survived();
 
   // Answers.
-  void on_stored(Link& link, const Answer& answer);
   void on_failure(const Link& link, const Answer& answer);
-  void settle();
   /// An answer didn't come: nobody knows where the partition stands. Other lanes go on.
   void miss(const Answer& missing);
   /// Without a fence: notes everything that was stored, before what is in flight is forgotten.
@@ -88,23 +85,20 @@ class FencedLane final : public Lane {
   void doubt();
   void ask();
   void on_read_back(const Answer& answer);
-  void on_look(const Answer& answer);
-  Verdict compare_with(const Answer& answer) const noexcept;
+  void end_look(bool has_end, std::uint64_t holes);
   /// Stops the partition; messages that seem lost are looked for again first.
   void on_contradiction(StopReason reason, const Answer& answer);
   bool accept(std::span<const FoundMessage> messages, const Answer& answer);
   /// Something waits that comes before what was found, and wasn't found.
   bool passes_what_waits(std::span<const FoundMessage> messages);
   /// As an operator wants it: marks what is ours, passes over what isn't, goes on behind all of it.
-  void adopt(const Answer& answer);
+  void adopt(const Answer& answer, const Verdict& verdict);
   /// Marks those that are ours, beside what `advance` has: none of them is to be sent again.
   bool mark_found(Advance advance, std::span<const FoundMessage> messages,
                   const std::vector<EventId>& ids);
   bool is_ours(const FoundMessage& found, const EventId& id) const;
   bool is_ours(const FoundMessage& found) const { return is_ours(found, ids_of({&found, 1})[0]); }
   std::vector<EventId> ids_of(std::span<const FoundMessage> messages) const;
-  /// The partition is about to be held for want of a read-back.
-  void wait_with_failure() noexcept;
   void resume(const Answer& answer);
   /// Adds the limit that was met, as far as the broker or its stream tell it.
   static void explain(Failure& failure, const Answer& stream);

@@ -50,28 +50,23 @@ void FencedLane::ask() {
   }
 }
 
-void FencedLane::on_session() {
-  if (doubt_.is_unasked()) ask();
-}
-
 void FencedLane::on_session_lost() {
   if (!is_owned() || !mark_stored()) return;
   doubt();
   if (is_looking()) release();
 }
 
-Verdict FencedLane::compare_with(const Answer& answer) const noexcept {
-  return compare(chain_.position(), answer, core_.fence, core_.store_id);
-}
-
 void FencedLane::on_read_back(const Answer& answer) {
-  if (is_looking()) return on_look(answer);
+  const bool has_answered = answer.kind == Answer::Kind::read_back;
+  const Position& position = chain_.position();
+  const Verdict verdict = compare(position, answer, core_.fence, core_.store_id);
+  if (is_looking()) return end_look(has_answered && !verdict.stop, answer.holes);
   if (answer.kind == Answer::Kind::misconfigured) {
-    wait_with_failure();
+    if (failure_) failure_->has_waited = true;
     return on_misfit(answer);
   }
-  if (answer.kind != Answer::Kind::read_back) return miss(answer);
-  const bool ends_before = end_of(answer) < chain_.position().broker_sequence;
+  if (!has_answered) return miss(answer);
+  const bool ends_before = end_of(answer) < position.broker_sequence;
   if (ends_before && answer.has_more) {
     // It has the messages again that it had lost.
     broker_end_.reset();
@@ -79,8 +74,7 @@ void FencedLane::on_read_back(const Answer& answer) {
   }
   // What was marked since the adoption began is as good as what is marked without one.
   if (adopting_ && ends_before) adopted_ = adopting_ = false;
-  if (adopted_) return adopt(answer);
-  const Verdict verdict = compare_with(answer);
+  if (adopted_) return adopt(answer, verdict);
   if (verdict.stop) return on_contradiction(*verdict.stop, answer);
   broker_end_.reset();
   if (doubt_.end_loss()) recover();
@@ -90,11 +84,10 @@ void FencedLane::on_read_back(const Answer& answer) {
   ask();
 }
 
-void FencedLane::on_look(const Answer& answer) {
-  const bool has_end = answer.kind == Answer::Kind::read_back && !compare_with(answer).stop;
+void FencedLane::end_look(bool has_end, std::uint64_t holes) {
   if (has_end && core_.store.continue_lost(lease())) {
     // Nobody can tell what is gone of one subject among others.
-    const bool is_whole = core_.fence == Fence::stream && answer.holes == 0;
+    const bool is_whole = core_.fence == Fence::stream && holes == 0;
     core_.report(Incident::Kind::broker_back, partition(), {},
                  is_whole ? "the broker has again what it seemed to have lost; the partition "
                             "continues"
@@ -125,7 +118,7 @@ void FencedLane::on_contradiction(StopReason reason, const Answer& answer) {
   if (reason == StopReason::broker_lost) {
     broker_end_ = end_of(answer);
     if (!doubt_.is_lost_for_good()) {
-      wait_with_failure();
+      if (failure_) failure_->has_waited = true;
       return back_off({.error = std::move(what), .failure = FailureClass::other});
     }
     const bool has_last = !answer.found.empty() && is_ours(answer.found.back());
@@ -152,8 +145,7 @@ bool FencedLane::accept(std::span<const FoundMessage> messages, const Answer& an
                     messages, ids);
 }
 
-void FencedLane::adopt(const Answer& answer) {
-  const Verdict verdict = compare_with(answer);
+void FencedLane::adopt(const Answer& answer, const Verdict& verdict) {
   const Position& position = chain_.position();
   const std::uint64_t end = end_of(answer);
   const bool is_empty = end < std::max<std::uint64_t>(answer.first_sequence, 1);
@@ -208,11 +200,6 @@ std::vector<EventId> FencedLane::ids_of(std::span<const FoundMessage> messages) 
 
 bool FencedLane::is_ours(const FoundMessage& found, const EventId& id) const {
   return found.is_ours && found.store_id == core_.store_id && carries(found, id);
-}
-
-/// The partition is about to be held for want of a read-back.
-void FencedLane::wait_with_failure() noexcept {
-  if (failure_) failure_->has_waited = true;
 }
 
 void FencedLane::resume(const Answer& answer) {

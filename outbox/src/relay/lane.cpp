@@ -9,13 +9,6 @@ namespace stela::relay {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-/// How often a partition that lost messages is looked at again.
-constexpr auto lost_interval = std::chrono::minutes{1};
-
-}  // namespace
-
 std::string_view to_string(Incident::Kind kind) noexcept {
   switch (kind) {
     case Incident::Kind::publish_failed:
@@ -43,11 +36,10 @@ std::string_view to_string(Incident::Kind kind) noexcept {
 bool Lane::take(bool to_look) {
   // Trusted from before the attempt: how long the call took is not ours to know.
   const Steady begun = core_.now();
-  const std::chrono::microseconds ttl = core_.options.lease_ttl;
   std::optional<Standing> standing;
   guarded([&] {
-    standing = to_look ? core_.store.acquire_lost(partition_, core_.worker, ttl)
-                       : core_.store.acquire(partition_, core_.worker, ttl);
+    standing = to_look ? core_.store.acquire_lost(partition_, core_.worker, ttl())
+                       : core_.store.acquire(partition_, core_.worker, ttl());
   });
   if (!standing) return false;
   owned_ = true;
@@ -66,10 +58,6 @@ bool Lane::take(bool to_look) {
   return true;
 }
 
-void Lane::trust_from(Steady begun) noexcept {
-  trusted_until_ = begun + core_.options.lease_ttl - core_.options.lease_ttl / 10;
-}
-
 void Lane::look_for_lost() {
   const Steady now = core_.now();
   if (owned_ || now < next_look_) return;
@@ -80,7 +68,7 @@ void Lane::look_for_lost() {
 void Lane::renew() {
   if (!owned_) return;
   const Steady begun = core_.now();
-  const auto renewed = [&] { return core_.store.renew(lease(), core_.options.lease_ttl); };
+  const auto renewed = [&] { return core_.store.renew(lease(), ttl()); };
   if (change(renewed, "its lease couldn't be renewed")) return trust_from(begun);
   // A store that can't be reached for so long has no owner that we know of.
   if (owned_ && core_.now() >= trusted_until_) {
@@ -110,8 +98,7 @@ void Lane::let_go() {
 }
 
 bool Lane::may_send() const {
-  return owned_ && !draining_ && !looking_ && core_.session != 0 && !is_backing_off() &&
-         core_.now() < trusted_until_;
+  return is_kept() && core_.session != 0 && !is_backing_off() && core_.now() < trusted_until_;
 }
 
 void Lane::stop(StopReason reason, std::string detail) {
@@ -151,19 +138,6 @@ void Lane::on_misfit(const Answer& answer) {
   }
   misfit_ = answer.detail;
   back_off({.error = answer.detail, .failure = answer.failure});
-}
-
-void Lane::count(const Advance& advance) {
-  for (const PublishedRun& run : advance.published) core_.counts.published += run.count;
-  for (const ParkedMessage& parked : advance.parked) {
-    ++core_.counts.parked;
-    if (parked.reason == ParkedMessage::Reason::behind) continue;
-    core_.report(Incident::Kind::parked, partition_, parked.sequence, parked.error);
-  }
-  for (const ParkedMessage& skipped : advance.skipped) {
-    ++core_.counts.skipped;
-    core_.report(Incident::Kind::skipped, partition_, skipped.sequence, skipped.error);
-  }
 }
 
 void Lane::store_trouble(const Error& error) {

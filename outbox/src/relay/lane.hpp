@@ -5,6 +5,7 @@
 
 #include <stela/framework/error.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,6 +24,8 @@ class Lane {
   PartitionId partition() const noexcept { return partition_; }
   bool is_owned() const noexcept { return owned_; }
   bool is_draining() const noexcept { return draining_; }
+  /// It is ours to publish, and stays so for now.
+  bool is_kept() const noexcept { return owned_ && !draining_ && !looking_; }
   /// It has the lease only to look.
   bool is_looking() const noexcept { return looking_; }
   /// Why the broker, as it is set up, can't take what is published here; empty if it can.
@@ -63,8 +66,6 @@ class Lane {
   void on_silence(const std::string& what);
   /// The broker isn't set up for this partition: says so, and tries again ever more slowly.
   void on_misfit(const Answer& answer);
-  /// Counts and reports what was noted.
-  void count(const Advance& advance);
   bool is_backing_off() const { return core_.now() < held_until_; }
   void wait_no_more() noexcept { held_until_ = {}; }
   /// It has been backed off since it last published something.
@@ -75,8 +76,7 @@ class Lane {
   /// That a newer Stela migrated the database doesn't pass: SchemaMismatch ends the worker.
   template <class Call>
   bool guarded(Call&& call);
-  /// The same for a change under the lease, which is false once that is lost: then the lane is,
-  /// too.
+  /// The same for a change under the lease: false if that is lost, and then the lane is, too.
   template <class Call>
   bool change(Call&& call, std::string_view lost = "its epoch has passed");
   bool note(const Trouble& trouble) {
@@ -86,8 +86,12 @@ class Lane {
   Core& core_;
 
  private:
+  /// How often a partition that lost messages is looked at again.
+  static constexpr std::chrono::minutes lost_interval{1};
+
   bool take(bool to_look);
-  void trust_from(Steady begun) noexcept;
+  std::chrono::microseconds ttl() const noexcept { return core_.options.lease_ttl; }
+  void trust_from(Steady begun) noexcept { trusted_until_ = begun + ttl() - ttl() / 10; }
   /// Another owner came: nothing that we know of the partition counts.
   void lose(std::string_view why);
   void let_go();

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <utility>
 
 namespace stela::relay {
 
@@ -36,15 +36,12 @@ class Suspicion {
     return message.sequence == suspect_;
   }
   /// The suspect was charged in the store, right before it is sent.
-  void charge(const PendingMessage& message) {
-    suspect_ = {};
-    charged_ = message;
-    charged_->event = nullptr;
+  void charge() noexcept { charged_ = std::exchange(suspect_, {}); }
+  bool is_charged(const PendingMessage& message) const noexcept {
+    return message.sequence == charged_;
   }
-  /// As it was before it was charged; null if the charge stands, or there is none.
-  const PendingMessage* charged() const noexcept { return charged_ ? &*charged_ : nullptr; }
   /// It was acquitted, or has earned the charge.
-  void close() noexcept { charged_.reset(); }
+  void close() noexcept { charged_ = {}; }
 
  private:
   /// After a sudden death this part of what was in flight goes at a time. A death costs a lease and
@@ -54,7 +51,7 @@ class Suspicion {
   std::int64_t suspects_ = 0;
   std::size_t window_ = 0;
   GlobalSequence suspect_ = {};
-  std::optional<PendingMessage> charged_ = {};
+  GlobalSequence charged_ = {};
 };
 
 }  // namespace stela::relay

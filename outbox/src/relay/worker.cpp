@@ -32,8 +32,6 @@ Worker::Worker(const RelayOptions& options, Fence fence, const Ports& ports)
             .random = ports.random,
             .observer = ports.observer} {}
 
-Worker::~Worker() = default;
-
 // --- life
 
 void Worker::start() {
@@ -51,7 +49,7 @@ void Worker::start() {
 
 void Worker::stop() {
   stopping_ = true;
-  for (auto& lane : lanes_) lane->drain();
+  for (auto& [partition, lane] : lanes_) lane.drain();
 }
 
 void Worker::run_due() {
@@ -63,7 +61,7 @@ void Worker::run_due() {
     drop_session("no answer while connecting", false);
   }
   if (may_look() && now >= next_look_) look();
-  for (auto& lane : lanes_) lane->on_time();
+  for (auto& [partition, lane] : lanes_) lane.on_time();
   watch_service();
   pump();
   if (core_.session_failed) drop_session("the client refused a call", false);
@@ -78,11 +76,11 @@ void Worker::pump() {
   const int share = std::max(1, options_.window / sharers);
   core_.share_of_bytes = options_.max_in_flight_bytes / sharers;
   core_.step_end = core_.now() + options_.lease_renew / 8;
-  const std::size_t first = std::exchange(first_lane_, 0);
+  auto next = lanes_.lower_bound(std::exchange(first_lane_, {}));
   const bool was_full = core_.is_full();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    const std::size_t at = (first + i) % lanes_.size();
-    FencedLane& lane = *lanes_[at];
+    if (next == lanes_.end()) next = lanes_.begin();
+    FencedLane& lane = (next++)->second;
     int budget = share;
     lane.pump(budget);
     lane.mark_if_due();
@@ -90,7 +88,7 @@ void Worker::pump() {
     if (budget <= 0 && lane.is_idle()) unfinished_ = true;
     if (core_.now() < core_.step_end) continue;
     unfinished_ = true;
-    first_lane_ = (at + 1) % lanes_.size();
+    if (next != lanes_.end()) first_lane_ = next->first;
     break;
   }
   // Some may have waited for the room that others left.
@@ -107,7 +105,7 @@ Steady Worker::deadline() const {
     earliest = std::min(earliest, connecting_since_ + options_.publish_timeout);
   }
   if (broker_ == Broker::connected) earliest = std::min(earliest, probe_limit_);
-  for (const auto& lane : lanes_) earliest = std::min(earliest, lane->deadline());
+  for (const auto& [partition, lane] : lanes_) earliest = std::min(earliest, lane.deadline());
   return earliest;
 }
 
@@ -117,7 +115,6 @@ void Worker::on_answer(const Answer& answer) {
     if (broker_ != Broker::connecting) return;
     broker_ = Broker::connected;
     core_.session = last_session_;
-    for (auto& lane : lanes_) lane->on_session();
     // Whether the streams are as they should be, only those who use them can tell.
     if (owned_partitions() == 0) recover();
     return;
@@ -171,14 +168,15 @@ void Worker::beat() {
     next_beat_ = core_.now() + options_.lease_renew / 8;
     core_.report_trouble({}, e);
   }
-  for (auto& lane : lanes_) lane->renew();
+  for (auto& [partition, lane] : lanes_) lane.renew();
 }
 
 bool Worker::is_served() const {
   if (broker_ != Broker::connected || !has_heard_) return false;
   if (owned_partitions() == 0) return !is_distrustful_;
-  return std::any_of(lanes_.begin(), lanes_.end(),
-                     [](const auto& lane) { return lane->is_owned() && !lane->is_unanswered(); });
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& entry) {
+    return entry.second.is_owned() && !entry.second.is_unanswered();
+  });
 }
 
 void Worker::watch_service() {
@@ -204,7 +202,7 @@ void Worker::judge_broker() {
 
 void Worker::ask_for_service() {
   if (broker_ != Broker::connected || owned_partitions() > 0 || lanes_.empty()) return;
-  const PartitionId partition = lanes_.front()->partition();
+  const PartitionId partition = lanes_.begin()->first;
   // Behind all that stands there.
   constexpr std::uint64_t from = INT64_MAX;
   core_.publisher.read_back(core_.name_request(partition), partition, from);
@@ -308,49 +306,37 @@ void Worker::hand_over_surplus() {
   if (core_.now() < members_since_ + options_.lease_renew) return;
   std::size_t owned = owned_partitions();
   for (auto it = lanes_.rbegin(); it != lanes_.rend() && owned > share_; ++it) {
-    if (!(*it)->is_owned() || (*it)->is_draining() || (*it)->is_looking()) continue;
-    (*it)->drain();
+    if (!it->second.is_kept()) continue;
+    it->second.drain();
     --owned;
   }
 }
 
 void Worker::hand_over_drained() {
-  for (auto& lane : lanes_) {
-    if (lane->is_owned() && lane->is_draining() && lane->is_idle()) lane->release();
+  bool is_done = stopping_;
+  for (auto& [partition, lane] : lanes_) {
+    if (lane.is_draining() && lane.is_idle()) lane.release();
+    is_done = is_done && !lane.is_owned();
   }
-  if (!stopping_) return;
-  const bool done =
-      std::none_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->is_owned(); });
-  if (!done) return;
+  if (!is_done) return;
   core_.store.leave(core_.worker);
   core_.publisher.disconnect();
   stopped_ = true;
 }
 
 std::size_t Worker::owned_partitions() const noexcept {
-  return static_cast<std::size_t>(std::count_if(lanes_.begin(), lanes_.end(), [](const auto& lane) {
-    return lane->is_owned() && !lane->is_draining() && !lane->is_looking();
-  }));
+  return static_cast<std::size_t>(std::count_if(
+      lanes_.begin(), lanes_.end(), [](const auto& entry) { return entry.second.is_kept(); }));
 }
 
 bool Worker::is_idle() const noexcept {
   return std::all_of(lanes_.begin(), lanes_.end(),
-                     [](const auto& lane) { return lane->is_idle(); });
+                     [](const auto& entry) { return entry.second.is_idle(); });
 }
 
 FencedLane* Worker::find_lane(PartitionId partition) noexcept {
-  const auto found = place_of(partition);
-  return found != lanes_.end() && (*found)->partition() == partition ? found->get() : nullptr;
-}
-
-FencedLane& Worker::lane(PartitionId partition) {
-  if (FencedLane* const found = find_lane(partition)) return *found;
-  return **lanes_.insert(place_of(partition), std::make_unique<FencedLane>(core_, partition));
-}
-
-Worker::Lanes::iterator Worker::place_of(PartitionId partition) noexcept {
-  return std::lower_bound(lanes_.begin(), lanes_.end(), partition,
-                          [](const auto& lane, PartitionId p) { return lane->partition() < p; });
+  const auto found = lanes_.find(partition);
+  return found == lanes_.end() ? nullptr : &found->second;
 }
 
 // --- the session
@@ -384,7 +370,7 @@ void Worker::drop_session(std::string why, bool misconfigured) {
   core_.session_failed = core_.session_doubted = false;
   core_.publisher.disconnect();
   ++last_session_;
-  for (auto& lane : lanes_) lane->on_session_lost();
+  for (auto& [partition, lane] : lanes_) lane.on_session_lost();
   const Steady now = core_.now();
   // What worked in a session doesn't count, if it ended as soon as the one before.
   if (was_connected && now >= lasts_from_) failures_ = 0;
@@ -408,8 +394,8 @@ void Worker::drop_session(std::string why, bool misconfigured) {
 
 BrokerStatus Worker::broker_status() const {
   if (misconfigured_) return {BrokerState::misconfigured, trouble_};
-  for (const auto& lane : lanes_) {
-    if (!lane->misfit().empty()) return {BrokerState::misconfigured, lane->misfit()};
+  for (const auto& [partition, lane] : lanes_) {
+    if (!lane.misfit().empty()) return {BrokerState::misconfigured, lane.misfit()};
   }
   if (broker_ == Broker::connected && cut_off_ && !was_served_) {
     return {BrokerState::down, "no answer"};

@@ -5,7 +5,7 @@
 #include "relay/fenced_lane.hpp"
 
 #include <cstdint>
-#include <memory>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,7 +28,6 @@ class Worker {
 
   /// `options` must be checked, and have a name for the worker.
   Worker(const RelayOptions& options, Fence fence, const Ports& ports);
-  ~Worker();
 
   /// Joins the other workers and takes what is free.
   void start();
@@ -86,17 +85,16 @@ class Worker {
   void recover();
   void drop_session(std::string why, bool misconfigured);
 
-  using Lanes = std::vector<std::unique_ptr<FencedLane>>;
-  Lanes::iterator place_of(PartitionId partition) noexcept;
   /// Null if there is none yet.
   FencedLane* find_lane(PartitionId partition) noexcept;
-  FencedLane& lane(PartitionId partition);
+  FencedLane& lane(PartitionId partition) {
+    return lanes_.try_emplace(partition, core_, partition).first->second;
+  }
 
   RelayOptions options_;
   AnswerSink& answers_;
   Core core_;
-  /// By the numbers of their partitions.
-  Lanes lanes_;
+  std::map<PartitionId, FencedLane> lanes_;
 
   bool started_ = false;
   bool stopping_ = false;
@@ -104,7 +102,7 @@ class Worker {
   bool has_name_ = false;
   bool unfinished_ = false;
   /// Where the next round of sending begins.
-  std::size_t first_lane_ = 0;
+  PartitionId first_lane_ = {};
   Steady next_beat_ = {};
   Steady next_look_ = {};
 

@@ -260,7 +260,7 @@ class LaneBench : private relay::Observer, private Random {
   }
   void open_session() {
     core_.session = 2;
-    lane.on_session();
+    lane.on_time();
   }
 
  private:
