@@ -175,7 +175,11 @@ TEST_F(Console, AnswersWhoHasBothSecretsOfASession) {
   const std::string token = "Stela-Token: " + browser.token + "\r\n";
   const std::string get = "GET /api/v1/s/shop/streams/list";
   EXPECT_THAT(request(get, host() + cookie + token), HasSubstr("order-1"));
-  EXPECT_THAT(request("GET /api/v1/session", host() + cookie), HasSubstr(browser.token));
+  EXPECT_THAT(request("GET /api/v1/session", host() + cookie + token),
+              HasSubstr(R"("stores":["shop"])"));
+  EXPECT_THAT(request("GET /api/v1/session", host() + cookie),
+              AllOf(HasSubstr("401"), Not(HasSubstr(browser.token))))
+      << "a cookie goes to every port of this host";
   const std::vector<std::pair<std::string, std::string>> refused{
       {"401", ""},
       {"401", cookie},
@@ -187,7 +191,8 @@ TEST_F(Console, AnswersWhoHasBothSecretsOfASession) {
       {"403", cookie + token + "Origin: null\r\n"},
       {"403", cookie + token + "Origin: http://evil.example\r\n"},
       {"403", cookie + token + "Sec-Fetch-Site: cross-site\r\n"},
-      {"403", cookie + token + "Sec-Fetch-Site: same-site\r\n"}};
+      {"403", cookie + token + "Sec-Fetch-Site: same-site\r\n"},
+      {"403", "Authorization: Bearer " + token_ + "\r\nOrigin: http://evil.example\r\n"}};
   for (const auto& [status, fields] : refused) {
     EXPECT_THAT(request(get, host() + fields),
                 AllOf(HasSubstr("HTTP/1.1 " + status), Not(HasSubstr("order-1"))))
@@ -489,6 +494,7 @@ TEST_F(ActingConsole, LetsNobodyElseAct) {
   }
   for (const std::string wrong : {R"({"command":"outbox retry","options":{"yes":""}})",
                                   R"({"command":"outbox retry","options":{"db":"/tmp/x"}})",
+                                  R"({"command":"outbox retry","options":{"all":"false"}})",
                                   R"({"command":"outbox retry","operands":"1"})",
                                   R"({"comand":"outbox retry"})", "[]", "{"}) {
     EXPECT_THAT(post("jobs", wrong), HasSubstr("400")) << wrong;
@@ -497,11 +503,28 @@ TEST_F(ActingConsole, LetsNobodyElseAct) {
   EXPECT_EQ(state_of_first(), "parked");
 }
 
-TEST_F(ActingConsole, HasEightOpenJobsAtMostAndEndsWithThem) {
-  for (int i = 0; i < 8; ++i) asking(R"({"command":"timers hold"})");
-  EXPECT_THAT(post("jobs", R"({"command":"timers hold"})"), HasSubstr("503"));
+TEST_F(ActingConsole, AsksEightQuestionsAtMostAndEndsWithThem) {
+  const std::string first = asking(R"({"command":"timers hold"})");
+  for (int i = 1; i < 8; ++i) asking(R"({"command":"timers hold"})");
+  asking(R"({"command":"timers hold"})");
+  EXPECT_TRUE(becomes(first, "cancelled"));
+  EXPECT_THAT(test::member(job(first), "error"), HasSubstr("newer"));
   console_->signal(SIGTERM);
   EXPECT_EQ(console_->wait(), 0);
+}
+
+TEST_F(ActingConsole, LetsConfirmedJobsWaitForEachOther) {
+  test::RawSqlite other{db_};
+  other.run("BEGIN IMMEDIATE");
+  const std::string first = asking(R"({"command":"timers hold"})");
+  const std::string second = asking(R"({"command":"timers hold"})");
+  post("jobs/" + first + "/confirm", "{}");
+  EXPECT_TRUE(becomes(first, "runs")) << job(first);
+  EXPECT_THAT(post("jobs/" + second + "/confirm", "{}"), HasSubstr(R"("state":"waits")"));
+  EXPECT_THAT(post("jobs/" + second + "/cancel", "{}"), HasSubstr("200 OK"));
+  other.run("COMMIT");
+  EXPECT_TRUE(becomes(first, "done")) << job(first);
+  EXPECT_TRUE(becomes(second, "cancelled")) << job(second);
 }
 
 TEST_F(Console, ActsForNobodyUnlessItMay) {

@@ -344,6 +344,11 @@ TEST_F(ToolOnPostgres, IsShownByTheConsole) {
   Running console{{"serve", "--db", "shop=" + url(), "--listen", "0", "--token-file", token_file}};
   std::uint16_t port = 0;
   ASSERT_TRUE(eventually([&] { return (port = port_in(console.out())) != 0; })) << console.err();
+  const std::string other = folder.file("other.db");
+  EXPECT_EQ(run({"migrate", "--db", other}).code, 0);
+  EXPECT_EQ(run({"serve", "--db", url(), "--operate-as", other}).code, 2);
+  EXPECT_EQ(run({"serve", "--db", other, "--operate-as", url()}).code, 2);
+  EXPECT_EQ(run({"serve", "--db", url(), "--operate-as", "x=" + url()}).code, 2);
   const auto data = [&](const std::string& path) {
     return ask(port, "GET /api/v1/s/shop/" + path +
                          " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) +

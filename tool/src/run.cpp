@@ -82,35 +82,39 @@ int run_parsed(const App& app, std::span<const Command> commands, const Parsed& 
 
 /// Runs `work`; what it throws becomes one sentence on stderr and an exit code.
 template <class Work>
-int guarded(const App& app, std::string_view command, Output& out, Work work) try {
-  const int code = work();
-  out.flush();
-  return code;
-} catch (const Misuse& e) {
-  std::string hint{app.name};
-  if (!command.empty()) hint.append(" ").append(command);
-  out.error("usage",
-            app.name + ": " + e.what() + (out.is_json() ? "" : "\nSee '" + hint + " --help'."));
-  return usage;
-} catch (const ReaderGone&) {
-  // `| head` has seen enough.
-  return reader_gone;
-} catch (const Exit& e) {
-  constexpr const char* names[] = {"done", "failed", "usage", "not_found", "cannot_connect"};
-  out.error(e.code() == interrupted ? "interrupted" : names[e.code()], app.name + ": " + e.what());
-  return e.code();
-} catch (const NotFound& e) {
-  out.error("not_found", app.name + ": " + e.what());
-  return not_found;
-} catch (const Error& e) {
-  out.error(to_string(e.code()), app.name + ": " + e.what());
-  return exit_code_of(e);
-} catch (const std::bad_alloc&) {
-  out.error("failed", app.name + ": out of memory");
-  return failed;
-} catch (const std::exception& e) {
-  out.error("failed", app.name + ": " + e.what());
-  return failed;
+int guarded(const App& app, std::string_view command, Output& out, Work work) {
+  const auto say = [&](std::string_view code, const std::string& text) {
+    out.error(code, out.is_kept() ? text : app.name + ": " + text);
+  };
+  try {
+    const int code = work();
+    out.flush();
+    return code;
+  } catch (const Misuse& e) {
+    std::string hint{app.name};
+    if (!command.empty()) hint.append(" ").append(command);
+    say("usage", e.what() + (out.is_json() ? std::string{} : "\nSee '" + hint + " --help'."));
+    return usage;
+  } catch (const ReaderGone&) {
+    // `| head` has seen enough.
+    return reader_gone;
+  } catch (const Exit& e) {
+    constexpr const char* names[] = {"done", "failed", "usage", "not_found", "cannot_connect"};
+    say(e.code() == interrupted ? "interrupted" : names[e.code()], e.what());
+    return e.code();
+  } catch (const NotFound& e) {
+    say("not_found", e.what());
+    return not_found;
+  } catch (const Error& e) {
+    say(to_string(e.code()), e.what());
+    return exit_code_of(e);
+  } catch (const std::bad_alloc&) {
+    say("failed", "out of memory");
+    return failed;
+  } catch (const std::exception& e) {
+    say("failed", e.what());
+    return failed;
+  }
 }
 
 }  // namespace

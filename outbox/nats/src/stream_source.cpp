@@ -251,9 +251,8 @@ void StreamSource::ask(int limit) {
   const std::string most =
       is_too_large_ ? std::string{} : ",\"max_bytes\":" + std::to_string(request_bytes_);
   const std::string subject = api_ + "CONSUMER.MSG.NEXT." + options_.stream + '.' + consumer_;
-  const std::string request =
-      "{\"batch\":" + std::to_string(owed_) + most +
-      ",\"expires\":" + std::to_string(nanoseconds{options_.idle_wait}.count()) + '}';
+  const std::string request = "{\"batch\":" + std::to_string(owed_) + most + ",\"expires\":" +
+                              std::to_string(nanoseconds{options_.idle_wait}.count()) + '}';
   const std::string reply = inbox_ + std::to_string(++request_);
   check(natsConnection_PublishRequestString(connection_.get(), subject.c_str(), reply.c_str(),
                                             request.c_str()),
@@ -298,8 +297,7 @@ void StreamSource::take_status(natsMsg* message) {
   const bool is_well = status == "404" || status == "408" || reason == batch_completed;
   // Even a status that means well would be a loop without a pause if it came at once each time, and
   // no message.
-  const bool is_early =
-      is_first && heard_ < asked_ + options_.idle_wait / 2;
+  const bool is_early = is_first && heard_ < asked_ + options_.idle_wait / 2;
   if (is_well && !is_early) {
     is_remade_ = false;
     return;

@@ -43,6 +43,8 @@ class Output {
   Output& operator=(const Output&) = delete;
 
   bool is_json() const noexcept { return options_.json; }
+  /// For a program that runs the command: nobody has typed its name.
+  bool is_kept() const noexcept { return options_.kept != nullptr; }
   bool has_color() const noexcept { return color_; }
   bool is_terminal() const noexcept { return terminal_; }
   /// stdout is a terminal that can be drawn on: one that calls itself dumb gets lines.

@@ -148,6 +148,12 @@ std::string durability_in_words(StoreSession& session) {
   return ", durability " + std::string{to_string(sqlite::durability(session.store()))};
 }
 
+/// What the examinations of files and servers say in words of their own.
+bool was_looked_at(Code code) {
+  return code < Code::outbox_unattended && code != Code::database_locked &&
+         code != Code::database_unanswered;
+}
+
 int examine(Invocation& call) {
   Examination examination{call.out};
   if (!call.place().is_on_server()) look_at_sqlite(examination);
@@ -170,8 +176,7 @@ int examine(Invocation& call) {
       .lag = {.critical = in_seconds(call.settings().duration("worker.max_lag"))}};
   const std::vector<Finding> findings = diagnose(facts, tolerance);
   for (const Finding& finding : findings) {
-    // The database was looked at above.
-    if (finding.code >= Code::outbox_unattended) examination.tell(finding);
+    if (!was_looked_at(finding.code)) examination.tell(finding);
   }
   if (facts.outbox) {
     tell_of_outbox(examination, *facts.outbox, findings);

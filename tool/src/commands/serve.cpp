@@ -25,10 +25,11 @@ constexpr std::string_view standard_address = "127.0.0.1:7410";
 constexpr std::size_t longest_body = std::size_t{64} * 1024;
 
 bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
-  });
+  const bool begins_well = !text.empty() && text.front() != '.' && text.front() != '-';
+  return begins_well && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-' || c == '_' || c == '.';
+         });
 }
 
 /// Of a file its name without an ending, of a server's database the last part of its path.
@@ -63,6 +64,10 @@ std::string operator_name() {
   return user + "@" + host.data() + " (console)";
 }
 
+Uuid id_of(Invocation& call, const std::string& place) {
+  return DatabasePlace{place, call.settings()}.open_to_read({.is_report = true}).id();
+}
+
 /// Where operators act. Files are opened to be written, servers as another role.
 void let_act(Invocation& call, std::vector<ServedStore>& stores) {
   const bool may_write_files = call.arguments.has("--allow-actions");
@@ -71,11 +76,18 @@ void let_act(Invocation& call, std::vector<ServedStore>& stores) {
   }
   for (const std::string& text : call.arguments.all("--operate-as")) {
     const ServedStore acting = store_of(text);
+    const bool is_named = acting.place != text;
     const auto found = std::find_if(stores.begin(), stores.end(), [&](const ServedStore& store) {
-      return stores.size() == 1 || store.name == acting.name;
+      return store.name == acting.name || (!is_named && stores.size() == 1);
     });
     if (found == stores.end()) {
       throw Misuse{"--operate-as: no database is called '" + acting.name + "': say NAME=URL"};
+    }
+    if (!is_on_server(acting.place)) {
+      throw Misuse{"--operate-as names a role on a server; for files say --allow-actions"};
+    }
+    if (id_of(call, found->place) != id_of(call, acting.place)) {
+      throw Misuse{"--operate-as leads to another database than '" + found->name + "'"};
     }
     found->acting_place = acting.place;
   }
@@ -106,7 +118,8 @@ std::vector<ServedStore> stores_of(Invocation& call) {
 
 HttpAddress loopback_address(Invocation& call) {
   const std::string text = call.arguments.text("--listen").value_or(std::string{standard_address});
-  const HttpAddress address = parse_address(text, "the port of --listen");
+  HttpAddress address = parse_address(text, "the port of --listen");
+  if (address.host == "localhost") address.host = "127.0.0.1";
   if (address.host != "127.0.0.1" && address.host != "::1") {
     throw Misuse{
         "'" + in_one_line(address.host) +
@@ -207,12 +220,19 @@ int serve(Invocation& call) {
   if (const auto file = call.arguments.text("--token-file"))
     options.machine_token = token_in(*file);
   look_for(Api{commands}, options.stores, call.out);
+  const std::size_t lanes = options.stores.size();
   Console console{commands, call.app, std::move(options)};
   const HttpServer server{
       loopback_address(call),
       {.at_once = [&](const HttpRequest& request) { return console.answer_at_once(request); },
-       .in_time = [&](const HttpRequest& request) { return console.answer(request); }},
-      {.connections = 256, .waiting = 64, .makers = 4, .body = longest_body, .requests = 100}};
+       .in_time = [&](const HttpRequest& request) { return console.answer(request); },
+       .lane = [&](const HttpRequest& request) { return console.lane(request); }},
+      {.connections = 256,
+       .lanes = lanes,
+       .waiting = 64,
+       .makers = 4,
+       .body = longest_body,
+       .requests = 100}};
   if (const auto file = call.arguments.text("--port-file")) write_port(*file, server.port());
   bool has_terminal = isatty(STDIN_FILENO) == 1;
   call.out.note(std::string{"Open this link within five minutes; it is good once."} +

@@ -5,6 +5,7 @@
 #include "console/problem.hpp"
 #include "console/routes.hpp"
 
+#include <stela/eventstore/store.hpp>
 #include <stela/framework/codec/json_writer.hpp>
 
 #include <algorithm>
@@ -63,16 +64,16 @@ std::string in_json(const std::optional<Output::More>& more) {
   return text;
 }
 
-HttpResponse refusal_of(int code, const Output::Kept& kept) {
+HttpResponse refusal_of(int code, std::string_view error) {
   switch (code) {
     case usage:
-      return problem(400, "Not understood", kept.error);
+      return problem(400, "Not understood", error);
     case not_found:
-      return problem(404, "Not found", kept.error);
+      return problem(404, "Not found", error);
     case cannot_connect:
-      return problem(503, "No connection", kept.error);
+      return problem(503, "No connection", error);
     default:
-      return problem(500, "Failed", kept.error);
+      return problem(500, "Failed", error);
   }
 }
 
@@ -92,7 +93,14 @@ Api::Answer Api::ask(const ServedStore& store, const CommandCall& call) const {
   const Route& route = *route_of(call.command);
   Answer answer{.is_list = route.is_list};
   try {
-    const Arguments arguments = commands_.arguments(store, call);
+    Arguments arguments = commands_.arguments(store, call);
+    // Somebody looks at a page: a server that is silent for longer is said to be.
+    if (is_on_server(store.place)) {
+      for (const char* const limit :
+           {"store.connect_timeout=2s", "store.busy_timeout=2s", "store.reply_timeout=4s"}) {
+        arguments.add("--set", limit);
+      }
+    }
     Output out{{.json = true, .no_color = true, .kept = &answer.kept}};
     answer.code = commands_.run(
         commands_.find(call.command), arguments, out,
@@ -120,14 +128,15 @@ HttpResponse Api::answer(const ServedStore& store, std::string_view path,
                          std::string_view query) const {
   const auto asked = asked_for(path);
   const auto options = decode_query(query);
-  if (!asked || !options) return problem(400, "Not understood", "a percent sign begins no byte");
+  if (!asked || !options)
+    return problem(400, "Not understood", "the path or the query isn't encoded as it must be");
   if (asked->route == nullptr) {
     return problem(404, "Not found", "there is nothing of this name to ask for");
   }
   const std::string as_of_json = as_of(store);
   const Answer answer = ask(store, {asked->route->command, asked->operands, *options});
   // A check's and an explanation's code says what they found.
-  if (!answer.kept.error.empty()) return refusal_of(answer.code, answer.kept);
+  if (!answer.kept.error.empty()) return refusal_of(answer.code, answer.kept.error);
   return json_answer("{\"as_of\":" + as_of_json + ",\"data\":" + answer.json() +
                      ",\"more\":" + in_json(answer.kept.more) + "}");
 }

@@ -36,7 +36,11 @@ void add_options(const CommandCall& call, const Command& command, Arguments& arg
     if (!known->repeats && arguments.has(known->name)) {
       throw Misuse{std::string{known->name} + " is given twice"};
     }
-    arguments.add(known->name, known->value.empty() ? std::string{} : value);
+    const bool is_switch = known->value.empty();
+    if (is_switch && !value.empty() && value != "1" && value != "true") {
+      throw Misuse{std::string{known->name} + " is on or left out; it takes no value"};
+    }
+    arguments.add(known->name, is_switch ? std::string{} : value);
   }
 }
 
@@ -68,11 +72,14 @@ std::string name_of(const Operand& operand) {
   return name;
 }
 
-std::string command_line(const CommandCall& call) {
+std::string ConsoleCommands::line(const CommandCall& call) const {
+  const Command& command = find(call.command);
   std::string line{call.command};
   for (const auto& [name, value] : call.options) {
-    line.append(" --").append(name);
-    if (!value.empty()) line.append("=").append(in_shell(in_one_line(value)));
+    const Option* option = find_option(command.options, "--" + name);
+    line.append(" --").append(in_one_line(name));
+    if (option != nullptr && option->value.empty()) continue;
+    line.append("=").append(in_shell(in_one_line(value)));
   }
   for (const std::string& operand : call.operands) line += ' ' + in_shell(in_one_line(operand));
   return line;

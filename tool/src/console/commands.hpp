@@ -26,15 +26,12 @@ struct ServedStore {
 struct CommandCall {
   std::string_view command;
   std::vector<std::string> operands = {};
-  /// Without their dashes; the value of a switch doesn't matter.
+  /// Without their dashes; a switch has no value, or says "1" or "true".
   std::vector<std::pair<std::string, std::string>> options = {};
 };
 
 /// As programs call it: "event" is the operand EVENT.
 std::string name_of(const Operand& operand);
-
-/// As it would be typed.
-std::string command_line(const CommandCall& call);
 
 /// Threads: any.
 class ConsoleCommands {
@@ -47,6 +44,8 @@ class ConsoleCommands {
   static bool is_offered(const Option& option);
 
   const Command& find(std::string_view name) const;
+  /// As it would be typed.
+  std::string line(const CommandCall& call) const;
   /// Misuse if the command takes fewer, more or other words and options. Which database, broker or
   /// file it is about isn't for a caller to say, nor whether it asks.
   Arguments arguments(const ServedStore& store, const CommandCall& call) const;

@@ -144,6 +144,13 @@ std::optional<HttpResponse> Console::refuse_change(const HttpRequest& request) c
   return problem(403, "Not granted", "a program's token only reads");
 }
 
+std::size_t Console::lane(const HttpRequest& outside) const {
+  const auto request = under(options_.base_path, outside);
+  const auto place = request ? place_of(request->path) : std::nullopt;
+  const ServedStore* store = place ? find_store(place->store) : nullptr;
+  return store == nullptr ? 0 : static_cast<std::size_t>(store - options_.stores.data());
+}
+
 HttpResponse Console::answer(const HttpRequest& outside) {
   const HttpRequest request = *under(options_.base_path, outside);
   const Place place = *place_of(request.path);

@@ -38,6 +38,9 @@ class Console {
   /// Of a request that `answer_at_once` let pass.
   HttpResponse answer(const HttpRequest& request);
 
+  /// Its store's, for whom others don't wait.
+  std::size_t lane(const HttpRequest& request) const;
+
   /// What follows the server's address at a browser's first visit, which is good once.
   std::string new_link();
 

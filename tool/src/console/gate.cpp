@@ -64,6 +64,7 @@ std::optional<std::string> Gate::token_of(const HttpRequest& request) {
 }
 
 std::optional<HttpResponse> Gate::refuse(const HttpRequest& request) {
+  if (auto refusal = refuse_origin(request)) return refusal;
   if (request.has("authorization")) {
     const std::string wanted = "Bearer " + options_.machine_token;
     const auto given = request.field("authorization");
@@ -71,7 +72,6 @@ std::optional<HttpResponse> Gate::refuse(const HttpRequest& request) {
         !options_.machine_token.empty() && given && is_same_secret(*given, wanted);
     return is_right ? std::nullopt : std::optional{no_session("this token isn't the console's")};
   }
-  if (auto refusal = refuse_origin(request)) return refusal;
   const auto token = token_of(request);
   if (!token) return no_session("there is no session, or it has ended");
   const auto given = request.field("stela-token");
@@ -80,15 +80,16 @@ std::optional<HttpResponse> Gate::refuse(const HttpRequest& request) {
 }
 
 HttpResponse Gate::session(const HttpRequest& request, const std::string& facts) {
-  if (auto refusal = refuse_origin(request)) return *std::move(refusal);
-  if (request.method == "POST") return open_session(request, facts);
-  const auto token = token_of(request);
-  if (!token) return no_session("there is no session, or it has ended");
-  return json_answer("{\"token\":\"" + *token + "\"," + facts + "}");
+  if (request.method == "POST") {
+    if (auto refusal = refuse_origin(request)) return *std::move(refusal);
+    return open_session(request, facts);
+  }
+  if (auto refusal = refuse(request)) return *std::move(refusal);
+  return json_answer("{" + facts + "}");
 }
 
 HttpResponse Gate::open_session(const HttpRequest& request, const std::string& facts) {
-  if (request.field("content-type") != "application/json") {
+  if (!is_json(request)) {
     return problem(415, "Not JSON", "the Content-Type is application/json");
   }
   std::string link;

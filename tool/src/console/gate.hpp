@@ -27,8 +27,9 @@ class Gate {
   std::optional<HttpResponse> refuse_host(const HttpRequest& request) const;
   /// What refuses a request for data; nothing if it may be answered.
   std::optional<HttpResponse> refuse(const HttpRequest& request);
-  /// Opens a session by a link's secret, or says which one the cookie is of. `facts` are members
-  /// of the answer: `"version":"1"`.
+  /// Opens a session by a link's secret, and gives its token, which nobody is given again: a cookie
+  /// goes to every port of this host. To whoever has both secrets it gives `facts` alone, members
+  /// of an object: `"version":"1"`.
   HttpResponse session(const HttpRequest& request, const std::string& facts);
 
   std::string new_link() { return sessions_.new_link(); }

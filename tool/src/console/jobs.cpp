@@ -79,13 +79,15 @@ struct Jobs::Job {
   State state = State::looks;
   std::string question = {};
   std::optional<bool> decision = {};
+  std::string why_cancelled = {};
   std::unique_lock<std::mutex> turn = {};
   /// The command's own while it runs.
   Output::Kept kept = {};
   std::jthread thread = {};
 
   bool is_open() const noexcept {
-    return state == State::looks || state == State::asks || state == State::runs;
+    return state == State::looks || state == State::asks || state == State::waits ||
+           state == State::runs;
   }
 };
 
@@ -125,7 +127,7 @@ HttpResponse Jobs::answer(const ServedStore& store, std::string_view path,
 }
 
 HttpResponse Jobs::start(const ServedStore& store, const HttpRequest& request) {
-  if (request.field("content-type") != "application/json") {
+  if (!is_json(request)) {
     return problem(415, "Not JSON", "the Content-Type is application/json");
   }
   try {
@@ -138,16 +140,14 @@ HttpResponse Jobs::start(const ServedStore& store, const HttpRequest& request) {
     const Arguments arguments =
         commands_.arguments({.name = store.name, .place = store.acting_place}, wanted.call);
     const std::lock_guard lock{mutex_};
-    const auto open = std::count_if(jobs_.begin(), jobs_.end(),
-                                    [](const auto& one) { return one.second->is_open(); });
-    if (std::cmp_greater_equal(open, most_open)) {
-      return problem(503, "Too many jobs", "eight jobs ask or run: decide them first");
+    if (!make_room(store.name)) {
+      return problem(503, "Too many jobs", "eight jobs run or wait here: come again");
     }
     forget_old();
     auto job = std::make_unique<Job>();
     job->number = ++last_;
     job->store = store.name;
-    job->line = command_line(wanted.call);
+    job->line = commands_.line(wanted.call);
     job->asks_by_itself = action->asks;
     const Command& command = commands_.find(action->command);
     job->thread = std::jthread{
@@ -170,6 +170,7 @@ void Jobs::run(Job& job, const Command& command, const Arguments& arguments) {
       may ? commands_.run(command, arguments, out, Invocation::Access::writes, &principal) : failed;
   const std::lock_guard lock{mutex_};
   const bool is_cancelled = job.decision == false;
+  if (is_cancelled) kept.error = job.why_cancelled;
   job.state = is_cancelled ? State::cancelled : code == done ? State::done : State::failed;
   job.kept = std::move(kept);
   job.turn = {};
@@ -182,24 +183,53 @@ bool Jobs::ask(Job& job, std::string_view question) {
   job.question = question;
   job.state = State::asks;
   decided_.wait_for(lock, question_lasts, [&] { return is_ending_ || job.decision; });
-  if (!job.decision) job.decision = false;
+  if (!job.decision) cancel(job, is_ending_ ? "the console ended" : "nobody confirmed it in time");
   if (!*job.decision) return false;
   std::mutex& turn = turns_[job.store];
   lock.unlock();
   std::unique_lock taken{turn};
   lock.lock();
+  if (is_ending_) cancel(job, "the console ended");
+  if (!*job.decision) return false;
   job.turn = std::move(taken);
   job.state = State::runs;
   return true;
 }
 
 HttpResponse Jobs::decide(Job& job, bool agrees) {
-  if (job.state != State::asks || job.decision) {
+  const bool is_asked = job.state == State::asks && !job.decision;
+  // One that waits for its turn may still be taken back.
+  if (!is_asked && !(job.state == State::waits && !agrees)) {
     return problem(409, "Not asked", "this job doesn't ask any more");
   }
-  job.decision = agrees;
+  if (agrees) {
+    job.decision = true;
+    job.state = State::waits;
+  } else {
+    cancel(job, {});
+  }
   decided_.notify_all();
   return json_answer(in_json(job));
+}
+
+void Jobs::cancel(Job& job, std::string_view why) {
+  job.decision = false;
+  job.why_cancelled = why;
+}
+
+bool Jobs::make_room(const std::string& store) {
+  std::size_t open = 0;
+  Job* oldest = nullptr;
+  for (auto& [number, job] : jobs_) {
+    if (job->store != store || !job->is_open() || job->decision == false) continue;
+    ++open;
+    if (oldest == nullptr && job->state == State::asks && !job->decision) oldest = job.get();
+  }
+  if (open < most_open) return true;
+  if (oldest == nullptr) return false;
+  cancel(*oldest, "eight newer ones asked");
+  decided_.notify_all();
+  return true;
 }
 
 HttpResponse Jobs::list(const ServedStore& store) const {
@@ -218,7 +248,8 @@ void Jobs::forget_old() {
 }
 
 std::string Jobs::in_json(const Job& job) {
-  constexpr std::string_view words[] = {"looks", "asks", "runs", "done", "failed", "cancelled"};
+  constexpr std::string_view words[] = {"looks", "asks",   "waits",    "runs",
+                                        "done",  "failed", "cancelled"};
   std::string text;
   json::ObjectWriter{text}
       .add("job", job.number)

@@ -19,7 +19,7 @@ namespace stela::tool {
 
 /// A job is a command on a thread of its own. It finds out what it would do, asks, and goes on once
 /// somebody confirms: what it then does is what it asked about, as far as nothing has changed
-/// since. Of the confirmed jobs of a store one runs at a time. Threads: any.
+/// since. Of the confirmed jobs of a store one runs at a time; the others wait. Threads: any.
 class Jobs {
  public:
   /// Who may be asked for so long.
@@ -36,15 +36,19 @@ class Jobs {
   HttpResponse answer(const ServedStore& store, std::string_view path, const HttpRequest& request);
 
  private:
-  enum class State : std::uint8_t { looks, asks, runs, done, failed, cancelled };
+  enum class State : std::uint8_t { looks, asks, waits, runs, done, failed, cancelled };
   struct Job;
 
   HttpResponse start(const ServedStore& store, const HttpRequest& request);
   HttpResponse decide(Job& job, bool agrees);
+  void cancel(Job& job, std::string_view why);
   HttpResponse list(const ServedStore& store) const;
   void run(Job& job, const Command& command, const Arguments& arguments);
   bool ask(Job& job, std::string_view question);
   void forget_old();
+  /// Of a store. If so many are open, the one that has asked longest is cancelled; false if none
+  /// asks.
+  bool make_room(const std::string& store);
   static std::string in_json(const Job& job);
 
   const ConsoleCommands& commands_;

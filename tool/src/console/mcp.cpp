@@ -80,9 +80,8 @@ void read_arguments(json::Reader& reader, const Command& command, CommandCall& c
     const std::string_view raw = reader.get_raw();
     if (raw == "null" || raw == "false") continue;
     const std::string value{raw.starts_with('"') ? reader.get_string() : raw};
-    const auto operand =
-        std::find_if(command.operands.begin(), command.operands.end(),
-                     [&](const Operand& one) { return name_of(one) == name; });
+    const auto operand = std::find_if(command.operands.begin(), command.operands.end(),
+                                      [&](const Operand& one) { return name_of(one) == name; });
     if (operand == command.operands.end()) {
       call.options.emplace_back(name, raw == "true" ? std::string{} : value);
     } else {
@@ -220,7 +219,7 @@ std::string Mcp::preview(const CommandCall& call) const {
   if (!kept.error.empty()) return content(kept.error, true);
   std::string text;
   json::ObjectWriter{text}
-      .add("command", options_.program + ' ' + command_line(call) + " --db " + store_.place)
+      .add("command", options_.program + ' ' + commands_.line(call) + " --db " + store_.place)
       .close();
   text.pop_back();
   while (kept.out.ends_with('\n')) kept.out.pop_back();

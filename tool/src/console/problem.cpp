@@ -17,6 +17,11 @@ HttpResponse problem(unsigned status, std::string_view title, std::string_view d
   return response;
 }
 
+bool is_json(const HttpRequest& request) {
+  const auto type = request.field("content-type");
+  return type && type->substr(0, type->find(';')) == "application/json";
+}
+
 HttpResponse json_answer(std::string json) {
   return {.content_type = "application/json", .body = std::move(json)};
 }

@@ -12,4 +12,7 @@ HttpResponse problem(unsigned status, std::string_view title, std::string_view d
 
 HttpResponse json_answer(std::string json);
 
+/// Its Content-Type says so.
+bool is_json(const HttpRequest& request);
+
 }  // namespace stela::tool

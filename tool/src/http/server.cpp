@@ -129,6 +129,14 @@ std::optional<HttpHead> parse_head(std::string_view text, std::size_t most) {
 
 class HttpConnection;
 
+/// Pages that take their time, and who makes them.
+struct HttpLane {
+  int waiting = 0;
+  asio::io_context makers;
+  asio::executor_work_guard<asio::io_context::executor_type> keeps_making{makers.get_executor()};
+  std::vector<std::jthread> threads = {};
+};
+
 /// What all connections share.
 struct HttpShared {
   HttpPages pages;
@@ -136,10 +144,8 @@ struct HttpShared {
   int open = 0;
   /// Those that haven't sent a whole request, the oldest first.
   std::vector<HttpConnection*> asking;
-  int waiting = 0;
   asio::io_context clients{1};
-  /// For pages that take their time.
-  asio::io_context makers;
+  std::vector<std::unique_ptr<HttpLane>> lanes;
 };
 
 /// One connection: requests and their answers, one after the other. All but the making of a page
@@ -221,13 +227,15 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     limit_.cancel();
     if (head_->refusal != 0) return send(refusal());
     if (auto page = page_or_failure(shared_.pages.at_once, head_->request)) {
-      return send(std::move(*page));
+      return send(*page);
     }
-    if (shared_.waiting == shared_.limits.waiting) {
+    HttpLane& lane = *shared_.lanes[shared_.pages.lane ? shared_.pages.lane(head_->request) : 0];
+    if (lane.waiting == shared_.limits.waiting) {
       return send({.status = 503, .body = "too many requests wait for their pages\n"});
     }
-    ++shared_.waiting;
-    asio::post(shared_.makers, [self = shared_from_this()]() mutable { make(std::move(self)); });
+    ++lane.waiting;
+    asio::post(lane.makers,
+               [self = shared_from_this(), &lane]() mutable { make(std::move(self), lane); });
   }
 
   HttpResponse refusal() const {
@@ -242,11 +250,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     return response;
   }
 
-  static void make(std::shared_ptr<HttpConnection> self) {
+  static void make(std::shared_ptr<HttpConnection> self, HttpLane& lane) {
     HttpShared& shared = self->shared_;
     HttpResponse page = page_or_failure(shared.pages.in_time, self->head_->request);
-    asio::post(shared.clients, [self = std::move(self), page = std::move(page)]() mutable {
-      --self->shared_.waiting;
+    asio::post(shared.clients, [self = std::move(self), page = std::move(page), &lane]() mutable {
+      --lane.waiting;
       self->send(page);
     });
   }
@@ -293,15 +301,19 @@ class HttpServer::Impl {
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error) throw Exit{failed, "can't listen on " + where + ": " + error.message()};
     accept();
-    answering_ = std::jthread{[this] { shared_.clients.run(); }};
-    for (int i = 0; i < limits.makers; ++i) {
-      making_.emplace_back([this] { shared_.makers.run(); });
+    for (std::size_t i = 0; i < limits.lanes; ++i) {
+      HttpLane& lane = *shared_.lanes.emplace_back(std::make_unique<HttpLane>());
+      for (int maker = 0; maker < limits.makers; ++maker) {
+        lane.threads.emplace_back([&lane] { lane.makers.run(); });
+      }
     }
+    answering_ = std::jthread{[this] { shared_.clients.run(); }};
   }
 
   ~Impl() {
     shared_.clients.stop();
-    shared_.makers.stop();
+    for (const auto& lane : shared_.lanes) lane->makers.stop();
+    for (const auto& lane : shared_.lanes) lane->threads.clear();
   }
 
   tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
@@ -329,10 +341,7 @@ class HttpServer::Impl {
   HttpShared shared_;
   tcp::acceptor acceptor_{shared_.clients};
   asio::steady_timer pause_{shared_.clients};
-  asio::executor_work_guard<asio::io_context::executor_type> keeps_making_{
-      shared_.makers.get_executor()};
   std::jthread answering_;
-  std::vector<std::jthread> making_;
 };
 
 HttpAddress parse_address(std::string_view text, std::string_view what) {

@@ -28,13 +28,16 @@ struct HttpPages {
   /// Nothing for pages that may have to wait.
   std::function<std::optional<HttpResponse>(const HttpRequest& request)> at_once;
   std::function<HttpResponse(const HttpRequest& request)> in_time;
+  /// Pages of one lane don't wait for those of another. Unset: all are of the first.
+  std::function<std::size_t(const HttpRequest& request)> lane = {};
 };
 
 struct HttpLimits {
   int connections = 64;
-  /// So many requests wait for a page; others are told to come again.
+  std::size_t lanes = 1;
+  /// Of a lane so many requests wait for a page; others are told to come again.
   int waiting = 16;
-  /// So many pages are made at a time.
+  /// Of a lane so many pages are made at a time.
   int makers = 1;
   /// The longest body of a POST; 0: it answers GET and HEAD only.
   std::size_t body = 0;
