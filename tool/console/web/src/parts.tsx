@@ -208,10 +208,7 @@ export function Pager({ reading, shown }: { reading: Reading<unknown[]>; shown: 
     <p class="pager">
       <span>{more && more.note !== '' ? <Foreign text={more.note} /> : `${shown} shown, ${more ? 'more' : 'that is all'}`}</span>
       {more && (
-        <button type="button" onClick={() => choose({ [more.option]: more.value })}>Next page</button>
-      )}
-      {more?.look_further && (
-        <button type="button" onClick={() => choose({ 'look-further': '1' })}>Look further</button>
+        <button type="button" onClick={() => choose({ [more.option]: more.value })}>{more.look_further ? 'Look further' : 'Next page'}</button>
       )}
       {first && <button type="button" onClick={() => choose({ [first]: null })}>First page</button>}
       <button type="button" onClick={reading.reload}>Reload</button>
@@ -234,7 +231,7 @@ export function Filters({ fields, children }: { fields: Field[]; children?: Comp
   const apply = (event: Event): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
-    const changes: Record<string, string | null> = { after: null, before: null, 'look-further': null };
+    const changes: Record<string, string | null> = { after: null, before: null };
     for (const { name } of fields) changes[name] = String(form.get(name) ?? '').trim();
     choose(changes);
   };

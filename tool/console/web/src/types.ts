@@ -16,6 +16,7 @@ export interface More {
   value: string;
   /** What was looked at, if that was the end and not the page; else empty. */
   note: string;
+  /** The command ended by work, and goes on there. */
   look_further: boolean;
 }
 export interface Envelope<T> {

@@ -56,10 +56,10 @@ function Rows({ rows, none }: { rows: StoredEvent[]; none: string }) {
 }
 
 function List({ store }: { store: string }) {
-  const { tag, ...options } = chosen([...filters, 'after', 'look-further']);
+  const { tag, ...options } = chosen([...filters, 'after']);
   const { type, since, until, after } = options;
   const words = tag ? ['tags', 'show', tag] : ['events', 'list'];
-  const selection = tag ? { type, since, until, after, 'look-further': options['look-further'] } : options;
+  const selection = tag ? { type, since, until, after } : options;
   const isOldestFirst = route.value.query.has('oldest-first');
   const events = useReading<StoredEvent[]>(path(store, words, { ...selection, limit: 100, 'newest-first': isOldestFirst ? null : 1 }));
   const head = useReading<{ head: number }>(path(store, ['events', 'head']), 2000);

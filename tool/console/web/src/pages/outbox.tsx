@@ -164,7 +164,7 @@ function PartitionPage({ store, name, status, findings }: OfPartition) {
 
 // ---- Messages
 
-const filters = ['state', 'partition', 'stream', 'type', 'error', 'since', 'until', 'after', 'newest-first', 'look-further'];
+const filters = ['state', 'partition', 'stream', 'type', 'error', 'since', 'until', 'after', 'newest-first'];
 const states = ['pending', 'in_flight', 'retrying', 'parked', 'discarded', 'published'];
 
 function Messages({ store }: { store: string }) {
