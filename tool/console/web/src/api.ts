@@ -91,6 +91,13 @@ export async function ask<T>(path: string, options: { tag?: string | null; signa
   }
 }
 
+/** Changes something: it is asked once, whatever the answer. */
+export async function post<T>(path: string, body: object): Promise<T> {
+  const headers = { 'Stela-Token': about()?.token ?? '', 'Content-Type': 'application/json' };
+  const response = await send(path, { method: 'POST', headers, body: JSON.stringify(body) });
+  return (await response.json()) as T;
+}
+
 export type Parameters = Record<string, string | number | null | undefined>;
 
 /** The path of a reading command: its words, operands and options. */

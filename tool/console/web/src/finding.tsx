@@ -1,5 +1,7 @@
 // Findings, as the diagnosis says them. Nothing is judged here.
 import type { ComponentChildren } from 'preact';
+import { ofFinding } from './actions';
+import { Acts } from './job';
 import { Command, Foreign, Mark } from './parts';
 import { isHere, toEvent, toFollower, toPartition } from './route';
 import { Clock, Since } from './time';
@@ -61,7 +63,7 @@ export function Chain({ causes }: { causes: Finding[] }) {
 }
 
 /** The worst: a sentence, its causes, and what to do about the last of them. */
-export function Worst({ finding, causes }: { finding: Finding; causes: Finding[] }) {
+export function Worst({ finding, causes, children }: { finding: Finding; causes: Finding[]; children?: ComponentChildren }) {
   const remedy = [...causes].reverse().find((cause) => cause.remedy !== null)?.remedy ?? finding.remedy;
   const page = subjectPage(finding);
   return (
@@ -73,6 +75,7 @@ export function Worst({ finding, causes }: { finding: Finding; causes: Finding[]
       </p>
       {causes.length > 0 && <Chain causes={causes} />}
       {remedy !== null && <Remedy text={remedy} />}
+      {children}
     </div>
   );
 }
@@ -85,7 +88,8 @@ export function Line({ finding }: { finding: Finding }) {
       <span class="since">
         {finding.known === null ? <Since at={finding.since_at} /> : <Foreign text={finding.known} />}
         {page && <> · <a href={page}><Foreign text={finding.subject!} /></a></>}
-      </span>
+      </span>{' '}
+      <Acts of={ofFinding(finding)} isBrief />
     </li>
   );
 }

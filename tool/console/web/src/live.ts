@@ -48,6 +48,9 @@ function pace(every: number): number {
 /** The worst that any reading of the page has to say of the connection, for the header. */
 export const silentSince = signal<number | null>(null);
 
+/** How many actions this page has carried out: what it shows is read again after each. */
+export const acted = signal(0);
+
 /** Reads `path`, and again each `every` milliseconds if that isn't 0. Null reads nothing. */
 export function useReading<T>(path: string | null, every = 0): Reading<T> {
   const [state, setState] = useState<State<T>>(() => nothing(path));
@@ -114,9 +117,12 @@ export function useReading<T>(path: string | null, every = 0): Reading<T> {
       wait(0);
     };
     document.addEventListener('visibilitychange', look);
+    const before = acted.peek();
+    const forget = acted.subscribe((times) => (times > before ? again.current() : undefined));
     void read();
     return () => {
       control.abort();
+      forget();
       window.clearTimeout(timer);
       window.clearTimeout(slow);
       document.removeEventListener('visibilitychange', look);

@@ -3,6 +3,7 @@ import { signal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { about, open, session } from './api';
+import { JobDialog } from './job';
 import { silentSince } from './live';
 import { Announcements, Foreign, Mark } from './parts';
 import { singleKeys, theme, utc, type Theme } from './preferences';
@@ -32,7 +33,8 @@ function useKeys(): void {
   useEffect(() => {
     let isGoing = false;
     const press = (event: KeyboardEvent): void => {
-      if (!singleKeys.value || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || helpIsOpen.value) return;
+      if (!singleKeys.value || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (document.querySelector('dialog[open]')) return;
       const entry = isGoing ? entries.find(([, , key]) => key === event.key) : undefined;
       isGoing = event.key === 'g';
       if (entry && about()) go(address(entry[0]));
@@ -153,6 +155,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       )}
       <main tabIndex={-1}>{children}</main>
       <Keys />
+      <JobDialog />
       <Announcements />
     </>
   );

@@ -1,7 +1,9 @@
 // An event: where its message is, what it holds, what caused it and what it led to.
 import type { VNode } from 'preact';
+import { ofMessage, ofPoison, type Action } from '../actions';
 import { reading as path } from '../api';
 import { Worst } from '../finding';
+import { Acts } from '../job';
 import { CauseLink, CorrelationLink, EventLink, FollowerLink, PartitionLink, StreamLink, orDash } from '../links';
 import { useReading } from '../live';
 import { Code, Command, Facts, Foreign, Mark, Read, Table, Title } from '../parts';
@@ -73,7 +75,7 @@ function Publication({ store, event, twig }: { store: string; event: StoredEvent
     <section aria-labelledby="publication" class="boxed">
       <h2 id="publication">Publication</h2>
       <Read reading={why}>{(chain) => (chain[0] ? <Worst finding={chain[0]} causes={chain.slice(1)} /> : null)}</Read>
-      {isMessage && <Read reading={message}>{(found) => <MessageFacts message={found} />}</Read>}
+      {isMessage && <Read reading={message}>{(found) => <MessageFacts message={found} acts={[...ofPoison(why.data ?? [], found.sequence), ...ofMessage(found)]} />}</Read>}
     </section>
   );
 }
@@ -84,7 +86,7 @@ function placeOf({ broker_from: from, broker_to: to }: Message): string {
   return to === null || from === to ? `#${count(from)}` : `between #${count(from)} and #${count(to)}`;
 }
 
-function MessageFacts({ message }: { message: Message }) {
+function MessageFacts({ message, acts }: { message: Message; acts: Action[] }) {
   const took = message.since_at === null ? null : (Date.parse(message.since_at) - Date.parse(message.recorded_at)) / 1000;
   const isPublished = message.state === 'published';
   return (
@@ -109,6 +111,7 @@ function MessageFacts({ message }: { message: Message }) {
           ...(message.redelivery === null ? [] : [['Redelivery', String(message.redelivery)] as [string, string]]),
         ]}
       />
+      <Acts of={acts} />
     </>
   );
 }

@@ -1,13 +1,16 @@
 // Projections, reactions, processes and consumers in one list: whoever follows the events.
+import { ofConsumer, ofLetter, ofParkedEvent, ofProjector } from '../actions';
 import { reading as path } from '../api';
 import { bySubject, Line, Worst } from '../finding';
+import { Acts } from '../job';
 import { EventLink, FollowerLink, orDash } from '../links';
 import { useReading } from '../live';
-import { Command, Empty, Facts, Foreign, Mark, NotAnswered, Pager, Read, Table, Title } from '../parts';
-import { address, toEvent } from '../route';
+import { Empty, Facts, Foreign, Mark, NotAnswered, Pager, Read, Table, Title } from '../parts';
+import { address, route, toEvent } from '../route';
 import { consumerState, projectorState, type State } from '../states';
 import { Ago, duration } from '../time';
-import { count, known, plural, visible, words } from '../text';
+import { count, known, plural, words } from '../text';
+import type { Action } from '../actions';
 import type { Check, Consumer, Finding, ParkedEvent, Process, Projector } from '../types';
 
 interface Row {
@@ -124,6 +127,7 @@ function Build({ of }: { of: Projector }) {
           ['Skipped', count(of.skipped)],
         ]}
       />
+      <Acts of={ofProjector(of)} />
     </section>
   );
 }
@@ -164,19 +168,27 @@ function ConsumerFacts({ of }: { of: Consumer }) {
           ['Missed', plural(of.gaps, 'gap')],
         ]}
       />
+      <Acts of={ofConsumer(of)} />
     </section>
   );
 }
 
+interface OfLoose {
+  caption: string;
+  rows: Record<string, unknown>[];
+  none: string;
+  acts?: (row: Record<string, unknown>) => Action[];
+}
+
 /** A row as its command gives it. */
-function Loose({ caption, rows, none }: { caption: string; rows: Record<string, unknown>[]; none: string }) {
+function Loose({ caption, rows, none, acts }: OfLoose) {
   if (rows.length === 0) return <Empty>{none}</Empty>;
   const keys = Object.keys(rows[0]!).filter((key) => rows.some((row) => row[key] !== null) && !key.startsWith('payload'));
   const text = (value: unknown): string => (typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '–'));
   return (
     <Table
       caption={caption} rows={rows.map((row, index) => ({ row, index }))} id={({ index }) => index}
-      columns={keys.map((key, index) => ({
+      columns={[...keys.map((key, index) => ({
         head: words(key), names: index === 0, long: true, number: rows.every((row) => typeof row[key] === 'number'),
         cell: ({ row }: { row: Record<string, unknown> }) => {
           const value = row[key];
@@ -184,30 +196,32 @@ function Loose({ caption, rows, none }: { caption: string; rows: Record<string, 
           if (key.endsWith('at') && typeof value === 'string') return <Ago at={value} />;
           return typeof value === 'number' ? count(value) : <Foreign text={text(value)} />;
         },
-      }))}
+      })), ...(acts ? [{ head: 'Do', cell: ({ row }: { row: Record<string, unknown> }) => <Acts of={acts(row)} isBrief /> }] : [])]}
     />
   );
 }
 
 function Failing({ store, name }: { store: string; name: string }) {
-  const events = useReading<ParkedEvent[]>(path(store, ['projections', 'list', name]), 5000);
+  const after = route.value.query.get('after');
+  const events = useReading<ParkedEvent[]>(path(store, ['projections', 'list', name], { after }), 5000);
+  const acts = ({ sequence, state }: Record<string, unknown>): Action[] => (state === 'parked' ? ofParkedEvent(name, Number(sequence)) : []);
   return (
     <section>
       <h2>Events that it failed at</h2>
-      <Read reading={events}>{(rows) => <Loose caption="Failing and parked events" rows={rows} none="None." />}</Read>
+      <Read reading={events}>{(rows) => <Loose caption="Failing and parked events" rows={rows} none="None." acts={acts} />}</Read>
       <Pager reading={events} shown={events.data?.length ?? 0} />
-      {(events.data?.length ?? 0) > 0 && <Command line={`stela projections retry ${visible(name)}`} />}
     </section>
   );
 }
 
 function Letters({ store, name }: { store: string; name: string }) {
   const letters = useReading<Record<string, unknown>[]>(path(store, ['inbox', 'list'], { consumer: name }), 5000);
+  const acts = ({ parked, state }: Record<string, unknown>): Action[] => (state === 'parked' ? ofLetter(Number(parked)) : []);
   const gaps = useReading<Record<string, unknown>[]>(path(store, ['inbox', 'gaps'], { consumer: name }), 5000);
   return (
     <section>
       <h2>Parked messages</h2>
-      <Read reading={letters}>{(rows) => <Loose caption="Parked messages" rows={rows} none="None." />}</Read>
+      <Read reading={letters}>{(rows) => <Loose caption="Parked messages" rows={rows} none="None." acts={acts} />}</Read>
       <h2>Missed messages</h2>
       <Read reading={gaps}>{(rows) => <Loose caption="Gaps" rows={rows} none="None." />}</Read>
     </section>

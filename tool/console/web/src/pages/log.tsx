@@ -1,6 +1,8 @@
 // What operators did, what changed by itself, what is known, and the settings.
 import type { VNode } from 'preact';
+import { ofFinding } from '../actions';
 import { reading as path } from '../api';
+import { Acts } from '../job';
 import { orDash } from '../links';
 import { useReading } from '../live';
 import { Clock, Empty, Foreign, Mark, Pager, Read, Table, Tabs, Title } from '../parts';
@@ -104,6 +106,7 @@ function KnownFindings({ store, tabs }: Of) {
                 { head: 'Who', cell: (row) => <Foreign text={row.who} /> },
                 { head: 'Until', cell: (row) => <Ago at={row.until_at} /> },
                 { head: 'Why', wraps: true, cell: (row) => <Foreign text={row.why} /> },
+                { head: 'Do', cell: (row) => <Acts of={ofFinding({ ...row, severity: 'known' })} isBrief /> },
               ]}
             />
           )

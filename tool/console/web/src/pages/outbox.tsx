@@ -1,6 +1,8 @@
 // The outbox: partitions, messages by state, groups of failures, workers, generations.
+import { ofGroup, ofList, ofPartition, ofPoison } from '../actions';
 import { reading as path } from '../api';
 import { bySubject, Line, Worst } from '../finding';
+import { Acts, OnlyReads } from '../job';
 import { EventLink, PartitionLink, StreamLink, orDash } from '../links';
 import { useReading, type Reading } from '../live';
 import { Clock, Command, Empty, Facts, Filters, Foreign, Mark, Pager, Read, Table, Tabs, Title } from '../parts';
@@ -90,7 +92,9 @@ function Partitions({ status, findings }: { status: Status; findings: Map<string
         caption="Partitions" rows={shown} id={(row) => row.partition} mark={(row) => row.shown.severity}
         columns={[
           { head: 'Partition', names: true, cell: (row) => <PartitionLink of={row.partition} /> },
-          { head: 'State', cell: (row) => <Mark severity={row.shown.severity}>{row.shown.word}</Mark> },
+          { head: 'State', cell: (row) => (
+            <><Mark severity={row.shown.severity}>{row.shown.word}</Mark> <Acts of={ofPartition(row)} isBrief /></>
+          ) },
           { head: 'Pending', number: true, cell: (row) => known(row.pending, row.pending_is_lower_bound) },
           { head: 'Oldest', number: true, cell: oldest },
           { head: 'In flight', number: true, cell: (row) => count(row.in_flight) },
@@ -103,6 +107,7 @@ function Partitions({ status, findings }: { status: Status; findings: Map<string
           { head: 'Broker', number: true, cell: (row) => count(row.broker_sequence) },
         ]}
       />
+      {deviating.some((row) => ofPartition(row).length > 0) && <OnlyReads />}
       {!isWhole && (
         <p class="pager">
           <span>{count(rows.length - shown.length)} more, of which nothing is to be said</span>
@@ -129,6 +134,7 @@ function PartitionPage({ store, name, status, findings }: OfPartition) {
     <>
       <Title text={`Partition ${name}`} reading={status} />
       <Read reading={why}>{(chain) => (chain[0] ? <Worst finding={chain[0]} causes={chain.slice(1)} /> : null)}</Read>
+      {partition && <Acts of={[...ofPoison(why.data ?? []), ...ofPartition(partition)]} />}
       <Read reading={status}>
         {() =>
           partition === undefined ? <Empty>There is no partition of this name.</Empty> : (
@@ -184,7 +190,9 @@ function Messages({ store }: { store: string }) {
           { name: 'newest-first', label: 'Order', options: [['', 'oldest first'], ['1', 'newest first']] },
         ]}
       />
-      <Read reading={messages}>{(rows) => <MessageRows rows={rows} none="No message is like that, as far as was looked." />}</Read>
+      <Read reading={messages}>{(rows) => (
+        <><Acts of={rows.length === 0 ? [] : ofList(options)} /><MessageRows rows={rows} none="No message is like that, as far as was looked." /></>
+      )}</Read>
       <Pager reading={messages} shown={messages.data?.length ?? 0} />
     </>
   );
@@ -223,7 +231,7 @@ function Groups({ store }: { store: string }) {
     <Read reading={groups}>
       {(rows) =>
         rows.length === 0 ? <Empty>No message is parked.</Empty> : (
-          <ul class="groups">
+          <><OnlyReads /><ul class="groups">
             {rows.map((group) => (
               <li key={group.group}>
                 <p>
@@ -235,10 +243,10 @@ function Groups({ store }: { store: string }) {
                   first <Ago at={group.first_at} />, last <Ago at={group.last_at} /> · sample <EventLink of={group.sample} /> ·{' '}
                   <a href={address(['outbox', 'messages'], { state: 'parked', type: group.type })}>parked messages of this type</a>
                 </p>
-                <p><Command line={`stela outbox retry --group ${group.group} --dry-run`} /></p>
+                <Acts of={ofGroup(group.group)} isBrief />
               </li>
             ))}
-          </ul>
+          </ul></>
         )
       }
     </Read>

@@ -1,8 +1,10 @@
 // What is wrong, what causes it and what helps; and below it how things go.
 import { useMemo, useRef, useState } from 'preact/hooks';
+import { ofFinding, ofPartition, ofPoison, type Action } from '../actions';
 import { reading as path } from '../api';
 import { Chart, type Curve } from '../chart';
 import { bySubject, Line, Worst } from '../finding';
+import { Acts } from '../job';
 import { useReading, type Reading } from '../live';
 import { Empty, Foreign, isStale, Mark, NotAnswered, Read, Title } from '../parts';
 import { address, toFollower, toPartition } from '../route';
@@ -11,7 +13,7 @@ import { Ago, clock, duration, now, roughly } from '../time';
 import { count, known, plural, rate } from '../text';
 import {
   answered, refusal, type Asked, type Change, type Check, type Consumer, type Finding, type Minute, type Outbox, type OverviewData,
-  type Part, type Process, type Projector, type Worker,
+  type Part, type Partition, type Process, type Projector, type Worker,
 } from '../types';
 
 export function Overview({ store }: { store: string }) {
@@ -30,7 +32,7 @@ function Shown({ store, data, reading }: { store: string; data: OverviewData; re
   const asked = reading.asked.length > 0 ? reading.asked : (check?.asked ?? []);
   return (
     <>
-      <Diagnosis check={data.check} why={data.why} />
+      <Diagnosis check={data.check} why={data.why} partitions={answered(data.outbox)?.partitions ?? []} />
       <Numbers data={data} reading={reading} asked={asked} />
       <History store={store} hour={data.history} changes={data.changes} />
       <div class="columns">
@@ -46,7 +48,14 @@ function Shown({ store, data, reading }: { store: string; data: OverviewData; re
 
 const shown_at_once = 3;
 
-function Diagnosis({ check, why }: { check: Part<Check>; why: Part<Finding[]> }) {
+/** What helps against the last cause, and what says that all of it is known. */
+function remedies(worst: Finding, causes: Finding[], partitions: Partition[]): Action[] {
+  const root = causes.at(-1) ?? worst;
+  const partition = partitions.find((each) => root.code.startsWith('partition_') && each.partition === root.subject);
+  return [...ofPoison([root]), ...(partition ? ofPartition(partition) : []), ...ofFinding(worst)];
+}
+
+function Diagnosis({ check, why, partitions }: { check: Part<Check>; why: Part<Finding[]>; partitions: Partition[] }) {
   const answer = answered(check);
   if (answer === null) return <section aria-label="Diagnosis" class="diagnosis"><NotAnswered why={refusal(check)} /></section>;
   const wrong = answer.findings.filter((finding) => finding.severity !== 'known' && finding.severity !== 'ok');
@@ -63,7 +72,7 @@ function Diagnosis({ check, why }: { check: Part<Check>; why: Part<Finding[]> })
       {worst === undefined ? (
         <p class="sentence">{silent.length === 0 ? 'Nothing is wrong.' : 'Nothing is wrong with what answered.'}</p>
       ) : (
-        <Worst finding={worst} causes={causes} />
+        <Worst finding={worst} causes={causes}><Acts of={remedies(worst, causes, partitions)} /></Worst>
       )}
       {answer.message !== null && <p><Foreign text={answer.message} /></p>}
       {(others.length > 0 || acknowledged.length > 0) && <Others others={others} acknowledged={acknowledged} />}

@@ -1,5 +1,7 @@
 // Timers by due time, and one with what it carries.
+import { ofAllTimers, ofParkedTimers, ofTimer } from '../actions';
 import { reading as path } from '../api';
+import { Acts } from '../job';
 import { CauseLink, CorrelationLink, FollowerLink, orDash } from '../links';
 import { useReading } from '../live';
 import { Command, Empty, Facts, Filters, Foreign, Mark, Pager, Read, Table, Title } from '../parts';
@@ -25,6 +27,7 @@ export function Timers({ store }: { store: string }) {
     <>
       <Title text="Timers" reading={timers} />
       <Read reading={processes}>{(rows) => <Summary rows={rows} />}</Read>
+      {(processes.data?.length ?? 0) > 0 && <Acts of={ofAllTimers} />}
       <Filters
         fields={[
           { name: 'which', label: 'Which', options: [['', 'all'], ['due', 'due'], ['overdue', 'overdue'], ['parked', 'parked']] },
@@ -52,7 +55,9 @@ function Summary({ rows }: { rows: Process[] }) {
         { head: 'Next', cell: (row) => <Ago at={row.next_due_at} /> },
         { head: 'Due', number: true, cell: (row) => count(row.due) },
         { head: 'Overdue', number: true, cell: (row) => (row.overdue > 0 ? <Mark severity="warning">{count(row.overdue)}</Mark> : '0') },
-        { head: 'Parked', number: true, cell: (row) => (row.parked > 0 ? <Mark severity="warning">{count(row.parked)}</Mark> : '0') },
+        { head: 'Parked', number: true, cell: (row) => (
+          row.parked > 0 ? <><Acts of={ofParkedTimers(row.process)} isBrief /> <Mark severity="warning">{count(row.parked)}</Mark></> : '0'
+        ) },
         { head: 'Fired', number: true, cell: (row) => count(row.fired) },
         { head: 'Failed', number: true, cell: (row) => count(row.failed) },
       ]}
@@ -104,6 +109,7 @@ export function TimerPage({ store, of }: { store: string; of: [string, string, s
                 ['Error', found.error === null ? 'none' : <Foreign text={found.error} />],
               ]}
             />
+            <Acts of={ofTimer(of)} />
             <h2>What it carries</h2>
             <Content of={found} label="What it carries" />
           </>

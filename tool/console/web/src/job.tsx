@@ -1,0 +1,259 @@
+// The dialog of an action: its question, what would be typed for it, and what became of it.
+import { signal } from '@preact/signals';
+import type { ComponentChildren, RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { ofLine, type Action } from './actions';
+import { about } from './api';
+import { Following, isOpen, type Job } from './jobs';
+import { EventLink, StreamLink } from './links';
+import { announce, Command, Facts, Foreign, Mark } from './parts';
+import { address, route } from './route';
+import { count, sentence, words } from './text';
+import type { Severity } from './types';
+
+interface Shown {
+  action: Action;
+  following: Following;
+  /** This page asked for it. */
+  isMine: boolean;
+}
+const shown = signal<Shown | null>(null);
+
+const only_reads = 'This console only reads: stela serve --allow-actions, or --operate-as URL';
+
+function open(action: Action): void {
+  const following = new Following(route.value.store!);
+  shown.value = { action, following, isMine: true };
+  if (action.blanks === undefined) void following.start(action, {});
+}
+
+/** A job that was begun before, here or elsewhere. */
+export function lookAt(job: Job): void {
+  const following = new Following(route.value.store!);
+  shown.value = { action: ofLine(job.command), following, isMine: false };
+  void following.follow(job);
+}
+
+// ---- The buttons that open it
+
+/** Why the buttons of a list do nothing. */
+export function OnlyReads() {
+  return about()?.can_act ? null : <p class="quiet">{only_reads}</p>;
+}
+
+/** Buttons for what may be done here. In a list they are brief: the row says of what. */
+export function Acts({ of, isBrief = false }: { of: Action[]; isBrief?: boolean }) {
+  const may = about()?.can_act ?? false;
+  if (of.length === 0) return null;
+  return (
+    <span class="acts">
+      {of.map((action) => (
+        <button
+          key={action.command} type="button" class="small" aria-disabled={may ? undefined : 'true'} title={may ? undefined : only_reads}
+          onClick={() => (may ? open(action) : announce(only_reads))}
+        >
+          {action.verb}<span class={isBrief ? 'unseen' : ''}> <Foreign text={action.what} /></span>…
+        </button>
+      ))}
+      {!may && !isBrief && <span class="quiet">{only_reads}</span>}
+    </span>
+  );
+}
+
+// ---- The dialog
+
+export function JobDialog() {
+  const now = shown.value;
+  // Who goes to another page has left the question.
+  const place = `${route.value.store} ${route.value.page.join('/')}`;
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => () => dialog.current?.close(), [place]);
+  return now === null ? null : <Dialog key={now} of={now} dialog={dialog} />;
+}
+
+function Dialog({ of, dialog }: { of: Shown; dialog: RefObject<HTMLDialogElement | null> }) {
+  const head = useRef<HTMLHeadingElement>(null);
+  const { action, following, isMine } = of;
+  const job = following.job.value;
+  useLayoutEffect(() => {
+    dialog.current!.showModal();
+    if (action.blanks === undefined) head.current!.focus();
+  }, []);
+  // What had the focus isn't there any more.
+  useEffect(() => {
+    if (job !== null && !isOpen(job) && document.activeElement?.tagName !== 'H2') head.current?.focus();
+  }, [job?.state]);
+  const close = (): void => dialog.current!.close();
+  const closed = (): void => {
+    following.leave(isMine);
+    shown.value = null;
+    requestAnimationFrame(() => {
+      if (document.activeElement === document.body) document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
+    });
+  };
+  return (
+    <dialog ref={dialog} class="job" aria-labelledby="job" onClose={closed}>
+      <h2 id="job" ref={head} tabIndex={-1}>{action.verb} <Foreign text={action.what} /></h2>
+      {job === null ? <Before of={of} close={close} /> : <Course of={of} job={job} head={head} close={close} />}
+    </dialog>
+  );
+}
+
+function Refusal({ of: { following } }: { of: Shown }) {
+  const problem = following.problem.value;
+  if (problem === null) return null;
+  return <p><Mark severity="unknown">not answered:</Mark> <Foreign text={sentence(problem.message)} /></p>;
+}
+
+/** Before the server knows of it: what the command needs is said. */
+function Before({ of, close }: { of: Shown; close: () => void }) {
+  const { action, following } = of;
+  const blanks = action.blanks ?? [];
+  const begin = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const said = new FormData(event.currentTarget as HTMLFormElement);
+    void following.start(action, Object.fromEntries([...said].map(([name, value]) => [name.slice(1), String(value).trim()])));
+  };
+  const isWaiting = blanks.length === 0 && following.problem.value === null;
+  return (
+    <form onSubmit={begin}>
+      {blanks.map(({ name, label, value }) => (
+        // A field without a name isn't sent by a form.
+        <label key={name}><span>{label}</span><input name={`=${name}`} defaultValue={value} required autocomplete="off" /></label>
+      ))}
+      {isWaiting && <p class="quiet" role="status">Looking what it would do …</p>}
+      <Refusal of={of} />
+      <p class="decide">
+        <button type="button" onClick={close}>Cancel</button>
+        {!isWaiting && <button type="submit">Continue</button>}
+      </p>
+    </form>
+  );
+}
+
+/** A question that the command has of itself; else the title is one. */
+const questionOf = (job: Job): string | null => (job.question === '' || job.question.startsWith("Run '") ? null : job.question);
+
+interface OfCourse {
+  of: Shown;
+  job: Job;
+  head: RefObject<HTMLHeadingElement | null>;
+  close: () => void;
+}
+
+function Course({ of, job, head, close }: OfCourse) {
+  const { following, isMine } = of;
+  const question = questionOf(job);
+  const isDecided = following.decision.value !== null;
+  const asks = job.state === 'asks' && !isDecided;
+  const isUnderWay = job.state === 'runs' || (job.state === 'asks' && isDecided);
+  const isElsewhere = isMine && !isDecided && job.question !== '' && !asks;
+  return (
+    <>
+      <div role="status" class="fresh">
+        {asks && <p class="question"><Foreign text={question ?? 'Run this command?'} /></p>}
+        {asks && <p class="quiet">The question lasts 15 minutes.{question !== null && ' What isn’t any more as it was found is left alone.'}</p>}
+        {job.state === 'looks' && <p class="quiet">Looking what it would do …</p>}
+        {isUnderWay && <p>Under way; it goes on if this is closed, and is listed in <a href={address(['log', 'jobs'])}>Log, Jobs</a>.</p>}
+        {!isOpen(job) && <Became job={job} />}
+        {isElsewhere && job.state !== 'cancelled' && <p class="quiet">Somebody else confirmed it.</p>}
+        <Refusal of={of} />
+      </div>
+      <p><Command line={`stela ${job.command}`} /></p>
+      {asks ? <Decision of={of} job={job} head={head} close={close} /> : (
+        <p class="decide"><button type="button" onClick={close}>{job.state === 'looks' ? 'Cancel' : 'Close'}</button></p>
+      )}
+    </>
+  );
+}
+
+/** "Retry 22", where the question counts. */
+function deed({ verb }: Action, job: Job): string {
+  const amount = /\b(\d+) (message|timer)/.exec(job.question)?.[1];
+  return amount === undefined ? verb : `${verb} ${count(Number(amount))}`;
+}
+
+function Decision({ of, job, head, close }: OfCourse) {
+  const { action, following, isMine } = of;
+  const [typed, setTyped] = useState('');
+  const isTyped = action.isFinal === true || about()?.environment != null;
+  const isReady = !isTyped || typed.trim() === following.store;
+  const confirm = (event: Event): void => {
+    event.preventDefault();
+    if (!isReady) return;
+    head.current?.focus();
+    void following.decide('confirm');
+  };
+  return (
+    <form onSubmit={confirm}>
+      {isTyped && (
+        <label>
+          <span>Type the store’s name, <b><Foreign text={following.store} /></b></span>
+          <input value={typed} onInput={(event) => setTyped(event.currentTarget.value)} autocomplete="off" spellcheck={false} />
+        </label>
+      )}
+      <p class="decide">
+        <button type="button" onClick={close}>{isMine ? 'Cancel' : 'Close'}</button>
+        {!isMine && <button type="button" onClick={() => void following.decide('cancel')}>Cancel the job</button>}
+        <button type="submit" class="deed" aria-disabled={isReady ? undefined : 'true'}>{deed(action, job)}</button>
+      </p>
+    </form>
+  );
+}
+
+// ---- What became of it
+
+const outcomes: Record<Job['state'], Severity> = { looks: 'ok', asks: 'warning', runs: 'ok', done: 'ok', failed: 'critical', cancelled: 'ok' };
+export const Outcome = ({ of: { state } }: { of: Job }) => <Mark severity={outcomes[state]}>{state}</Mark>;
+
+type Printed = Record<string, unknown>;
+
+function Became({ job }: { job: Job }) {
+  const isChanged = job.printed.some((each) => Array.isArray(each.left_alone) && each.left_alone.length > 0);
+  return (
+    <>
+      <p class="question">
+        {job.state === 'cancelled' && 'Cancelled: nothing was done.'}
+        {job.state === 'done' && (isChanged ? <Mark severity="warning">Done, but not all of it: some has changed since.</Mark> : 'Done.')}
+        {job.state === 'failed' && <><Mark severity="critical">Not done:</Mark> <Foreign text={job.error.replace(/^\w+: /, '')} /></>}
+      </p>
+      {job.printed.map((each, index) => <Lines key={index} of={each} />)}
+      {job.notes.map((note) => <p key={note}><Foreign text={note} /></p>)}
+    </>
+  );
+}
+
+const named = (key: string): string => words(key).replace(/^./, (letter) => letter.toUpperCase());
+/** They say nothing here. */
+const left_out = ['dry_run', 'severity', 'amount'];
+
+/** What a command printed: its numbers and words, and a line for each of its lists' rows. */
+function Lines({ of }: { of: Printed }) {
+  const isFact = ([name, value]: [string, unknown], index: number) =>
+    value !== null && typeof value !== 'object' && (value !== 0 || index === 0) && !left_out.includes(name);
+  const text = (value: unknown): ComponentChildren =>
+    typeof value === 'number' ? count(value) : typeof value === 'boolean' ? (value ? 'yes' : 'no') : <Foreign text={String(value)} />;
+  const lists = Object.entries(of).filter((each): each is [string, Printed[]] => Array.isArray(each[1]) && each[1].length > 0);
+  return (
+    <>
+      <Facts facts={Object.entries(of).filter(isFact).map(([name, value]) => [named(name), text(value)])} />
+      {lists.map(([name, rows]) => (
+        <section key={name}>
+          <h3>{named(name)}</h3>
+          <ul class="became">{rows.map((row, index) => <li key={index}><Row of={row} /></li>)}</ul>
+        </section>
+      ))}
+    </>
+  );
+}
+
+function Row({ of: { stream, sequence, why, ...others } }: { of: Printed }) {
+  const said = [why, ...Object.values(others)].filter((value) => value !== null && value !== undefined && typeof value !== 'object');
+  return (
+    <>
+      {typeof stream === 'string' && <><StreamLink of={stream} /> </>}
+      {typeof sequence === 'number' && <>at <EventLink of={sequence} />: </>}
+      <Foreign text={said.map(String).join(' · ')} />
+    </>
+  );
+}
