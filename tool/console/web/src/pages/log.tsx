@@ -2,7 +2,8 @@
 import type { VNode } from 'preact';
 import { ofFinding } from '../actions';
 import { reading as path } from '../api';
-import { Acts } from '../job';
+import { Acts, lookAt, Outcome } from '../job';
+import type { Job } from '../jobs';
 import { orDash } from '../links';
 import { useReading } from '../live';
 import { Clock, Empty, Foreign, Mark, Pager, Read, Table, Tabs, Title } from '../parts';
@@ -17,6 +18,7 @@ export function Log({ store, tab }: { store: string; tab: string }) {
       of="Log"
       tabs={[
         [['log'], 'Actions'],
+        [['log', 'jobs'], 'Jobs'],
         [['log', 'changes'], 'Changes'],
         [['log', 'known'], 'Known findings'],
         [['log', 'settings'], 'Settings'],
@@ -24,6 +26,7 @@ export function Log({ store, tab }: { store: string; tab: string }) {
     />
   );
   if (tab === 'changes') return <Changes store={store} tabs={tabs} />;
+  if (tab === 'jobs') return <Jobs store={store} tabs={tabs} />;
   if (tab === 'known') return <KnownFindings store={store} tabs={tabs} />;
   if (tab === 'settings') return <Settings store={store} tabs={tabs} />;
   return <Actions store={store} tabs={tabs} />;
@@ -84,6 +87,34 @@ function Changes({ store, tabs }: Of) {
         }
       </Read>
       <Pager reading={changes} shown={changes.data?.length ?? 0} />
+    </>
+  );
+}
+
+/** What was begun here since the console started. */
+function Jobs({ store, tabs }: Of) {
+  const jobs = useReading<{ data: Job[] }>(path(store, ['jobs']), 1000);
+  return (
+    <>
+      <Title text="Log" reading={jobs} />
+      {tabs}
+      <Read reading={jobs}>
+        {({ data: rows }) =>
+          rows.length === 0 ? <Empty>Nothing was begun here since the console started. The actions of all are in Actions.</Empty> : (
+            <Table
+              caption="Jobs" rows={[...rows].reverse()} id={(row) => row.job}
+              columns={[
+                { head: 'Job', number: true, cell: (row) => count(row.job) },
+                { head: 'Command', names: true, wraps: true, cell: (row) => <Foreign text={`stela ${row.command}`} class="code" /> },
+                { head: 'State', cell: (row) => <Outcome of={row} /> },
+                { head: 'Question', wraps: true, cell: (row) => <Foreign text={row.question.startsWith("Run '") ? '' : row.question} /> },
+                { head: 'Said', wraps: true, cell: (row) => <Foreign text={[row.error, ...row.notes].filter(Boolean).join(' ')} /> },
+                { head: 'Do', cell: (row) => <button type="button" class="small" onClick={() => lookAt(row)}>Show<span class="unseen"> job {row.job}</span></button> },
+              ]}
+            />
+          )
+        }
+      </Read>
     </>
   );
 }
