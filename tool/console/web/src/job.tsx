@@ -8,7 +8,7 @@ import { Following, isOpen, type Job } from './jobs';
 import { EventLink, StreamLink } from './links';
 import { announce, Command, Facts, Foreign, Mark } from './parts';
 import { address, route } from './route';
-import { count, sentence, words } from './text';
+import { count, reason, sentence, words } from './text';
 import type { Severity } from './types';
 
 interface Shown {
@@ -19,7 +19,10 @@ interface Shown {
 }
 const shown = signal<Shown | null>(null);
 
-const only_reads = 'This console only reads: stela serve --allow-actions, or --operate-as URL';
+const only_reads = (): string => `This console only reads: ${about()?.program} serve --allow-actions, or --operate-as URL`;
+
+/** As it would be typed. */
+export const lineOf = (job: Job): string => `${about()?.program ?? 'stela'} ${job.command}`;
 
 function open(action: Action): void {
   const following = new Following(route.value.store!);
@@ -38,7 +41,7 @@ export function lookAt(job: Job): void {
 
 /** Why the buttons of a list do nothing. */
 export function OnlyReads() {
-  return about()?.can_act ? null : <p class="quiet">{only_reads}</p>;
+  return about()?.can_act ? null : <p class="quiet">{only_reads()}</p>;
 }
 
 /** Buttons for what may be done here. In a list they are brief: the row says of what. */
@@ -49,13 +52,13 @@ export function Acts({ of, isBrief = false }: { of: Action[]; isBrief?: boolean 
     <span class="acts">
       {of.map((action) => (
         <button
-          key={action.command} type="button" class="small" aria-disabled={may ? undefined : 'true'} title={may ? undefined : only_reads}
-          onClick={() => (may ? open(action) : announce(only_reads))}
+          key={action.command} type="button" class="small" aria-disabled={may ? undefined : 'true'} title={may ? undefined : only_reads()}
+          onClick={() => (may ? open(action) : announce(only_reads()))}
         >
           {action.verb}<span class={isBrief ? 'unseen' : ''}> <Foreign text={action.what} /></span>…
         </button>
       ))}
-      {!may && !isBrief && <span class="quiet">{only_reads}</span>}
+      {!may && !isBrief && <span class="quiet">{only_reads()}</span>}
     </span>
   );
 }
@@ -159,7 +162,7 @@ function Course({ of, job, head, close }: OfCourse) {
         {isElsewhere && job.state !== 'cancelled' && <p class="quiet">Somebody else confirmed it.</p>}
         <Refusal of={of} />
       </div>
-      <p><Command line={`stela ${job.command}`} /></p>
+      <p><Command line={lineOf(job)} /></p>
       {asks ? <Decision of={of} job={job} head={head} close={close} /> : (
         <p class="decide"><button type="button" onClick={close}>{job.state === 'looks' ? 'Cancel' : 'Close'}</button></p>
       )}
@@ -215,7 +218,7 @@ function Became({ job }: { job: Job }) {
       <p class="question">
         {job.state === 'cancelled' && 'Cancelled: nothing was done.'}
         {job.state === 'done' && (isChanged ? <Mark severity="warning">Done, but not all of it: some has changed since.</Mark> : 'Done.')}
-        {job.state === 'failed' && <><Mark severity="critical">Not done:</Mark> <Foreign text={job.error.replace(/^\w+: /, '')} /></>}
+        {job.state === 'failed' && <><Mark severity="critical">Not done:</Mark> <Foreign text={reason(job.error)} /></>}
       </p>
       {job.printed.map((each, index) => <Lines key={index} of={each} />)}
       {job.notes.map((note) => <p key={note}><Foreign text={note} /></p>)}

@@ -56,9 +56,9 @@ export interface Difference {
   after: string | null;
 }
 
-/** What differs, and how much is the same. */
+/** What differs, and how much is the same; before the first there is nothing. */
 export function compare(before: unknown, after: unknown): { differences: Difference[]; same: number } {
-  const old = new Map(leaves(before, '', []));
+  const old = new Map(before === undefined ? [] : leaves(before, '', []));
   const young = new Map(leaves(after, '', []));
   const paths = [...new Set([...old.keys(), ...young.keys()])];
   const differences = paths

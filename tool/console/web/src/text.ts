@@ -46,6 +46,9 @@ export function inShell(word: string): string {
 /** "broker_lost" → "broker lost" */
 export const words = (code: string): string => code.replaceAll('_', ' ');
 
+/** An error without the name of the program that gives it. */
+export const reason = (error: string): string => sentence(error.replace(/^[\w.-]+: /, ''));
+
 /** The tool's sentences begin small, as they stand after a name there. */
 export function sentence(text: string): string {
   return text.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());

@@ -2,14 +2,14 @@
 import type { VNode } from 'preact';
 import { ofFinding } from '../actions';
 import { reading as path } from '../api';
-import { Acts, lookAt, Outcome } from '../job';
+import { Acts, lineOf, lookAt, Outcome } from '../job';
 import type { Job } from '../jobs';
 import { orDash } from '../links';
 import { useReading } from '../live';
 import { Clock, Empty, Foreign, Mark, Pager, Read, Table, Tabs, Title } from '../parts';
 import { route } from '../route';
 import { Ago } from '../time';
-import { count, words } from '../text';
+import { count, reason, words } from '../text';
 import type { Action, Change, Known, Setting } from '../types';
 
 export function Log({ store, tab }: { store: string; tab: string }) {
@@ -105,10 +105,10 @@ function Jobs({ store, tabs }: Of) {
               caption="Jobs" rows={[...rows].reverse()} id={(row) => row.job}
               columns={[
                 { head: 'Job', number: true, cell: (row) => count(row.job) },
-                { head: 'Command', names: true, wraps: true, cell: (row) => <Foreign text={`stela ${row.command}`} class="code" /> },
+                { head: 'Command', names: true, wraps: true, cell: (row) => <Foreign text={lineOf(row)} class="code" /> },
                 { head: 'State', cell: (row) => <Outcome of={row} /> },
                 { head: 'Question', wraps: true, cell: (row) => <Foreign text={row.question.startsWith("Run '") ? '' : row.question} /> },
-                { head: 'Said', wraps: true, cell: (row) => <Foreign text={[row.error, ...row.notes].filter(Boolean).join(' ')} /> },
+                { head: 'Said', wraps: true, cell: (row) => <Foreign text={[reason(row.error), ...row.notes].filter(Boolean).join(' ')} /> },
                 { head: 'Do', cell: (row) => <button type="button" class="small" onClick={() => lookAt(row)}>Show<span class="unseen"> job {row.job}</span></button> },
               ]}
             />

@@ -7,7 +7,7 @@ import { Clock, Command, Empty, Foreign, Pager, Read, Table, Title } from '../pa
 import { compare, Content, Json } from '../payload';
 import { address, choose, route } from '../route';
 import { duration } from '../time';
-import { count, inShell, plural, visible } from '../text';
+import { count, inShell, plural, reason, visible } from '../text';
 import type { StoredEvent } from '../types';
 
 const page_rows = 200;
@@ -141,23 +141,39 @@ function Version({ of }: { of: StoredEvent }) {
   );
 }
 
-function Compared({ of: [first, second] }: { of: [StoredEvent, StoredEvent] }) {
+interface OfDifferences {
+  before: unknown;
+  after: unknown;
+  heads: [string, string];
+}
+
+function Differences({ before, after, heads: [first, second] }: OfDifferences) {
   const value = (text: string | null) => (text === null ? <span class="quiet">absent</span> : <Foreign text={text} class="code" />);
-  const { differences, same } = compare(first.payload, second.payload);
+  const { differences, same } = compare(before, after);
   return (
     <>
-      <h2>Versions {count(first.stream_version)} and {count(second.stream_version)}</h2>
       <p class="quiet">{plural(differences.length, 'value differs', 'values differ')}, {count(same)} {same === 1 ? 'is' : 'are'} the same.</p>
       {differences.length > 0 && (
         <Table
           caption="What differs" rows={differences} id={(row) => row.path}
           columns={[
             { head: 'Value', names: true, long: true, cell: (row) => <Foreign text={row.path} class="code" /> },
-            { head: `In ${first.stream_version}`, long: true, cell: (row) => value(row.before) },
-            { head: `In ${second.stream_version}`, long: true, cell: (row) => value(row.after) },
+            { head: first, long: true, cell: (row) => value(row.before) },
+            { head: second, long: true, cell: (row) => value(row.after) },
           ]}
         />
       )}
+    </>
+  );
+}
+
+function Compared({ of: [first, second] }: { of: [StoredEvent, StoredEvent] }) {
+  return (
+    <>
+      <h2>Versions {count(first.stream_version)} and {count(second.stream_version)}</h2>
+      <Differences
+        before={first.payload} after={second.payload} heads={[`In ${first.stream_version}`, `In ${second.stream_version}`]}
+      />
       <div class="pair">
         {[first, second].map((event) => <Version key={event.sequence} of={event} />)}
       </div>
@@ -165,12 +181,31 @@ function Compared({ of: [first, second] }: { of: [StoredEvent, StoredEvent] }) {
   );
 }
 
+interface StateOf {
+  stream_version: number;
+  state: unknown;
+}
+
+/** What an event made of the state, with the application's types. */
 function State({ store, stream, at }: { store: string; stream: string; at: number }) {
-  const state = useReading<{ state: unknown }>(path(store, ['streams', 'state', stream], { at }));
+  const after = useReading<StateOf>(path(store, ['streams', 'state', stream], { at }));
+  const before = useReading<StateOf>(at > 1 && after.problem === null ? path(store, ['streams', 'state', stream], { at: at - 1 }) : null);
+  // For a moment the last one is shown, which is of another version.
+  const isBoth = after.data?.stream_version === at && (at === 1 || before.data?.stream_version === at - 1);
+  if (after.problem !== null && after.problem.status !== 0 && after.data === null) {
+    return <><h2>State</h2><Empty><Foreign text={reason(after.problem.message)} /></Empty></>;
+  }
   return (
     <>
-      <h2>State after {count(at)}</h2>
-      <Read reading={state}>{(found) => <Json value={found.state} label={`State after version ${at}`} />}</Read>
+      <h2>State after {count(after.data?.stream_version ?? at)}</h2>
+      <Read reading={after}>
+        {(found) => (
+          <>
+            {isBoth && <Differences before={at === 1 ? undefined : before.data!.state} after={found.state} heads={['Before', 'After']} />}
+            <Json value={found.state} label={`State after version ${found.stream_version}`} />
+          </>
+        )}
+      </Read>
     </>
   );
 }
