@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { readFileSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { chromium } from 'playwright-core';
 
 const { STELA_PROGRAM: stela, WORK: work, PICTURES: pictures, STELA_WEB_ROOT: webRoot } = process.env;
@@ -13,6 +14,7 @@ const database = `${work}/shop.db`;
 // ---- The server
 
 let server = null;
+let program = stela;
 let origin = '';
 
 /** Starts it, and gives the link that it prints. */
@@ -21,7 +23,7 @@ function serve(port = 0, ...more) {
   rmSync(file, { force: true });
   const options = ['--db', `shop=${database}`, '--db', `empty=${work}/empty.db`, '--listen', `127.0.0.1:${port}`, '--port-file', file, ...more];
   if (webRoot) options.push('--web-root', webRoot);
-  server = spawn(stela, ['serve', ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+  server = spawn(program, ['serve', ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
   return new Promise((resolve, reject) => {
     let said = '';
     for (const stream of [server.stdout, server.stderr]) {
@@ -143,6 +145,7 @@ const pages = {
   timers: 'timers',
   timer: `timers/${[timer.process, timer.key, timer.kind].map(encode).join('/')}`,
   log: 'log',
+  jobs: 'log/jobs',
   changes: 'log/changes',
   known: 'log/known',
   settings: 'log/settings',
@@ -468,6 +471,230 @@ await check('below a path of a proxy', async (page) => {
   await page.waitForSelector('.boxed');
   assert.match(page.url(), /\/stela\/s\/shop\/e\/\d+$/);
 }, { of: await browser.newContext() });
+
+// ---- Actions
+
+await check('acts: a console that only reads has its buttons switched off, and says why', async (page) => {
+  await page.goto(await anew());
+  for (const path of ['', 'outbox/groups', 'outbox', `e/${poisoned}`, `e/${parked.sequence}`, 'timers', `outbox/${stopped}`]) {
+    await visit(page, path);
+    await page.waitForSelector('.acts button');
+    assert.equal(await page.locator('.acts button:not([aria-disabled=true])').count(), 0, path);
+    await page.waitForSelector('text=This console only reads: stela serve --allow-actions');
+    await page.locator('.acts button').first().click({ force: true });
+    assert.equal(await page.locator('dialog[open]').count(), 0, path);
+  }
+}, { of: await browser.newContext() });
+
+/** Another server, which may act or has other types. */
+async function anew(...options) {
+  await end('SIGTERM');
+  return serve(0, ...options);
+}
+
+const acting = await browser.newContext({ locale: 'en-GB', timezoneId: 'Europe/Berlin' });
+let acts = null;
+async function actOn(page, path) {
+  if (acts === null) {
+    acts = await anew('--allow-actions');
+    await page.goto(acts);
+    await page.waitForSelector('.worst');
+  }
+  await visit(page, path);
+}
+const parkedNow = () => run('outbox', 'list', '--state', 'parked', '--json').trim().split('\n').filter(Boolean).length;
+const logged = () => run('log', '--json').trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
+const begin = (page, name) => page.click(`.acts button:has-text("${name}") >> nth=0`);
+const asks = (page) => page.waitForSelector('.job .deed');
+const said = (page, text) => page.waitForSelector(`.job :text("${text}")`);
+const shoot = async (page, name) => {
+  for (const [colorScheme, width] of pictures ? looks : []) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 800 });
+    await page.screenshot({ path: `${pictures}/${name}-${colorScheme}-${width}.png` });
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+};
+const focused = (page) => page.evaluate(() => document.activeElement.innerText);
+async function tabTo(page, start) {
+  for (let i = 0; i < 40; ++i) {
+    if ((await focused(page)).startsWith(start)) return;
+    await page.keyboard.press('Tab');
+  }
+  assert.fail(`nothing that can be reached is called ${start}`);
+}
+
+await check('acts: who cancels has done nothing', async (page) => {
+  await actOn(page, 'outbox');
+  await page.click('.tabs >> text=Groups');
+  const before = [parkedNow(), logged().length];
+  await begin(page, 'Discard');
+  await asks(page);
+  assert.equal(await page.evaluate(() => document.activeElement.tagName), 'H2', 'a key that is held down confirms nothing');
+  assert.match(await page.innerText('.job'), /Discard 3 messages\?[^]*stela outbox discard --group=\w+/);
+  assert.deepEqual(await violations(page), []);
+  await shoot(page, 'ask-to-discard');
+  await page.fill('.job input', 'sho');
+  await page.keyboard.press('Enter');
+  await page.click('.job .deed', { force: true });
+  assert.equal(await page.locator('.job .deed[aria-disabled=true]').count(), 1, 'the name is not that of the store');
+  await page.keyboard.press('Escape');
+  await page.waitForSelector('dialog[open]', { state: 'detached' });
+  assert.match(await focused(page), /^Discard/, 'the focus is where it was');
+  await begin(page, 'Retry');
+  await asks(page);
+  await page.goBack();
+  await page.waitForSelector('dialog[open]', { state: 'detached' });
+  await visit(page, 'log/jobs');
+  await page.waitForFunction(() => [...document.querySelectorAll('.rows tbody td[data-head=State]')].map((cell) => cell.innerText).join() === 'cancelled,cancelled');
+  assert.deepEqual([parkedNow(), logged().length], before);
+}, { of: acting });
+
+await check('acts: by the keyboard alone: from a group to what became of it', async (page) => {
+  await actOn(page, '');
+  await page.waitForSelector('.worst');
+  await page.keyboard.press('g');
+  await page.keyboard.press('b');
+  await page.waitForSelector('h1:has-text("Outbox")');
+  await tabTo(page, 'Groups');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.groups');
+  await tabTo(page, 'Retry');
+  await page.keyboard.press('Enter');
+  await asks(page);
+  assert.match(await page.innerText('.job'), /Retry 4 messages of 3 streams\?/);
+  assert.deepEqual(await violations(page), []);
+  await shoot(page, 'ask-to-retry');
+  for (let i = 0; i < 5; ++i) {
+    await page.keyboard.press('Tab');
+    assert.ok(await page.evaluate(() => document.activeElement === document.body || document.activeElement.closest('dialog') !== null), 'the focus stays in it');
+  }
+  await tabTo(page, 'Retry 4');
+  // What the question was about isn't any more what there is.
+  run('outbox', 'retry', String(parked.sequence));
+  await page.keyboard.press('Enter');
+  await said(page, 'Done, but not all of it');
+  assert.match(await page.innerText('.job'), new RegExp(`Messages\\s+2\\s+Streams\\s+2[^]*Left alone\\s+${parked.stream} at ${parked.sequence}: \\w+`));
+  assert.deepEqual(await violations(page), []);
+  await shoot(page, 'retried');
+  assert.equal(parkedNow(), 0);
+  assert.match(logged()[0].who, /console/);
+  await tabTo(page, 'Close');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('dialog[open]', { state: 'detached' });
+  await page.waitForSelector('text=No message is parked');
+  await page.waitForFunction(() => document.activeElement.tagName === 'H1');
+}, { of: acting });
+
+await check('acts: a question that somebody else confirmed', async (page) => {
+  await actOn(page, 'timers');
+  await begin(page, 'Hold');
+  await page.fill('.job input', "it's moving");
+  await page.keyboard.press('Enter');
+  await asks(page);
+  assert.match(await page.innerText('.job'), /stela timers hold --why='it'\\''s moving'/);
+  const other = await acting.newPage();
+  await visit(other, 'log/jobs');
+  await other.click('.rows button:has-text("Show") >> nth=0');
+  await asks(other);
+  assert.deepEqual(await violations(other), []);
+  if (pictures) await other.screenshot({ path: `${pictures}/job-of-another.png` });
+  await other.click('.job .deed');
+  await said(other, 'Done.');
+  await other.close();
+  await said(page, 'Somebody else confirmed it.');
+  await said(page, 'No timer fires until');
+  assert.equal(JSON.parse(run('timers', 'resume', '--dry-run', '--json')).holds.length, 1);
+  await page.keyboard.press('Escape');
+  await begin(page, 'Resume');
+  await asks(page);
+  await page.click('.job .deed');
+  await said(page, 'Done.');
+  assert.equal(JSON.parse(run('timers', 'resume', '--dry-run', '--json')).holds.length, 0);
+}, { of: acting });
+
+await check('acts: what a command says of a mistake', async (page) => {
+  await actOn(page, pages.timer);
+  await begin(page, 'Move');
+  await page.fill('.job input', 'soon');
+  await page.keyboard.press('Enter');
+  await asks(page);
+  await page.click('.job .deed');
+  await said(page, 'Not done:');
+  assert.match(await page.innerText('.job'), /TIME is a time such as [^]* not 'soon'/);
+  if (pictures) await page.screenshot({ path: `${pictures}/not-done.png` });
+}, { of: acting });
+
+await check('acts: a finding is acknowledged, and counts again', async (page) => {
+  await actOn(page, '');
+  await page.click('.others .acts button >> nth=0');
+  await page.fill('.job input >> nth=0', 'they come on Monday');
+  assert.deepEqual(await violations(page), []);
+  await page.keyboard.press('Enter');
+  await asks(page);
+  await page.click('.job .deed');
+  await said(page, 'Done.');
+  const known = () => run('findings', 'known', '--json').trim().split('\n').filter((line) => line.includes('they come on Monday'));
+  assert.equal(known().length, 1);
+  await visit(page, 'log/known');
+  await page.click('tr:has-text("they come on Monday") button');
+  await asks(page);
+  await page.click('.job .deed');
+  await said(page, 'Done.');
+  assert.equal(known().length, 0);
+}, { of: acting });
+
+await check('acts: what stopped a partition is discarded, and it goes on', async (page) => {
+  await actOn(page, `e/${poisoned}`);
+  await begin(page, 'Discard');
+  await asks(page);
+  await page.fill('.job input', 'shop');
+  await page.keyboard.press('Enter');
+  await said(page, 'Done.');
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => document.querySelector('.boxed').innerText.includes('discarded'));
+  await visit(page, `outbox/${stopped}`);
+  await begin(page, 'Resume');
+  await asks(page);
+  await page.click('.job .deed');
+  await said(page, `Partition ${stopped} resumes.`);
+}, { of: acting });
+
+await check('acts: a server that dies meanwhile, and one of an environment', async (page) => {
+  await actOn(page, 'timers');
+  await begin(page, 'Hold');
+  await page.fill('.job input', 'a while');
+  await page.keyboard.press('Enter');
+  await asks(page);
+  await end('SIGKILL');
+  await said(page, 'not answered:');
+  await page.goto(await serve(Number(new URL(origin).port), '--allow-actions', '--environment', 'production'));
+  await page.waitForSelector('.environment');
+  await visit(page, 'timers');
+  await begin(page, 'Hold');
+  await page.fill('.job input', 'a while');
+  await page.keyboard.press('Enter');
+  await asks(page);
+  assert.equal(await page.locator('.job .deed[aria-disabled=true]').count(), 1, 'in an environment the name is typed');
+  if (pictures) await page.screenshot({ path: `${pictures}/ask-in-production.png` });
+  await page.fill('.job input', 'shop');
+  await page.keyboard.press('Enter');
+  await said(page, 'No timer fires until');
+}, { of: acting, allowed: (message) => /401|ERR_/.test(message.text()) });
+
+await check('what an event made of the state', async (page) => {
+  program = `${dirname(stela)}/orders`;
+  await page.goto(await anew());
+  await visit(page, 'stream/order-1001?at=2');
+  await page.waitForSelector('.beside .rows');
+  assert.match(await page.innerText('.beside'), /State after 2\s+1 value differs, 5 are the same[^]*stage\s+1\s+2/);
+  await page.click('text=First');
+  await page.waitForFunction(() => /State after 1\s+6 values differ/.test(document.querySelector('.beside').innerText));
+  assert.deepEqual(await violations(page), []);
+  if (pictures) await page.screenshot({ path: `${pictures}/state.png` });
+  await visit(page, 'stream/mail-91');
+  await page.waitForSelector("text=doesn't know the type behind 'mail'");
+}, { of: await browser.newContext(), allowed: (message) => message.text().includes('500') });
 
 await browser.close();
 await end('SIGTERM');

@@ -227,6 +227,7 @@ function Became({ job }: { job: Job }) {
 }
 
 const named = (key: string): string => words(key).replace(/^./, (letter) => letter.toUpperCase());
+const most_rows = 100;
 /** They say nothing here. */
 const left_out = ['dry_run', 'severity', 'amount'];
 
@@ -243,7 +244,10 @@ function Lines({ of }: { of: Printed }) {
       {lists.map(([name, rows]) => (
         <section key={name}>
           <h3>{named(name)}</h3>
-          <ul class="became">{rows.map((row, index) => <li key={index}><Row of={row} /></li>)}</ul>
+          <ul class="became">
+            {rows.slice(0, most_rows).map((row, index) => <li key={index}><Row of={row} /></li>)}
+            {rows.length > most_rows && <li>and {count(rows.length - most_rows)} more</li>}
+          </ul>
         </section>
       ))}
     </>
@@ -251,7 +255,8 @@ function Lines({ of }: { of: Printed }) {
 }
 
 function Row({ of: { stream, sequence, why, ...others } }: { of: Printed }) {
-  const said = [why, ...Object.values(others)].filter((value) => value !== null && value !== undefined && typeof value !== 'object');
+  const words_of_it = Object.values(others).filter((value) => typeof value === 'string').slice(0, 3);
+  const said = why === undefined ? words_of_it : [why];
   return (
     <>
       {typeof stream === 'string' && <><StreamLink of={stream} /> </>}

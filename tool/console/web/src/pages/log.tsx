@@ -93,7 +93,7 @@ function Changes({ store, tabs }: Of) {
 
 /** What was begun here since the console started. */
 function Jobs({ store, tabs }: Of) {
-  const jobs = useReading<{ data: Job[] }>(path(store, ['jobs']), 1000);
+  const jobs = useReading<{ data: Job[] }>(path(store, ['jobs']), 2000);
   return (
     <>
       <Title text="Log" reading={jobs} />
