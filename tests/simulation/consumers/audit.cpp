@@ -181,7 +181,9 @@ void Audit::check_predecessors(int number) {
     const bool is_unknown =
         !event(before).is_published() && began_late_ && !knows_stream_of(before);
     // Its transaction may say afterwards that it is missing.
-    if (is_unknown || may_be_passed(before) || may_have_aged_out(before)) continue;
+    // What a later one has passed rightly stays passed, whatever becomes of the broker's stream.
+    state(before).has_aged_out = state(before).has_aged_out || may_have_aged_out(before);
+    if (is_unknown || may_be_passed(before)) continue;
     passed_.emplace_back(number, before);
   }
 }
@@ -214,7 +216,8 @@ bool Audit::may_have_aged_out(int number) const {
 bool Audit::may_be_passed(int number) const {
   const State& now = state(number);
   if (event(number).kind == EventKindOf::ignored || is_taken_for_copy(number)) return true;
-  return now.effects > 0 || now.is_discarded || now.is_reported || now.is_early || now.was_alone;
+  return now.effects > 0 || now.is_discarded || now.is_reported || now.is_early || now.was_alone ||
+         now.has_aged_out;
 }
 
 void Audit::take_park(const Row& row) {
@@ -433,7 +436,8 @@ void Audit::judge() {
     if (is_at_broker(number)) {
       contradict(name(number) +
                  " was skipped: it is in its stream, and neither in effect nor parked");
-    } else if (!now.is_reported && !is_replaced(number) && !may_have_aged_out(number)) {
+    } else if (!now.is_reported && !now.has_aged_out && !is_replaced(number) &&
+               !may_have_aged_out(number)) {
       contradict(name(number) + " was lost, and nobody said so");
     }
   }

@@ -97,6 +97,9 @@ class Audit {
     bool is_reported = false;
     /// It was published before the consumer began to read there.
     bool is_early = false;
+    /// A later one of its stream came when the broker had it no more, and nothing before it was
+    /// met.
+    bool has_aged_out = false;
     /// Left the list of parked messages; its effect must have come with that.
     bool is_released = false;
   };
