@@ -19,6 +19,17 @@ export function about(): About | null {
   return session.value.state === 'open' ? session.value.about : null;
 }
 
+// Cookies go to every port of a host; what a page stores doesn't.
+const tokenPlace = `stela token ${new URL(document.baseURI).pathname}`;
+
+export function token(): string {
+  try {
+    return localStorage.getItem(tokenPlace) ?? '';
+  } catch {
+    return '';
+  }
+}
+
 const patience_ms = 20_000;
 
 async function send(path: string, options: RequestInit): Promise<Response> {
@@ -49,14 +60,15 @@ async function detail(response: Response): Promise<string> {
   }
 }
 
-/** Opens the session: with the key of a link, else with the cookie that an earlier one left. */
+/** Opens the session: with the key of a link, else with what an earlier one left. */
 export async function open(key: string | null): Promise<void> {
   try {
     if (key !== null) {
       const headers = { 'Content-Type': 'application/json' };
-      await send('session', { method: 'POST', headers, body: JSON.stringify({ key }) });
+      const opened = await send('session', { method: 'POST', headers, body: JSON.stringify({ key }) });
+      localStorage.setItem(tokenPlace, ((await opened.json()) as { token: string }).token);
     }
-    const response = await send('session', {});
+    const response = await send('session', { headers: { 'Stela-Token': token() } });
     session.value = { state: 'open', about: (await response.json()) as About };
   } catch (error) {
     const problem = error instanceof Problem ? error : new Problem(0, String(error));
@@ -72,8 +84,8 @@ export interface Answer<T> {
 }
 
 export async function ask<T>(path: string, options: { tag?: string | null; signal?: AbortSignal } = {}): Promise<Answer<T>> {
-  const token = about()?.token ?? '';
-  const headers: Record<string, string> = { 'Stela-Token': token };
+  const used = token();
+  const headers: Record<string, string> = { 'Stela-Token': used };
   if (options.tag) headers['If-None-Match'] = options.tag;
   try {
     const response = await send(path, options.signal ? { headers, signal: options.signal } : { headers });
@@ -84,7 +96,7 @@ export async function ask<T>(path: string, options: { tag?: string | null; signa
     return { envelope: isBare ? { as_of: { sequence: null, at: new Date().toISOString() }, data: body as T } : (body as Envelope<T>), tag };
   } catch (error) {
     // Another tab may have opened a session since: the token is another one then.
-    if (error instanceof Problem && error.status === 401 && about()?.token === token) {
+    if (error instanceof Problem && error.status === 401 && token() === used) {
       await open(null);
     }
     throw error;
@@ -93,7 +105,7 @@ export async function ask<T>(path: string, options: { tag?: string | null; signa
 
 /** Changes something: it is asked once, whatever the answer. */
 export async function post<T>(path: string, body: object): Promise<T> {
-  const headers = { 'Stela-Token': about()?.token ?? '', 'Content-Type': 'application/json' };
+  const headers = { 'Stela-Token': token(), 'Content-Type': 'application/json' };
   const response = await send(path, { method: 'POST', headers, body: JSON.stringify(body) });
   return (await response.json()) as T;
 }

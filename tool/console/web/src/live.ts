@@ -55,11 +55,11 @@ export const acted = signal(0);
 export function useReading<T>(path: string | null, every = 0): Reading<T> {
   const [state, setState] = useState<State<T>>(() => nothing(path));
   const again = useRef<() => void>(() => undefined);
-  const token = about()?.token;
+  const opened = about();
 
   // At once, and not after the next frame.
   useLayoutEffect(() => {
-    if (path === null || token === undefined) return undefined;
+    if (path === null || opened === null) return undefined;
     const control = new AbortController();
     let timer = 0;
     let tag: string | null = null;
@@ -127,7 +127,7 @@ export function useReading<T>(path: string | null, every = 0): Reading<T> {
       window.clearTimeout(slow);
       document.removeEventListener('visibilitychange', look);
     };
-  }, [path, every, token]);
+  }, [path, every, opened]);
 
   return { ...state, reload: () => again.current() };
 }

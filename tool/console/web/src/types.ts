@@ -26,7 +26,6 @@ export interface Envelope<T> {
   data: T;
 }
 export interface About {
-  token: string;
   stores: string[];
   program: string;
   version: string;
