@@ -150,7 +150,9 @@ const std::map<std::string, std::vector<Words>>& reading_commands() {
 
 /// They write, never end, or print no JSON of their own.
 const std::set<std::string>& other_commands() {
-  static const std::set<std::string> all{"outbox work",
+  static const std::set<std::string> all{"serve",
+                                         "mcp",
+                                         "outbox work",
                                          "outbox enable",
                                          "outbox top",
                                          "outbox retry",

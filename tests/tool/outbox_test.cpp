@@ -386,7 +386,7 @@ TEST_F(ToolOutbox, TellsASilentWorkerFromADeadOne) {
   EXPECT_THAT(seen, HasSubstr("silent, its process is running"));
   EXPECT_THAT(seen, HasSubstr("no, its process has ended"));
   EXPECT_THAT(run({"doctor", "--db", db_}).out,
-              HasSubstr("see its log, and whether it can write to the database"));
+              HasSubstr("check' says whether the database can be written to"));
 }
 
 TEST_F(ToolOutbox, TellsOfWorkersThatAreCutOffFromTheirBroker) {

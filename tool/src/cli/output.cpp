@@ -78,7 +78,8 @@ void Output::flush() {
   const std::string text = std::exchange(buffer_, {});
   if (options_.kept != nullptr) {
     options_.kept->out += text;
-    if (options_.kept->out.size() > most_kept) throw Exit{failed, "the answer is over 16 MiB: ask for fewer (limit)"};
+    if (options_.kept->out.size() > most_kept)
+      throw Exit{failed, "the answer is over 16 MiB: ask for fewer (limit)"};
     return;
   }
   if (const int error = write_all(STDOUT_FILENO, text); error != 0) {

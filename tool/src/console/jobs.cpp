@@ -61,6 +61,22 @@ Wanted wanted_in(const std::string& body) {
   return wanted;
 }
 
+/// So many lines of what a job printed are kept.
+constexpr int most_printed = 200;
+
+/// False if there was more than that.
+bool keep_beginning(std::string& text) {
+  std::size_t at = 0;
+  for (int line = 0; line < most_printed; ++line) {
+    const std::size_t end = text.find('\n', at);
+    if (end == std::string::npos) return true;
+    at = end + 1;
+  }
+  if (at == text.size()) return true;
+  text.resize(at);
+  return false;
+}
+
 /// Lines of JSON as a list.
 std::string list_of(std::string_view lines) {
   while (lines.ends_with('\n')) lines.remove_suffix(1);
@@ -83,6 +99,7 @@ struct Jobs::Job {
   std::unique_lock<std::mutex> turn = {};
   /// The command's own while it runs.
   Output::Kept kept = {};
+  bool is_all_kept = true;
   std::jthread thread = {};
 
   bool is_open() const noexcept {
@@ -168,7 +185,9 @@ void Jobs::run(Job& job, const Command& command, const Arguments& arguments) {
   const bool may = job.asks_by_itself || ask(job, "Run '" + job.line + "'?");
   const int code =
       may ? commands_.run(command, arguments, out, Invocation::Access::writes, &principal) : failed;
+  const bool is_all_kept = keep_beginning(kept.out);
   const std::lock_guard lock{mutex_};
+  job.is_all_kept = is_all_kept;
   const bool is_cancelled = job.decision == false;
   if (is_cancelled) kept.error = job.why_cancelled;
   job.state = is_cancelled ? State::cancelled : code == done ? State::done : State::failed;
@@ -257,6 +276,7 @@ std::string Jobs::in_json(const Job& job) {
       .add("state", words[static_cast<std::size_t>(job.state)])
       .add("question", job.question)
       .add("error", job.kept.error)
+      .add("printed_all", job.is_all_kept)
       .close();
   std::string notes;
   for (const std::string& note : job.kept.notes) {
