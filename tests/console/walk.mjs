@@ -477,6 +477,7 @@ await check('below a path of a proxy', async (page) => {
 
 await check('acts: a console that only reads has its buttons switched off, and says why', async (page) => {
   await page.goto(await anew());
+  await page.waitForSelector('h1:has-text("Overview")');
   for (const path of ['', 'outbox/groups', 'outbox', `e/${poisoned}`, `e/${parked.sequence}`, 'timers', `outbox/${stopped}`]) {
     await visit(page, path);
     await page.waitForSelector('.acts button');
@@ -686,6 +687,7 @@ await check('acts: a server that dies meanwhile, and one of an environment', asy
 await check('what an event made of the state', async (page) => {
   program = `${dirname(stela)}/orders`;
   await page.goto(await anew());
+  await page.waitForSelector('h1:has-text("Overview")');
   await visit(page, 'stream/order-1001?at=2');
   await page.waitForSelector('.beside .rows');
   assert.match(await page.innerText('.beside'), /State after 2\s+1 value differs, 5 are the same[^]*stage\s+1\s+2/);
