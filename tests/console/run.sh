@@ -25,7 +25,7 @@ for program in node npm nats-server sqlite3 chromium; do
 done
 work=$(mktemp -d)
 finish() {
-  end_below $$
+  end_below "$BASHPID"
   rm -rf "$work"
 }
 
