@@ -40,6 +40,7 @@ function serve(port = 0, ...more) {
 }
 
 const end = (signal) => new Promise((resolve) => {
+  if (server.exitCode !== null || server.signalCode !== null) return resolve();
   server.removeAllListeners('exit');
   server.once('exit', resolve);
   server.kill(signal);
