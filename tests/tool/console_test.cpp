@@ -280,6 +280,14 @@ TEST_F(Console, EndsWhenItIsToldTo) {
   EXPECT_EQ(console_->wait(), 0);
 }
 
+TEST_F(Console, TellsTheBrokersStreamFromAnEvents) {
+  start({"--stream", "SHOP", "--prefix", "shop"});
+  EXPECT_THAT(data("events/list"), HasSubstr(R"("data":[{"sequence":1)"));
+  EXPECT_THAT(data("events/list?stream=order-1"), HasSubstr(R"("stream":"order-1")"));
+  EXPECT_THAT(data("outbox/list?state=parked"), HasSubstr("200 OK"));
+  EXPECT_THAT(data("check"), HasSubstr("200 OK"));
+}
+
 TEST_F(Console, LivesUnderAPath) {
   start({"--base-path", "/stela/", "--environment", "production"});
   EXPECT_THAT(console_->out(), HasSubstr("/stela/#k="));

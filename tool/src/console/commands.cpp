@@ -17,12 +17,15 @@ const Option* find_option(std::span<const Option> options, std::string_view name
   return found == options.end() ? nullptr : &*found;
 }
 
+/// An option of the console's is for commands that have it for the same setting: --stream is the
+/// broker's stream for one, and an event's for another.
 void add_common(const Arguments& common, const Command& command, Arguments& arguments) {
   common.for_each([&](std::string_view name, const std::string& value) {
     if (name == db_option.name) return;
-    const Option* option = find_option(command.options, name);
-    if (option == nullptr) option = find_option(common_options(), name);
-    if (option != nullptr) arguments.add(option->name, value);
+    const Option* option = find_option(common_options(), name);
+    if (option != nullptr) return arguments.add(option->name, value);
+    option = find_option(command.options, name);
+    if (option != nullptr && !option->setting.empty()) arguments.add(option->name, value);
   });
 }
 
