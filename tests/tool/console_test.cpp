@@ -309,6 +309,7 @@ TEST_F(Console, RefusesToStartWhereItWouldBeOpenToOthers) {
   EXPECT_THAT(refusal({"--listen", "0.0.0.0:0"}), HasSubstr("isn't loopback"));
   EXPECT_THAT(refusal({"--db", db_}), HasSubstr("two databases are called 'shop'"));
   EXPECT_THAT(refusal({"--base-path", "stela"}), HasSubstr("--base-path"));
+  EXPECT_THAT(refusal({"--base-path="}), HasSubstr("--base-path"));
   const std::string weak = folder_.file("weak");
   std::ofstream{weak} << "short\n";
   EXPECT_THAT(refusal({"--token-file", weak}), HasSubstr("others may read"));

@@ -331,6 +331,20 @@ TEST_F(ToolOnPostgres, JsonOfEveryCommandHasOneVocabulary) {
   check_json_of_every_command(url());
 }
 
+TEST_F(ToolOnPostgres, TellsAgentsNoPassword) {
+  well({"migrate"});
+  well({"outbox", "enable"});
+  const std::string url_now = url();
+  const std::string location =
+      url_now + (url_now.find('?') == std::string::npos ? '?' : '&') + "password=c4n4ry";
+  const Ran ran = run({"mcp", "--db", location},
+                      {.input = R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":)"
+                                R"("preview_outbox_retry","arguments":{"all":true}}})"
+                                "\n"});
+  EXPECT_THAT(ran.out, HasSubstr("outbox retry --all --db"));
+  EXPECT_THAT(ran.out + ran.err, Not(HasSubstr("c4n4ry")));
+}
+
 TEST_F(ToolOnPostgres, IsShownByTheConsole) {
   well({"migrate"});
   Store store = postgres::open(url());

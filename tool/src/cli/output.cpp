@@ -65,6 +65,13 @@ Output::Output(const Options& options)
       error_terminal_{options.kept == nullptr && isatty(STDERR_FILENO) == 1},
       color_{can_draw() && !options.no_color && !is_set("NO_COLOR")} {}
 
+std::string Output::Kept::list() const {
+  std::string lines = out;
+  while (lines.ends_with('\n')) lines.pop_back();
+  std::replace(lines.begin(), lines.end(), '\n', ',');
+  return '[' + lines + ']';
+}
+
 Output::~Output() {
   if (options_.kept == nullptr) write_all(STDOUT_FILENO, buffer_);
 }

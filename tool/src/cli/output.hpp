@@ -29,6 +29,9 @@ class Output {
     std::optional<More> more = {};
     std::string error_code = {};
     std::string error = {};
+
+    /// What was printed, an object a line, as a JSON list.
+    std::string list() const;
   };
   struct Options {
     bool json = false;

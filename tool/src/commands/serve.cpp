@@ -132,7 +132,7 @@ HttpAddress loopback_address(Invocation& call) {
 std::string base_path_of(Invocation& call) {
   const std::string path = call.arguments.text("--base-path").value_or("/");
   const bool is_path =
-      path.front() == '/' && path.back() == '/' &&
+      path.starts_with('/') && path.ends_with('/') &&
       path.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_/") == std::string::npos;
   if (!is_path) throw Misuse{"--base-path begins and ends with '/': /stela/"};
   return path;
@@ -199,12 +199,13 @@ class Bell {
 /// True if Enter was pressed, false if it was told to end.
 bool wait_for_enter(const Bell& bell, bool& has_terminal) {
   std::array<pollfd, 2> files{{{bell.file(), POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}}};
-  while (poll(files.data(), has_terminal ? 2 : 1, -1) < 0 && errno == EINTR) {
+  while (true) {
+    if (poll(files.data(), has_terminal ? 2 : 1, -1) < 0) continue;
+    if ((files[0].revents & POLLIN) != 0) return false;
+    std::array<char, 256> text;
+    has_terminal = read(STDIN_FILENO, text.data(), text.size()) > 0;
+    if (has_terminal) return true;
   }
-  if ((files[0].revents & POLLIN) != 0) return false;
-  std::array<char, 256> text;
-  has_terminal = read(STDIN_FILENO, text.data(), text.size()) > 0;
-  return true;
 }
 
 int serve(Invocation& call) {

@@ -80,13 +80,9 @@ HttpResponse refusal_of(int code, std::string_view error) {
 }  // namespace
 
 std::string Api::Answer::json() const {
-  std::string_view text = kept.out;
-  while (text.ends_with('\n')) text.remove_suffix(1);
-  if (!is_list) return text.empty() ? "null" : std::string{text};
-  std::string list = "[";
-  list += text;
-  std::replace(list.begin(), list.end(), '\n', ',');
-  return list += ']';
+  if (is_list) return kept.list();
+  const std::string text = kept.out.substr(0, kept.out.find('\n'));
+  return text.empty() ? "null" : text;
 }
 
 Api::Answer Api::ask(const ServedStore& store, const CommandCall& call) const {

@@ -77,14 +77,6 @@ bool keep_beginning(std::string& text) {
   return false;
 }
 
-/// Lines of JSON as a list.
-std::string list_of(std::string_view lines) {
-  while (lines.ends_with('\n')) lines.remove_suffix(1);
-  std::string list{lines};
-  std::replace(list.begin(), list.end(), '\n', ',');
-  return '[' + list + ']';
-}
-
 }  // namespace
 
 struct Jobs::Job {
@@ -284,7 +276,7 @@ std::string Jobs::in_json(const Job& job) {
     json::append_string(notes, note);
   }
   text.pop_back();
-  return text + ",\"printed\":" + list_of(job.kept.out) + ",\"notes\":[" + notes + "]}";
+  return text + ",\"printed\":" + job.kept.list() + ",\"notes\":[" + notes + "]}";
 }
 
 }  // namespace stela::tool

@@ -219,12 +219,11 @@ std::string Mcp::preview(const CommandCall& call) const {
   if (!kept.error.empty()) return content(kept.error, true);
   std::string text;
   json::ObjectWriter{text}
-      .add("command", options_.program + ' ' + commands_.line(call) + " --db " + store_.place)
+      .add("command", options_.program + ' ' + commands_.line(call) + " --db " +
+                          in_shell(without_passwords(store_.place)))
       .close();
   text.pop_back();
-  while (kept.out.ends_with('\n')) kept.out.pop_back();
-  std::replace(kept.out.begin(), kept.out.end(), '\n', ',');
-  return content(text + ",\"would\":[" + kept.out + "]}", false);
+  return content(text + ",\"would\":" + kept.list() + '}', false);
 }
 
 }  // namespace stela::tool
