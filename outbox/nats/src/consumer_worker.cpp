@@ -192,19 +192,25 @@ bool Consumer::Worker::hold_lease() {
 
 // --- the broker
 
+/// Whoever looks, and begins to read then, may have looked at a stream that was made again between.
 void Consumer::Worker::begin_reading() {
-  const StreamEnds ends = source_->look();
-  const Standing& standing = reader_.standing();
-  if (standing.stream_made_at == 0) {
-    const std::uint64_t position = find_beginning(ends);
-    reader_.begin(ends.made_at, position, reader_.has_older() ? ends.last : 0);
-    source_->remove_older();
-  } else {
-    check_stream(ends);
+  StreamEnds ends = source_->look();
+  for (StreamEnds seen;; ends = seen) {
+    find_place(ends);
+    source_->stand_at(reader_.standing().position);
+    seen = source_->look();
+    const bool is_same = seen.made_at == ends.made_at && seen.last >= ends.last;
+    if (is_same) break;
   }
   has_beginning_ = ends.first <= 1 && reader_.standing().began_after == 0;
-  source_->stand_at(reader_.standing().position);
   is_reading_ = true;
+}
+
+/// Compares what was noted of the stream with what the broker has.
+void Consumer::Worker::find_place(const StreamEnds& ends) {
+  if (reader_.standing().stream_made_at != 0) return check_stream(ends);
+  reader_.begin(ends.made_at, find_beginning(ends), reader_.has_older() ? ends.last : 0);
+  source_->remove_older();
 }
 
 /// Whether the stream has what was read at the position. If not, it was made again, or the broker's

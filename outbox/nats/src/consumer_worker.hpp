@@ -65,8 +65,8 @@ class Consumer::Worker {
   bool try_turn();
   /// True if this process reads.
   bool hold_lease();
-  /// Compares what was noted of the stream with what the broker has.
   void begin_reading();
+  void find_place(const StreamEnds& ends);
   void check_stream(const StreamEnds& ends);
   std::uint64_t find_beginning(const StreamEnds& ends);
   std::chrono::milliseconds backoff_left() const;
