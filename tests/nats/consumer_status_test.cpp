@@ -63,7 +63,7 @@ TEST_F(EndedEarly, ForLackOfRoomReturnsTheMessagesThatFit) {
 
   consume(30);
 
-  EXPECT_THAT(early.requests(), Each(HasSubstr("\"max_bytes\":1048576,")));
+  EXPECT_THAT(early.requests(), Each(HasSubstr("\"max_bytes\":1114112,")));
 }
 
 TEST_F(EndedEarly, ByItsTimeReturnsTheMessagesSoFar) {

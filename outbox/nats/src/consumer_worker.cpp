@@ -210,7 +210,6 @@ void Consumer::Worker::begin_reading() {
 void Consumer::Worker::find_place(const StreamEnds& ends) {
   if (reader_.standing().stream_made_at != 0) return check_stream(ends);
   reader_.begin(ends.made_at, find_beginning(ends), reader_.has_older() ? ends.last : 0);
-  source_->remove_older();
 }
 
 /// Whether the stream has what was read at the position. If not, it was made again, or the broker's
@@ -238,15 +237,13 @@ void Consumer::Worker::check_stream(const StreamEnds& ends) {
   reader_.begin(ends.made_at, from, std::max(standing.known_through, standing.position));
 }
 
-/// Where a reader that is new to the stream begins: where an older Stela's consumer was, if there
-/// was one.
+/// Where a reader that is new to the stream begins: where an operator has moved it, or an older
+/// Stela had settled everything.
 std::uint64_t Consumer::Worker::find_beginning(const StreamEnds& ends) {
   const Standing& standing = reader_.standing();
-  std::optional<std::uint64_t> older = source_->find_older_position();
-  if (!older && standing.position > 0) older = standing.position;
-  if (older) {
-    const std::uint64_t put_off = standing.held_from.value_or(*older + 1);
-    return std::min({*older, put_off - 1, ends.last});
+  if (standing.position > 0) {
+    const std::uint64_t put_off = standing.held_from.value_or(standing.position + 1);
+    return std::min({standing.position, put_off - 1, ends.last});
   }
   // A stream that was made later has nothing that was there when the consumer was made: a resize
   // makes such streams.

@@ -33,8 +33,6 @@ using MessageHandle = std::unique_ptr<natsMsg, Destroyer<natsMsg, natsMsg_Destro
 using StreamInfoHandle =
     std::unique_ptr<jsStreamInfo, Destroyer<jsStreamInfo, jsStreamInfo_Destroy>>;
 
-using ConsumerInfoHandle =
-    std::unique_ptr<jsConsumerInfo, Destroyer<jsConsumerInfo, jsConsumerInfo_Destroy>>;
 using MetaDataHandle =
     std::unique_ptr<jsMsgMetaData, Destroyer<jsMsgMetaData, jsMsgMetaData_Destroy>>;
 using SubscriptionHandle =

@@ -41,11 +41,11 @@ void Incoming::end(void* hold) {
   (*held)->changed.notify_one();
 }
 
-MessageHandle Incoming::next(std::chrono::milliseconds wait, const std::string& doing) {
+MessageHandle Incoming::next(std::chrono::milliseconds wait) {
   std::unique_lock lock{queue_->mutex};
   const auto is_news = [&] { return !queue_->messages.empty() || queue_->is_over; };
   if (!queue_->changed.wait_for(lock, wait, is_news)) return nullptr;
-  if (queue_->messages.empty()) check(NATS_CONNECTION_CLOSED, doing);
+  if (queue_->messages.empty()) check(NATS_CONNECTION_CLOSED, "waiting for messages");
   MessageHandle message = std::move(queue_->messages.front());
   queue_->messages.pop_front();
   ++taken_;
@@ -62,10 +62,6 @@ bool Incoming::is_empty() const {
   // The subscription is over: all that came is in the queue.
   const std::lock_guard lock{queue_->mutex};
   return queue_->messages.empty();
-}
-
-void Incoming::drain() noexcept {
-  natsSubscription_Drain(subscription_.get());
 }
 
 }  // namespace stela::nats

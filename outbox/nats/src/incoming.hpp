@@ -20,11 +20,9 @@ class Incoming {
   Incoming(const Connection& connection, const std::string& subject);
 
   /// Null if none comes in time. BrokerFailed if none can come any more.
-  MessageHandle next(std::chrono::milliseconds wait, const std::string& doing);
+  MessageHandle next(std::chrono::milliseconds wait);
   /// Nothing is here, nor on its way between nats.c's threads.
   bool is_empty() const;
-  /// The server sends no more, and what it sent before stays.
-  void drain() noexcept;
 
  private:
   struct Queue;
@@ -33,7 +31,7 @@ class Incoming {
   static void take(natsConnection*, natsSubscription*, natsMsg* raw, void* hold);
   static void end(void* hold);
 
-  const std::shared_ptr<Queue> queue_;
+  const Hold queue_;
   Subscription subscription_;
   /// nats.c counts in 32 bits what it has delivered.
   std::uint32_t taken_ = 0;

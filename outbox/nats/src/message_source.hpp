@@ -39,11 +39,6 @@ class MessageSource {
   virtual StreamEnds look() = 0;
   /// When the broker stored the message at this place, in nanoseconds; unset if it isn't there.
   virtual std::optional<std::int64_t> time_of(std::uint64_t sequence) = 0;
-  /// Where the durable consumer of an older Stela was: nothing up to there was left to be handled.
-  /// Unset if there is none.
-  virtual std::optional<std::uint64_t> find_older_position() = 0;
-  /// Removes that one, if it may.
-  virtual void remove_older() = 0;
   /// The last message of a stream, also of another, that the filter lets through; unset if there is
   /// none. BrokerFailed if the broker doesn't say.
   virtual std::optional<std::uint64_t> end_of(const std::string& stream,

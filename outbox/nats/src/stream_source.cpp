@@ -24,17 +24,17 @@ constexpr milliseconds gather_for{1};
 constexpr int batches_asked = 20;
 /// What a message takes besides its headers and its payload.
 constexpr std::int64_t envelope_bytes{64 * 1024};
-/// A server's payloads are smaller.
-constexpr std::int64_t most_bytes{256 * 1024 * 1024};
 constexpr std::string_view no_room = "Message Size Exceeds MaxBytes";
 constexpr std::string_view batch_completed = "Batch Completed";
 constexpr std::string_view consumer_deleted = "Consumer Deleted";
-/// How much later than promised the broker may say that there is nothing.
-constexpr milliseconds pull_slack{200};
+/// How much later than promised the broker may say that there is nothing. Servers before 2.10 say
+/// nothing at all if they have forgotten the consumer.
+constexpr milliseconds longest_silence{2'000};
+/// What is asked for may be on a slow line for so long. Whoever reads nothing for longer is thrown
+/// out by servers.
+constexpr milliseconds longest_on_line{8'000};
 /// A consumer at the broker that nobody asks for so long is forgotten.
 constexpr std::chrono::minutes reader_forgotten_after{5};
-/// A broker that is silent for so long is asked whether it has the consumer.
-constexpr std::chrono::seconds longest_silence{2};
 constexpr int stream_not_found = 10059;
 
 jsOptions within(milliseconds timeout) {
@@ -190,31 +190,6 @@ std::optional<std::int64_t> StreamSource::time_of(std::uint64_t sequence) try {
   throw;
 }
 
-std::optional<std::uint64_t> StreamSource::find_older_position() {
-  const std::string subject = api_ + "CONSUMER.INFO." + options_.stream + '.' + options_.name;
-  denials_->spare(subject);
-  jsConsumerInfo* raw = nullptr;
-  jsErrCode code{};
-  jsOptions asking = within(options_.connect_timeout);
-  const natsStatus status = js_GetConsumerInfo(&raw, context_.get(), options_.stream.c_str(),
-                                               options_.name.c_str(), &asking, &code);
-  const ConsumerInfoHandle info{raw};
-  if (status == NATS_OK) {
-    return info->NumAckPending == 0 ? info->Delivered.Stream : info->AckFloor.Stream;
-  }
-  // Whoever may not ask has had none.
-  if (code == JSConsumerNotFoundErr || denials_->has_denied(subject)) return {};
-  throw BrokerFailed{"looking for the consumer '" + options_.name + "' of the stream '" +
-                     options_.stream + "' failed: " + in_words(status, code)};
-}
-
-void StreamSource::remove_older() {
-  denials_->spare(api_ + "CONSUMER.DELETE." + options_.stream + '.' + options_.name);
-  jsOptions asking = within(options_.connect_timeout);
-  js_DeleteConsumer(context_.get(), options_.stream.c_str(), options_.name.c_str(), &asking,
-                    nullptr);
-}
-
 void StreamSource::stand_at(std::uint64_t position) {
   // After a rest the broker may have forgotten the consumer.
   const bool is_fresh = std::chrono::steady_clock::now() < asked_ + reader_forgotten_after / 2;
@@ -264,54 +239,38 @@ void StreamSource::make_consumer(std::uint64_t position) {
   inbox_ = make_inbox() + '.';
   incoming_ = std::make_unique<Incoming>(connection_, inbox_ + '*');
   owed_ = 0;
-  is_forgotten_ = false;
-  asked_ = heard_ = std::chrono::steady_clock::now();
+  is_too_large_ = false;
+  asked_ = std::chrono::steady_clock::now();
 }
 
 // --- requests
 
-/// As much as the line carried in some seconds, and at least one message.
-std::int64_t StreamSource::bytes_to_ask() const noexcept {
-  return std::max(std::min(window_.size(), request_bytes_), room_);
-}
-
-void StreamSource::ask(int limit, milliseconds wait) {
-  // What needs more room than the line has comes alone.
-  owed_ = room_ > 0 ? 1 : limit * batches_asked;
+void StreamSource::ask(int limit) {
+  // Whatever its size is: what had no room among others comes alone.
+  owed_ = is_too_large_ ? 1 : limit * batches_asked;
+  const std::string most =
+      is_too_large_ ? std::string{} : ",\"max_bytes\":" + std::to_string(request_bytes_);
   const std::string subject = api_ + "CONSUMER.MSG.NEXT." + options_.stream + '.' + consumer_;
-  const std::string request = "{\"batch\":" + std::to_string(owed_) +
-                              ",\"max_bytes\":" + std::to_string(bytes_to_ask()) +
-                              ",\"expires\":" + std::to_string(nanoseconds{wait}.count()) + '}';
+  const std::string request = "{\"batch\":" + std::to_string(owed_) + most + ",\"expires\":" +
+                              std::to_string(nanoseconds{options_.idle_wait}.count()) + '}';
   const std::string reply = inbox_ + std::to_string(++request_);
   check(natsConnection_PublishRequestString(connection_.get(), subject.c_str(), reply.c_str(),
                                             request.c_str()),
         "asking for messages");
   is_unanswered_ = true;
-  is_full_of_bytes_ = false;
-  asked_ = std::chrono::steady_clock::now();
-  early_until_ = asked_ + wait / 2;
-  owed_until_ = asked_ + wait + pull_slack;
+  heard_ = asked_ = std::chrono::steady_clock::now();
 }
 
-/// The broker sends nothing more for the last request, or says nothing at all.
-bool StreamSource::is_request_over() {
-  if (owed_ <= 0) return true;
+/// The broker sends nothing more for the last request, and hasn't said so. What it has sent comes
+/// before the answer to a ping.
+bool StreamSource::is_request_lost() {
   const Steady now = std::chrono::steady_clock::now();
-  if (now < owed_until_) return false;
-  if (now > owed_until_ + longest_on_line) return true;
-  // Its end wasn't told. What was sent for it comes before the answer to a ping, on a slow line
-  // long before.
-  for (const int part : {8, 4, 2}) {
-    const milliseconds wait = std::max(options_.connect_timeout / part, milliseconds{1});
-    const natsStatus status = natsConnection_FlushTimeout(connection_.get(), wait.count());
-    if (is_anything_here()) return false;
-    if (status != NATS_TIMEOUT) return true;
-  }
-  return false;
-}
-
-MessageHandle StreamSource::next(milliseconds wait) {
-  return incoming_->next(wait, "waiting for messages of the stream '" + options_.stream + "'");
+  const Steady expected = heard_ + options_.idle_wait + longest_silence;
+  if (owed_ <= 0 || now < expected) return false;
+  const milliseconds wait = std::max(options_.connect_timeout / 4, milliseconds{1});
+  const natsStatus status = natsConnection_FlushTimeout(connection_.get(), wait.count());
+  if (!incoming_->is_empty()) return false;
+  return status != NATS_TIMEOUT || now > expected + longest_on_line;
 }
 
 /// It is sent to the request itself; a message of the stream has a subject of its own, and may have
@@ -325,32 +284,30 @@ void StreamSource::take_status(natsMsg* message) {
   const std::string_view status = MessageHeaders{message}.get("Status");
   if (status == "100") return;
   if (natsMsg_GetSubject(message) != inbox_ + std::to_string(request_)) return;
-  // Servers from 2.10 on say at once that nobody takes the request: the consumer is gone.
-  if (natsMsg_IsNoResponders(message)) {
-    owed_ = 0;
-    is_forgotten_ = !is_remade_;
-    if (is_forgotten_) return;
-    refusal_ = "asking the stream '" + options_.stream + "' for messages failed: no responders";
-    return;
-  }
-  heard_ = std::chrono::steady_clock::now();
   owed_ = still_owed(message);
   const std::string_view reason = MessageHeaders{message}.get("Description");
-  if (reason == consumer_deleted && !is_remade_) {
-    is_forgotten_ = true;
+  // Servers from 2.10 on say at once that nobody takes the request.
+  const bool is_gone = natsMsg_IsNoResponders(message) || reason == consumer_deleted;
+  if (is_gone && !is_remade_) return forget();
+  const bool is_first = is_unanswered_ && owed_ == 0;
+  if (reason == no_room && !(is_first && is_too_large_)) {
+    is_too_large_ = is_first;
     return;
   }
-  if (reason == no_room) return take_lack_of_room();
   const bool is_well = status == "404" || status == "408" || reason == batch_completed;
   // Even a status that means well would be a loop without a pause if it came at once each time, and
   // no message.
-  const bool is_early = is_unanswered_ && owed_ == 0 && heard_ < early_until_;
+  const bool is_early = is_first && heard_ < asked_ + options_.idle_wait / 2;
   if (is_well && !is_early) {
     is_remade_ = false;
     return;
   }
   refusal_ = "asking the stream '" + options_.stream + "' for messages failed: ";
-  refusal_.append(status).append(" ").append(reason);
+  if (natsMsg_IsNoResponders(message)) {
+    refusal_ += "no responders";
+  } else {
+    refusal_.append(status).append(" ").append(reason);
+  }
 }
 
 /// How many messages come behind the status that ends their request. Newer servers send a message
@@ -364,87 +321,55 @@ int StreamSource::still_owed(natsMsg* status) const {
   return std::clamp(owed_ - unsent, 0, std::max(owed_, 0));
 }
 
-void StreamSource::take_lack_of_room() {
-  is_full_of_bytes_ = true;
-  if (!is_unanswered_ || owed_ > 0) return;
-  // Twice as much if it was stored when the server's max_payload was more.
-  room_ = std::max(2 * room_, natsConnection_GetMaxPayload(connection_.get()) + envelope_bytes);
-  if (room_ > 2 * most_bytes)
-    refusal_ = "the next message of the stream '" + options_.stream + "' is too large";
+void StreamSource::forget() {
+  consumer_.clear();
+  is_remade_ = true;
+  throw SourceForgotten{};
 }
 
 void StreamSource::fail_if_refused() {
   if (!refusal_.empty()) throw BrokerFailed{std::exchange(refusal_, {})};
 }
 
-/// Servers before 2.10 say nothing at all if they don't have the consumer any more.
-void StreamSource::look_again_if_due() {
-  const Steady now = std::chrono::steady_clock::now();
-  if (now < heard_ + longest_silence + options_.idle_wait) return;
-  jsConsumerInfo* raw = nullptr;
-  jsErrCode code{};
-  jsOptions asking = within(options_.connect_timeout);
-  const natsStatus status = js_GetConsumerInfo(&raw, context_.get(), options_.stream.c_str(),
-                                               consumer_.c_str(), &asking, &code);
-  const ConsumerInfoHandle info{raw};
-  is_forgotten_ = code == JSConsumerNotFoundErr && !is_remade_;
-  if (status != NATS_OK && !is_forgotten_) {
-    throw BrokerFailed{"looking for the reader of the stream '" + options_.stream +
-                       "' failed: " + in_words(status, code)};
-  }
-  heard_ = std::chrono::steady_clock::now();
-}
-
 std::vector<Delivery> StreamSource::fetch(int limit, milliseconds wait) {
   fail_if_refused();
-  const Steady begun = std::chrono::steady_clock::now();
+  const Steady until = std::chrono::steady_clock::now() + wait;
   std::vector<Delivery> deliveries;
-  const auto request = [&] {
-    if (!is_anything_here() && is_request_over()) {
-      look_again_if_due();
-      if (is_forgotten_) {
-        consumer_.clear();
-        is_remade_ = true;
-        throw SourceForgotten{};
-      }
-      ask(limit, options_.idle_wait);
+  // What comes may be no more than the end of the last request.
+  do {
+    if (incoming_->is_empty()) {
+      if (is_request_lost()) forget();
+      if (owed_ <= 0) ask(limit);
     }
-    deliveries = gather(limit, begun + wait);
-    return deliveries.empty() && owed_ <= 0 && refusal_.empty();
-  };
-  // What was here may be no more than the end of the last request: newer servers tell it. And the
-  // next message may be larger than what was asked for.
-  if (request() && request() && room_ > 0) request();
-  // What came before the refusal is handled first.
+    deliveries = gather(limit, until);
+  } while (deliveries.empty() && owed_ <= 0 && refusal_.empty() &&
+           std::chrono::steady_clock::now() < until);
+  // What came before the refusal is handled first, and the next batch comes meanwhile.
   if (deliveries.empty()) fail_if_refused();
-  const bool is_full = static_cast<int>(deliveries.size()) == limit || is_full_of_bytes_;
-  if (is_full && !deliveries.empty() && owed_ <= 0 && refusal_.empty()) {
-    ask(limit, options_.idle_wait);
-  }
+  if (!deliveries.empty() && owed_ <= 0 && refusal_.empty()) ask(limit);
   return deliveries;
 }
 
 std::vector<Delivery> StreamSource::gather(int limit, Steady until) {
   std::vector<Delivery> deliveries;
-  while (static_cast<int>(deliveries.size()) < limit && (is_anything_here() || owed_ > 0)) {
+  while (static_cast<int>(deliveries.size()) < limit && (owed_ > 0 || !incoming_->is_empty())) {
     const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
-    if (deliveries.empty() && left.count() <= 0) break;
-    MessageHandle message = next(deliveries.empty() ? left : gather_for);
+    const milliseconds most = std::max(left, milliseconds{0});
+    MessageHandle message = incoming_->next(deliveries.empty() ? most : gather_for);
     if (message == nullptr) break;
+    heard_ = std::chrono::steady_clock::now();
     if (is_status(message.get())) {
       take_status(message.get());
-      continue;
+    } else {
+      deliveries.push_back(take(std::move(message)));
     }
-    measure(message.get());
-    deliveries.push_back(take(std::move(message)));
   }
   return deliveries;
 }
 
 Delivery StreamSource::take(MessageHandle message) {
   --owed_;
-  room_ = 0;
-  is_unanswered_ = is_remade_ = false;
+  is_unanswered_ = is_remade_ = is_too_large_ = false;
   BrokerPlace place = place_of(message.get());
   place.stream = options_.stream;
   if (place.number != next_number_) {
@@ -475,24 +400,6 @@ void StreamSource::check_hole(std::uint64_t sequence) {
     throw BrokerFailed{doing_read() + " failed: the server left out message " +
                        std::to_string(missing) + ", which the stream has"};
   }
-}
-
-/// What came while another was handled, or was published meanwhile, took less time than since it
-/// was asked for; and more than until nothing was here yet, without the time in which the broker
-/// sends.
-void StreamSource::measure(natsMsg* message) {
-  constexpr nanoseconds says_nothing = longest_on_line / 8;
-  heard_ = std::chrono::steady_clock::now();
-  const nanoseconds most = heard_ - asked_;
-  const nanoseconds least = empty_ - asked_ - options_.idle_wait;
-  window_.on_stored(natsMsg_GetDataLength(message),
-                    most < says_nothing ? most : std::max(least, says_nothing), longest_on_line);
-}
-
-bool StreamSource::is_anything_here() {
-  const bool is_empty = incoming_->is_empty();
-  if (is_empty) empty_ = std::chrono::steady_clock::now();
-  return !is_empty;
 }
 
 }  // namespace stela::nats

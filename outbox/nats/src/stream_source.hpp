@@ -1,7 +1,6 @@
 // A JetStream stream as a consumer reads it: in order, from a position of its own.
 #pragma once
 
-#include "byte_window.hpp"
 #include "connection.hpp"
 #include "database/owner.hpp"
 #include "delivery.hpp"
@@ -45,8 +44,6 @@ class StreamSource final : public MessageSource {
 
   StreamEnds look() override;
   std::optional<std::int64_t> time_of(std::uint64_t sequence) override;
-  std::optional<std::uint64_t> find_older_position() override;
-  void remove_older() override;
   std::optional<std::uint64_t> end_of(const std::string& stream,
                                       const std::string& filter) override;
   void stand_at(std::uint64_t position) override;
@@ -58,9 +55,6 @@ class StreamSource final : public MessageSource {
 
  private:
   using Steady = std::chrono::steady_clock::time_point;
-  /// What is asked for at once comes in much less. Whoever doesn't read for longer is thrown out by
-  /// servers, and nobody sees their pings.
-  static constexpr std::chrono::milliseconds longest_on_line{8'000};
 
   void make_consumer(std::uint64_t position);
   void remove_consumer() noexcept;
@@ -72,21 +66,16 @@ class StreamSource final : public MessageSource {
   std::string doing_read() const;
 
   // Requests for messages, and what comes of them.
-  std::int64_t bytes_to_ask() const noexcept;
-  void ask(int limit, std::chrono::milliseconds wait);
-  bool is_request_over();
+  void ask(int limit);
+  bool is_request_lost();
   std::vector<Delivery> gather(int limit, Steady until);
   Delivery take(MessageHandle message);
   void check_hole(std::uint64_t sequence);
-  void measure(natsMsg* message);
-  bool is_anything_here();
-  MessageHandle next(std::chrono::milliseconds wait);
   bool is_status(natsMsg* message) const;
   void take_status(natsMsg* message);
   int still_owed(natsMsg* status) const;
-  void take_lack_of_room();
+  [[noreturn]] void forget();
   void fail_if_refused();
-  void look_again_if_due();
 
   const database::OwningProcess maker_;
   const ConsumerOptions& options_;
@@ -98,8 +87,7 @@ class StreamSource final : public MessageSource {
   /// The consumer at the broker; empty until it is made.
   std::string consumer_;
   std::uint64_t position_ = 0;
-  /// The broker has forgotten it; and it was made anew since something was heard.
-  bool is_forgotten_ = false;
+  /// The broker has forgotten the one before, and nothing was heard since.
   bool is_remade_ = false;
   /// The number that the broker's consumer gives the next message.
   std::uint64_t next_number_ = 1;
@@ -107,24 +95,16 @@ class StreamSource final : public MessageSource {
   std::unique_ptr<Incoming> incoming_;
   /// Where messages are sent; requests are numbered behind it, and statuses are sent to those.
   std::string inbox_;
-  /// The last request: how many messages the broker still owes to it, whether none has come, when
-  /// its end would be early, and when it is over.
+  /// The last request: when it was sent, when something came, how many messages the broker still
+  /// owes to it, whether none has come, and whether the next message was too large for it.
   std::int64_t request_ = 0;
+  Steady asked_{};
+  Steady heard_{};
   int owed_ = 0;
   bool is_unanswered_ = false;
-  Steady asked_{};
-  Steady early_until_{};
-  Steady owed_until_{};
-  /// When nothing was here last, and when the broker was last heard of.
-  Steady empty_{};
-  Steady heard_{};
-  /// The last request ended because the next message had no room in it.
-  bool is_full_of_bytes_ = false;
-  /// The most that is asked for at once, what the line carries, and what the next message needs; 0
-  /// as long as nobody knows better.
+  bool is_too_large_ = false;
+  /// The most that is asked for at once.
   std::int64_t request_bytes_ = 0;
-  ByteWindow window_;
-  std::int64_t room_ = 0;
   /// Why the last request was refused.
   std::string refusal_;
 };

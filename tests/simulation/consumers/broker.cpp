@@ -91,12 +91,6 @@ class SimSource final : public nats::MessageSource {
     return at->second.time;
   }
 
-  std::optional<std::uint64_t> find_older_position() override {
-    ask();
-    return std::nullopt;
-  }
-  void remove_older() override {}
-
   std::optional<std::uint64_t> end_of(const std::string& name, const std::string& filter) override {
     ask();
     const BrokerStream* const stream = broker_.find(name);

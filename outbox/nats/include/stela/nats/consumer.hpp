@@ -59,10 +59,10 @@ struct ConsumerOptions {
 
   /// How many messages are fetched at a time, and handled in one transaction.
   int batch_size = 100;
-  /// The highest number of bytes requested at a time. As much again may wait while a batch is
-  /// handled. On a slow line it requests what can arrive within some seconds. One message may be
-  /// larger.
-  std::int64_t prefetch_bytes = 16 * 1024 * 1024;
+  /// The highest number of bytes requested at a time, or one message. As much again may wait while a
+  /// batch is handled. No more than the line carries in some seconds: servers close a connection that
+  /// takes nothing for ten.
+  std::int64_t prefetch_bytes = 1024 * 1024;
   /// How long one request for messages waits for the first of them.
   std::chrono::milliseconds idle_wait{500};
   /// A process that doesn't renew its lease for this long loses the stream to one that stands by.
