@@ -42,13 +42,12 @@ TEST_F(LargePayloads, AreRequestedByBytesAndNeverDropped) {
   const std::string large(900'000, 'x');
   for (int i = 0; i < orders; ++i) shop.place(std::to_string(i), 100, large);
   shop.publish();
-  nats::Consumer consumer{
-      ledger.store,
-      {.url = server.url(),
-       .name = "billing",
-       .stream = "SHOP",
-       .batch_size = 1'000,
-       .prefetch_bytes = 16 * 1024 * 1024}};
+  nats::Consumer consumer{ledger.store,
+                          {.url = server.url(),
+                           .name = "billing",
+                           .stream = "SHOP",
+                           .batch_size = 1'000,
+                           .prefetch_bytes = 16 * 1024 * 1024}};
   std::int64_t handled = 0;
   std::int64_t delivered_at_first = 0;
   std::int64_t most_unhandled = 0;

@@ -59,9 +59,9 @@ struct ConsumerOptions {
 
   /// How many messages are fetched at a time, and handled in one transaction.
   int batch_size = 100;
-  /// The highest number of bytes requested at a time, or one message. As much again may wait while a
-  /// batch is handled. No more than the line carries in some seconds: servers close a connection that
-  /// takes nothing for ten.
+  /// The highest number of bytes requested at a time, or one message. As much again may wait while
+  /// a batch is handled. No more than the line carries in some seconds: servers close a connection
+  /// that takes nothing for ten.
   std::int64_t prefetch_bytes = 1024 * 1024;
   /// How long one request for messages waits for the first of them.
   std::chrono::milliseconds idle_wait{500};
