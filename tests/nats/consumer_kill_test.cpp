@@ -220,7 +220,7 @@ TEST_F(KillingHandler, IsParkedAndLetsOtherMessagesPass) {
   const nats::ParkedMessage parked = inbox.parked().at(0);
   EXPECT_EQ(parked.headers.at("ce-subject"), "order-13");
   EXPECT_EQ(parked.attempts, Consuming::max_attempts);
-  EXPECT_EQ(parked.error, "the process ended while it was handling this message");
+  EXPECT_THAT(parked.error, ::testing::StartsWith("the process ended"));
 }
 
 TEST_F(KillingHandler, IsRetriedOnceOnRequest) {

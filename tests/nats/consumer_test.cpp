@@ -575,9 +575,10 @@ TEST_F(Consuming, IsStillSeenAfterItsPresenceWasTidiedAway) {
   nats::Consumer one{first_ledger.store, options()};
   nats::Consumer two{second_ledger.store, options()};
   nats::InboxOperations inbox{second_ledger.store};
-  const auto lease_until = [&] { return inbox.status().at(0).readers.at(0).lease_until; };
+  const auto reader = [&] { return inbox.status().at(0).readers.at(0); };
+  const auto lease_until = [&] { return reader().lease_until; };
   std::jthread reading{[&](std::stop_token stop) { one.run(stop); }};
-  ASSERT_TRUE(test::eventually([&] { return lease_until() != Timestamp{}; }));
+  ASSERT_TRUE(test::eventually([&] { return reader().position == 1; }));
   const Timestamp before = lease_until();
 
   std::filesystem::remove(path + "-lock");

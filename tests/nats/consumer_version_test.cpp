@@ -158,40 +158,19 @@ TEST_F(UnknownVersionOfAMessage, WaitsFromWhenItWasFirstMet) {
   EXPECT_EQ(total_.parked, 2);
 }
 
-TEST_F(UnknownVersionOfAMessage, IsLeftToAProcessThatKnowsItAlsoWhenItIsRetried) {
+TEST_F(UnknownVersionOfAMessage, StaysParkedIfItIsRetriedBeforeANewerProcessReads) {
   park();
-  const nats::ParkedMessage parked = inbox().parked().at(0);
-  inbox().retry(parked.number);
+  inbox().retry(inbox().parked().at(0).number);
 
   older_.run_once();
 
-  const nats::ParkedMessage left = inbox().parked().at(0);
-  EXPECT_TRUE(left.is_to_retry);
-  EXPECT_EQ(left.attempts, parked.attempts);
-  EXPECT_THAT(left.error, HasSubstr("it waits for a process that knows it"));
+  const nats::ParkedMessage kept = inbox().parked().at(0);
+  EXPECT_FALSE(kept.is_to_retry);
+  EXPECT_THAT(kept.error, HasSubstr("(letter.sent v2"));
+  inbox().retry(kept.number);
   EXPECT_EQ(newer_.run_once().revived, 2);
   EXPECT_THAT(inbox().parked(), IsEmpty());
   EXPECT_THAT(ledger_.lines(), Contains("new joe"));
-}
-
-TEST_F(UnknownVersionOfAMessage, KeepsNoProcessBusyWhenItIsRetried) {
-  park();
-  int calls = 0;
-  nats::Consumer consumer{ledger_.store, options()};
-  consumer.on<Sent>([&](Transaction&, const Recorded<Sent>&) {
-    ++calls;
-    throw UnknownEvent{"the stock has a version that isn't known"};
-  });
-  inbox().retry(inbox().parked().at(0).number);
-
-  for (int i = 0; i < 5; ++i) consumer.run_once();
-  EXPECT_EQ(calls, 1);
-  clock_.advance(1'250ms);
-  for (int i = 0; i < 5; ++i) consumer.run_once();
-  EXPECT_EQ(calls, 2);
-  clock_.advance(1'250ms);
-  for (int i = 0; i < 5; ++i) consumer.run_once();
-  EXPECT_EQ(calls, 2);
 }
 
 TEST(UnknownVersionWait, IsAtMostAYear) {

@@ -42,8 +42,7 @@ WHERE consumer = :consumer AND source = :source AND stream = :stream
 -- Of all consumers if `consumer` is empty.
 -- takes: consumer text, after int, most int
 -- gives: listed_gap
-SELECT g.gap AS gap, c.name AS consumer, g.source AS source, g.stream AS stream, g.after AS after,
-       g.missing AS missing, g.seen_at AS seen_at
+SELECT g.gap, c.name AS consumer, g.source, g.stream, g.after, g.missing, g.seen_at
 FROM inbox_gaps g JOIN inbox_consumers c USING (consumer)
 WHERE (:consumer = '' OR c.name = :consumer) AND g.missing IS NOT NULL AND g.gap > :after
 ORDER BY g.gap LIMIT :most;
@@ -51,8 +50,7 @@ ORDER BY g.gap LIMIT :most;
 -- name: list_gaps_back
 -- takes: consumer text, before int, most int
 -- gives: listed_gap
-SELECT g.gap AS gap, c.name AS consumer, g.source AS source, g.stream AS stream, g.after AS after,
-       g.missing AS missing, g.seen_at AS seen_at
+SELECT g.gap, c.name AS consumer, g.source, g.stream, g.after, g.missing, g.seen_at
 FROM inbox_gaps g JOIN inbox_consumers c USING (consumer)
 WHERE (:consumer = '' OR c.name = :consumer) AND g.missing IS NOT NULL AND g.gap < :before
 ORDER BY g.gap DESC LIMIT :most;

@@ -13,18 +13,6 @@ VALUES (:consumer, :broker_stream, :broker_sequence, :broker_time, :source, :str
                             AND p.stream = :stream AND p.retry = 1) THEN 1 ELSE 0 END)
 ON CONFLICT DO NOTHING;
 
--- name: has_parked_streams
--- takes: consumer int
--- gives: found bool
-SELECT EXISTS (SELECT 1 FROM inbox_parked
-               WHERE consumer = :consumer AND stream IS NOT NULL) AS found;
-
--- name: is_stream_parked
--- takes: consumer int, source text, stream text
--- gives: found bool
-SELECT EXISTS (SELECT 1 FROM inbox_parked
-               WHERE consumer = :consumer AND source = :source AND stream = :stream) AS found;
-
 -- name: count_parked_bytes
 -- takes: consumer int
 -- gives: bytes int
@@ -32,18 +20,15 @@ SELECT coalesce(sum(length(payload) + length(headers)), 0) AS bytes
 FROM inbox_parked WHERE consumer = :consumer;
 
 -- row: parked_message
--- gives: parked int, consumer text, broker_stream text, broker_sequence int, version int?,
---        subject text, headers text, payload blob, parked_at time, attempts int, error text,
---        retry bool
+-- gives: parked int, consumer text, broker_stream text, broker_sequence int, subject text,
+--        headers text, payload blob, parked_at time, attempts int, error text, retry bool
 
 -- name: list_parked
 -- Of all consumers if `consumer` is empty.
 -- takes: consumer text, after int, most int
 -- gives: parked_message
-SELECT p.parked AS parked, c.name AS consumer, p.broker_stream AS broker_stream,
-       p.broker_sequence AS broker_sequence, p.version AS version, p.subject AS subject,
-       p.headers AS headers, p.payload AS payload, p.parked_at AS parked_at,
-       p.attempts AS attempts, p.error AS error, p.retry AS retry
+SELECT p.parked, c.name AS consumer, p.broker_stream, p.broker_sequence, p.subject, p.headers,
+       p.payload, p.parked_at, p.attempts, p.error, p.retry
 FROM inbox_parked AS p JOIN inbox_consumers AS c USING (consumer)
 WHERE (:consumer = '' OR c.name = :consumer) AND p.parked > :after
 ORDER BY p.parked LIMIT :most;
@@ -51,10 +36,8 @@ ORDER BY p.parked LIMIT :most;
 -- name: list_parked_back
 -- takes: consumer text, before int, most int
 -- gives: parked_message
-SELECT p.parked AS parked, c.name AS consumer, p.broker_stream AS broker_stream,
-       p.broker_sequence AS broker_sequence, p.version AS version, p.subject AS subject,
-       p.headers AS headers, p.payload AS payload, p.parked_at AS parked_at,
-       p.attempts AS attempts, p.error AS error, p.retry AS retry
+SELECT p.parked, c.name AS consumer, p.broker_stream, p.broker_sequence, p.subject, p.headers,
+       p.payload, p.parked_at, p.attempts, p.error, p.retry
 FROM inbox_parked AS p JOIN inbox_consumers AS c USING (consumer)
 WHERE (:consumer = '' OR c.name = :consumer) AND p.parked < :before
 ORDER BY p.parked DESC LIMIT :most;
@@ -63,7 +46,7 @@ ORDER BY p.parked DESC LIMIT :most;
 -- With the first message of its stream that is parked: the one that the others wait for.
 -- takes: parked int
 -- gives: consumer int, name text, source text?, stream text?, first int?
-SELECT p.consumer AS consumer, c.name AS name, p.source AS source, p.stream AS stream,
+SELECT p.consumer, c.name, p.source, p.stream,
        (SELECT q.parked FROM inbox_parked AS q
         WHERE q.consumer = p.consumer AND q.source = p.source AND q.stream = p.stream
         ORDER BY q.version LIMIT 1) AS first
@@ -81,10 +64,8 @@ WHERE consumer = :consumer AND source = :source AND stream = :stream;
 -- name: next_to_retry
 -- No earlier one of its stream is parked. Of another stream of the broker if nobody reads that.
 -- takes: consumer int, broker_stream text, now time, after int
--- gives: parked int, broker_sequence int, source text?, stream text?, headers text, payload blob,
---        attempts int
-SELECT p.parked AS parked, p.broker_sequence AS broker_sequence, p.source AS source,
-       p.stream AS stream, p.headers AS headers, p.payload AS payload, p.attempts AS attempts
+-- gives: parked int, source text?, stream text?, headers text, payload blob, attempts int
+SELECT p.parked, p.source, p.stream, p.headers, p.payload, p.attempts
 FROM inbox_parked AS p
 WHERE p.consumer = :consumer AND p.retry = 1 AND p.parked > :after
   AND (p.broker_stream = :broker_stream

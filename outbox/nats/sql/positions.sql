@@ -1,10 +1,15 @@
 -- What consumers have met of each stream of events: the tables inbox_positions and inbox_handled.
 
 -- name: find_position
+-- Version 0 if none was met. Whether a message of the stream is parked that others wait for.
 -- takes: consumer int, source text, stream text
--- gives: version int, event_id blob?, recorded_at time?
-SELECT version, event_id, recorded_at FROM inbox_positions
-WHERE consumer = :consumer AND source = :source AND stream = :stream;
+-- gives: version int, event_id blob?, recorded_at time?, parked bool
+SELECT coalesce(p.version, 0) AS version, p.event_id, p.recorded_at,
+       EXISTS (SELECT 1 FROM inbox_parked AS w
+               WHERE w.consumer = :consumer AND w.source = :source AND w.stream = :stream) AS parked
+FROM inbox_consumers AS c LEFT JOIN inbox_positions AS p
+  ON p.consumer = c.consumer AND p.source = :source AND p.stream = :stream
+WHERE c.consumer = :consumer;
 
 -- name: upsert_position
 -- takes: consumer int, source text, stream text, version int, event_id blob, recorded_at time
@@ -20,8 +25,3 @@ WHERE inbox_positions.version < excluded.version;
 -- takes: consumer int, event_id blob
 -- gives: found int
 SELECT 1 AS found FROM inbox_handled WHERE consumer = :consumer AND event_id = :event_id;
-
--- name: has_handled_any
--- takes: consumer int
--- gives: found bool
-SELECT EXISTS (SELECT 1 FROM inbox_handled WHERE consumer = :consumer) AS found;

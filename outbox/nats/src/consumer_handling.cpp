@@ -15,7 +15,6 @@ namespace stela::nats {
 using namespace std::chrono_literals;
 using follow::Blame;
 using follow::Fault;
-using follow::RollBack;
 using std::chrono::milliseconds;
 
 namespace {
@@ -27,9 +26,8 @@ constexpr milliseconds wait_for_others = 20ms;
 /// How often is looked whether an operator wants a message to be tried again.
 constexpr milliseconds retry_interval = 250ms;
 
-constexpr const char* died_of_it = "the process ended while it was handling this message";
-constexpr const char* lost_session =
-    "the server ended the session while it was handling this message: ";
+constexpr const char* died_of_it =
+    "the process ended, or the server ended the session, while it was handling this message";
 constexpr const char* waits_for_newer = "; it waits for a process that knows it";
 constexpr const char* another_history =
     "another history: the inbox has another event as this version of the stream. Was the store "
@@ -39,44 +37,36 @@ std::int64_t number_of(const Delivery& delivery) noexcept {
   return static_cast<std::int64_t>(delivery.place.sequence);
 }
 
-std::string describe_lost_session(const Error& error) {
-  std::string what = lost_session + std::string{error.what()};
-  std::replace_if(
-      what.begin(), what.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
-  return what;
-}
-
 }  // namespace
 
 void Consumer::Worker::handle_queue() {
   std::size_t count = count_ready();
   if (count == 0) return wait_for_older();
-  if (is_suspect() && !charge_first()) return;
+  if (!charge_first()) return;
   if (alone_ > 0) count = 1;
   Together together;
   std::optional<Fault> failure;
-  try {
-    do {
+  do {
+    try {
       handle_together(count, together);
-      if (!together.failure) break;
+      break;
+    } catch (const Fault& failed) {
+      if (failed.blame == Blame::committed) return take_committed(together, failed);
+      // All of it was undone. One after the other, only the one that did so fails.
+      if (!together.has_failed && count > 1) {
+        alone_ = count;
+        return;
+      }
       // What comes before the message that failed is good: it is done by itself.
-      failure = std::move(together.failure);
+      failure = failed;
       count = together.done;
       together = {};
-    } while (count > 0);
-  } catch (const Fault& failed) {
-    // A handler ended the transaction, or was found at its end.
-    if (failed.blame == Blame::committed) return take_committed(together, failed);
-    if (count > 1) {
-      // All of it was undone. One after the other, only the one that did so fails.
-      alone_ = count;
-      return;
+    } catch (const Error& e) {
+      // Whoever takes the lease next, this process or another, sees that it wasn't given back.
+      if (is_lost_with_session(e, together)) reader_.lose(), charged_ = 0;
+      throw;
     }
-    return take_failure(failed);
-  } catch (const Error& e) {
-    if (!take_store_failure(e, together)) throw;
-    return;
-  }
+  } while (count > 0);
   finish(together);
   if (failure && together.done == count) take_failure(*failure);
 }
@@ -105,26 +95,19 @@ void Consumer::Worker::wait_for_older() {
   rest(wait_for_others);
 }
 
-void Consumer::Worker::handle_together(std::size_t count, Together& together) try {
+/// What the handler of one of them failed with is thrown: then nothing is done.
+void Consumer::Worker::handle_together(std::size_t count, Together& together) {
   const Steady limit = now() + longest_batch;
   transact([&](Transaction& transaction) {
     together = {};
-    database::OpenTransaction& open = database::open_transaction(transaction);
-    // Nobody takes the lease while a handler works, however long.
-    reader_.hold(open.connection());
-    if (reader_.begin(open.connection())) {
-      // Whoever removes what is parked must not do so between a look and what follows from it.
-      open.lock();
-      reader_.begin(open.connection());
-    }
-    while (together.done < count && handle_one(transaction, together)) {
+    database::Connection& connection = database::open_transaction(transaction).connection();
+    reader_.open(connection);
+    do {
+      handle_next(transaction, together);
       ++together.done;
-      if (now() >= limit) break;
-    }
-    if (together.failure) throw RollBack{};
-    if (together.done > 0) reader_.advance(open.connection(), queue_[together.done - 1].place);
+    } while (together.done < count && now() < limit);
+    reader_.advance(connection, queue_[together.done - 1].place);
   });
-} catch (const RollBack&) {
 }
 
 /// A handler that misused the connection that it was lent has failed.
@@ -136,42 +119,32 @@ void Consumer::Worker::transact(FunctionRef<void(Transaction&)> work) try {
   throw Fault{e.what()};
 }
 
-/// False if the message stays for later.
-bool Consumer::Worker::handle_one(Transaction& transaction, Together& together) {
+void Consumer::Worker::handle_next(Transaction& transaction, Together& together) {
   const Delivery& delivery = queue_[together.done];
-  database::Connection& connection = database::open_transaction(transaction).connection();
+  database::OpenTransaction& open = database::open_transaction(transaction);
+  database::Connection& connection = open.connection();
   if (!delivery.event) {
-    park(connection, delivery, together, {.error = delivery.problem, .attempts = 1});
-    return true;
+    return park(connection, delivery, together, {.error = delivery.problem, .attempts = 1});
   }
-  const ReceivedEvent& event = *delivery.event;
-  switch (reader_.look(connection, delivery)) {
+  switch (reader_.look(open, delivery)) {
     case Arrival::copy:
       ++together.tick.duplicates;
-      return true;
+      return;
     case Arrival::another_history:
-      park(connection, delivery, together, {.error = another_history});
-      return true;
+      return park(connection, delivery, together, {.error = another_history});
     case Arrival::behind_parked:
-      meet(connection, delivery, together);
       park(connection, delivery, together, {.waits = true});
-      return true;
+      break;
     case Arrival::next:
+      call_handler(transaction, *delivery.event, together);
       break;
   }
-  try {
-    call_handler(transaction, event, together);
-  } catch (const Fault& failed) {
-    together.failure = failed;
-    return false;
-  }
   meet(connection, delivery, together);
-  return true;
 }
 
 void Consumer::Worker::meet(database::Connection& connection, const Delivery& delivery,
                             Together& together) {
-  if (!reader_.meet(connection, *delivery.event, is_whole_, has_beginning_)) return;
+  if (!reader_.meet(connection, *delivery.event)) return;
   ++together.tick.gaps;
   together.notes.push_back({LogLevel::error, "consumer.gap", &delivery,
                             "messages before this one are missing, the last of them version " +
@@ -181,8 +154,7 @@ void Consumer::Worker::meet(database::Connection& connection, const Delivery& de
 
 void Consumer::Worker::park(database::Connection& connection, const Delivery& delivery,
                             Together& together, const Parking& parking) {
-  const std::int64_t bytes =
-      reader_.park(connection, delivery, parking.waits, parking.attempts, parking.error);
+  const std::int64_t bytes = reader_.park(connection, delivery, parking);
   if (bytes == 0) {
     ++together.tick.duplicates;
     return;
@@ -191,6 +163,15 @@ void Consumer::Worker::park(database::Connection& connection, const Delivery& de
   together.parked_bytes += bytes;
   if (parking.error.empty()) return;
   together.notes.push_back({LogLevel::error, "consumer.parked", &delivery, parking.error});
+}
+
+/// Instead of handling it. It is the last one of the transaction.
+void Consumer::Worker::park_next(database::Connection& connection, Together& together,
+                                 const Parking& parking) {
+  const Delivery& delivery = queue_[together.done++];
+  park(connection, delivery, together, parking);
+  meet(connection, delivery, together);
+  reader_.advance(connection, delivery.place);
 }
 
 /// What our own database fails with is thrown as it is; what another store does is the handler's
@@ -215,6 +196,7 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
     open.note_failure();
     const Fault fault = follow::current_fault(watch);
     open.check_open();
+    together.has_failed = true;
     throw fault;
   }
   open.check_open();
@@ -224,8 +206,10 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
 
 /// What was done is committed.
 void Consumer::Worker::finish(const Together& together) {
-  if (together.done > 0) reader_.confirm();
-  tick_ += with_state_of(together.tick);
+  ConsumerTick tick = together.tick;
+  tick.broker = tick_.broker;
+  tick.reader = tick_.reader;
+  tick_ += tick;
   parked_bytes_ += together.parked_bytes;
   for (const Note& note : together.notes) {
     log(note.level, note.name, *note.message, note.problem);
@@ -234,16 +218,10 @@ void Consumer::Worker::finish(const Together& together) {
                         {{"consumer", options_.name}, {"stream", options_.stream}},
                         together.caught);
   if (together.done == 0) return;
+  reader_.confirm();
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(together.done));
   alone_ -= std::min(alone_, together.done);
-  is_charged_ = false;
-}
-
-/// Keeps the state of the broker and the reader.
-ConsumerTick Consumer::Worker::with_state_of(ConsumerTick tick) const {
-  tick.broker = tick_.broker;
-  tick.reader = tick_.reader;
-  return tick;
+  charged_ = 0;
 }
 
 // --- what failed
@@ -253,79 +231,46 @@ void Consumer::Worker::take_failure(const Fault& failed) {
   // What the broker delivered stays as it is: a row of a store may be restored.
   if (failed.blame == Blame::unreadable) return park_first(1, failed.what);
   if (failed.blame == Blame::newer) return leave_to_newer(failed);
-  if (failed.blame == Blame::nobody) {
-    take_back_charge();
-    throw std::bad_alloc{};
-  }
-  const Standing& standing = reader_.standing();
+  if (failed.blame == Blame::nobody) throw std::bad_alloc{};
   const Delivery& delivery = queue_.front();
   const std::int64_t sequence = number_of(delivery);
-  const int attempts = standing.failing.attempts_at(sequence) + (is_charged_ ? 0 : 1);
+  const int before = reader_.standing().failing.attempts_at(sequence);
+  const int attempts = charged_ == sequence ? before : before + 1;
   if (follow::is_final(failed.blame, attempts, options_.max_attempts)) {
     return park_first(attempts, failed.what);
   }
-  reader_.note_failure({sequence, attempts, reader_.now() + backoff_after(attempts), failed.what},
-                       {});
-  is_charged_ = false;
+  reader_.note_failure({sequence, attempts, reader_.now() + backoff_after(attempts), failed.what});
+  charged_ = 0;
   ++tick_.failed;
   log(LogLevel::warning, "consumer.handler_failed", delivery, failed.what);
 }
 
 void Consumer::Worker::park_first(int attempts, const std::string& error) {
-  const Delivery& delivery = queue_.front();
   Together together;
   store_.database().write([&](database::Connection& connection) {
     together = {};
-    reader_.begin(connection);
+    reader_.open(connection);
     const bool waits = options_.on_failure == OnFailure::park_stream;
-    park(connection, delivery, together, {.error = error, .attempts = attempts, .waits = waits});
-    meet(connection, delivery, together);
-    reader_.advance(connection, delivery.place);
+    park_next(connection, together, {.error = error, .attempts = attempts, .waits = waits});
   });
-  together.done = 1;
   finish(together);
 }
 
 /// It isn't tried again, and those before it took effect with it.
-void Consumer::Worker::take_committed(Together& together, const Fault& failed) {
-  const std::size_t guilty = std::min(together.done, queue_.size() - 1);
-  const Delivery& delivery = queue_[guilty];
-  store_.database().write([&](database::Connection& connection) {
-    Together last;
-    meet(connection, delivery, last);
-    park(connection, delivery, last, {.error = failed.what, .attempts = 1});
-    reader_.advance(connection, delivery.place);
-    together.tick += last.tick;
-    for (Note& note : last.notes) together.notes.push_back(std::move(note));
+void Consumer::Worker::take_committed(const Together& together, const Fault& failed) {
+  Together all;
+  reader_.write([&](database::Connection& connection) {
+    all = together;
+    all.done = std::min(all.done, queue_.size() - 1);
+    park_next(connection, all, {.error = failed.what, .attempts = 1});
   });
-  together.done = guilty + 1;
-  finish(together);
+  finish(all);
 }
 
-/// Trouble with the store isn't the message's fault, unless the server ends the session for it once
-/// more when it is alone.
-bool Consumer::Worker::take_store_failure(const Error& error, const Together& together) {
-  if (!together.has_called_handler || !store_.database().has_lost_session(error)) {
-    take_back_charge();
-    return false;
-  }
-  const bool is_guilty = std::exchange(is_charged_, false);
-  if (is_guilty) charge_for_session(describe_lost_session(error));
-  // Whoever takes the lease next, this process or another, sees that it wasn't given back.
-  reader_.lose();
-  is_reading_ = false;
-  queue_.clear();
-  return is_guilty;
-}
-
-void Consumer::Worker::charge_for_session(const std::string& what) {
-  const Standing& standing = reader_.standing();
-  follow::Failing failing = standing.failing;
-  failing.next_attempt_at = reader_.now() + backoff_after(failing.attempts);
-  failing.error = what;
-  reader_.note_failure(failing, standing.unknown_since);
-  ++tick_.failed;
-  log(LogLevel::warning, "consumer.handler_failed", queue_.front(), what);
+/// Trouble with the store isn't the message's fault, but the server may have ended the session for
+/// what its handler did.
+bool Consumer::Worker::is_lost_with_session(const Error& error, const Together& together) const {
+  return together.has_called_handler && store_.database().has_lost_session(error);
 }
 
 /// This process doesn't take the stream again before another one has had the time to.
@@ -338,96 +283,70 @@ void Consumer::Worker::leave_to_newer(const Fault& failed) {
   const Timestamp since = was_left ? *standing.unknown_since : at;
   if (at >= since + options_.unknown_version_wait) return park_first(1, failed.what);
   reader_.note_failure({sequence, 0, at, failed.what + waits_for_newer}, since);
-  is_charged_ = false;
   if (!was_left) {
     log(LogLevel::warning, "consumer.left_to_newer", delivery, failed.what + waits_for_newer);
   }
+  charged_ = 0;
   left_to_newer_ = sequence;
   reader_.release();
-  queue_.clear();
-  next_look_ = {};
+  start_over();
 }
 
 // --- what may have killed a process
 
-/// The process before this one may have died of the message, or its handler misused a transaction
-/// that others shared.
-bool Consumer::Worker::is_suspect() const {
-  const Delivery& delivery = queue_.front();
-  return alone_ > 0 && !is_charged_ && delivery.event &&
-         handler_of(delivery.event->kind.type) != nullptr;
-}
-
-/// The attempt is counted before it is made. False if the message has had its attempts.
+/// The process before this one may have died of the first message, or its handler misused a
+/// transaction that others shared: the attempt is counted before it is made. False if the message
+/// has had its attempts.
 bool Consumer::Worker::charge_first() {
-  const Standing& standing = reader_.standing();
-  const std::int64_t sequence = number_of(queue_.front());
-  const bool has_failed = standing.failing.at == sequence;
-  const int attempts = standing.failing.attempts_at(sequence) + 1;
+  const Delivery& delivery = queue_.front();
+  const std::int64_t sequence = number_of(delivery);
+  const bool is_suspect = alone_ > 0 && charged_ != sequence && delivery.event &&
+                          handler_of(delivery.event->kind.type) != nullptr;
+  if (!is_suspect) return true;
+  const follow::Failing& failing = reader_.standing().failing;
+  const int attempts = failing.attempts_at(sequence) + 1;
   if (attempts > options_.max_attempts) {
-    park_first(options_.max_attempts, standing.failing.error);
+    park_first(options_.max_attempts, failing.error);
     return false;
   }
-  reader_.note_failure({sequence, attempts, Timestamp{}, died_of_it},
-                       has_failed ? standing.unknown_since : std::nullopt);
-  is_charged_ = true;
+  reader_.note_failure({sequence, attempts, Timestamp{}, died_of_it});
+  charged_ = sequence;
   return true;
-}
-
-void Consumer::Worker::take_back_charge() noexcept try {
-  if (!std::exchange(is_charged_, false)) return;
-  const Standing& standing = reader_.standing();
-  follow::Failing failing = standing.failing;
-  --failing.attempts;
-  failing.next_attempt_at = {};
-  reader_.note_failure(failing, standing.unknown_since);
-} catch (...) {
-  // One attempt too many is counted; the message has others.
 }
 
 // --- parked messages that are tried again
 
-/// One that needs a newer process is left to that: this one looks again after a growing pause.
 void Consumer::Worker::retry_parked() {
   if (now() < next_retry_) return;
-  bool was_left = false;
   std::int64_t after = 0;
   while (const auto parked = reader_.next_to_retry(after)) {
     after = parked->number;
     // Whoever dies of it isn't to try it again and again: the operator's wish is granted once.
-    if (reader_.take(*parked, died_of_it) && !retry(*parked)) was_left = true;
+    if (reader_.take(*parked, died_of_it)) retry(*parked);
   }
-  retries_left_to_newer_ = was_left ? retries_left_to_newer_ + 1 : 0;
-  next_retry_ = now() + (was_left ? backoff_after(retries_left_to_newer_) : retry_interval);
+  next_retry_ = now() + retry_interval;
 }
 
-/// False if it is left to a process that knows the version of its event.
-bool Consumer::Worker::retry(const ToRetry& parked) {
+void Consumer::Worker::retry(const ToRetry& parked) {
+  const std::string name = "parked message " + std::to_string(parked.number);
   Together together;
-  bool removed = false;
   std::string error;
   try {
     const ReceivedEvent event = read_envelope(KeptHeaders{parked.headers}, parked.payload);
     // What was tried before had a handler; what waits behind it needn't have one.
     if (parked.attempts > 0 && handler_of(event.kind.type) == nullptr) {
       log(LogLevel::warning, "consumer.retried_without_handler",
-          "parked message " + std::to_string(parked.number) + " was retried where no handler of '" +
-              event.kind.type + "' is registered, and is passed over");
+          name + " was retried where no handler of '" + event.kind.type +
+              "' is registered, and is passed over");
     }
     transact([&](Transaction& transaction) {
       together = {};
-      removed = reader_.remove(database::open_transaction(transaction).connection(), parked);
-      if (!removed) return;
+      if (!reader_.remove(database::open_transaction(transaction).connection(), parked)) return;
       call_handler(transaction, event, together);
+      ++together.tick.revived;
     });
-    if (removed) ++together.tick.revived;
-    finish(together);
-    return true;
+    return finish(together);
   } catch (const Fault& e) {
-    if (e.blame == Blame::newer) {
-      reader_.leave(parked, e.what + waits_for_newer);
-      return false;
-    }
     if (e.blame == Blame::nobody) {
       reader_.leave(parked, e.what);
       throw std::bad_alloc{};
@@ -436,17 +355,15 @@ bool Consumer::Worker::retry(const ToRetry& parked) {
   } catch (const CorruptEvent& e) {
     error = e.what();
   } catch (const Error& e) {
-    if (!together.has_called_handler || !store_.database().has_lost_session(e)) {
+    if (!is_lost_with_session(e, together)) {
       reader_.leave(parked, e.what());
       throw;
     }
-    error = describe_lost_session(e);
+    error = died_of_it;
   }
   reader_.keep(parked, error);
   log(LogLevel::error, "consumer.parked",
-      "parked message " + std::to_string(parked.number) + " failed again, at attempt " +
-          std::to_string(parked.attempts + 1) + ": " + error);
-  return true;
+      name + " failed again, at attempt " + std::to_string(parked.attempts + 1) + ": " + error);
 }
 
 }  // namespace stela::nats

@@ -25,8 +25,7 @@ Consumer::Worker::Worker(Store& store, const ConsumerOptions& options, ConsumerP
     : store_{store.anchor()},
       options_{options},
       ports_{std::move(ports)},
-      reader_{store, options_},
-      is_whole_{options.filter_subject.empty()} {}
+      reader_{store, options_} {}
 
 Consumer::Worker::~Worker() {
   reader_.release();
@@ -51,15 +50,12 @@ Handler* Consumer::Worker::handler_of(const std::string& event) const noexcept {
 }
 
 ConsumerTick Consumer::Worker::run_once() {
-  next_look_ = {};
-  if (retries_left_to_newer_ == 0) next_retry_ = {};
+  next_look_ = next_retry_ = {};
   while (turn(std::min(options_.idle_wait, 100ms))) {
   }
   reader_.release();
   is_reading_ = false;
-  tick_.broker = broker_;
-  measure(tick_);
-  return std::exchange(tick_, {});
+  return take_tick();
 }
 
 void Consumer::Worker::run(std::stop_token stop) {
@@ -75,9 +71,8 @@ void Consumer::Worker::run(std::stop_token stop) {
     rest(std::chrono::ceil<milliseconds>(pauses.after(troubles_)));
   }
   stop_ = {};
-  queue_.clear();
+  start_over();
   source_.reset();
-  is_reading_ = false;
   reader_.release();
 }
 
@@ -121,21 +116,16 @@ bool Consumer::Worker::turn(milliseconds wait) try {
   handle_queue();
   return tick_ != before;
 } catch (const SourceForgotten&) {
-  is_reading_ = false;
+  start_over();
   return true;
 } catch (const LeaseLost&) {
+  start_over();
   reader_.lose();
-  is_reading_ = false;
-  queue_.clear();
-  next_look_ = {};
   log(LogLevel::warning, "consumer.lease_lost",
       "another process reads the stream now, or an operator has moved the consumer");
   return false;
 } catch (const Error& e) {
-  // What isn't committed is read again.
-  queue_.clear();
-  is_reading_ = false;
-  next_look_ = {};
+  start_over();
   if (e.code() != ErrorCode::broker_failed) throw;
   // Another process may reach the broker.
   reader_.release();
@@ -144,50 +134,51 @@ bool Consumer::Worker::turn(milliseconds wait) try {
   throw;
 }
 
+void Consumer::Worker::start_over() noexcept {
+  queue_.clear();
+  is_reading_ = false;
+  next_look_ = {};
+}
+
 bool Consumer::Worker::hold_lease() {
   if (reader_.is_held() && now() < next_look_) return true;
   const bool was_held = reader_.is_held();
   reader_.look();
   next_look_ = now() + look_interval;
-  const Standing& standing = reader_.standing();
-  if (standing.is_paused) {
-    if (was_held) reader_.release();
-    is_reading_ = false;
-    queue_.clear();
-    if (std::exchange(standstill_, "paused") != "paused") {
-      log(LogLevel::info, "consumer.paused",
-          "an operator paused it: it reads nothing until it is resumed");
-    }
-    return false;
-  }
+  if (reader_.standing().is_paused) return note_pause(), false;
   if (reader_.is_held()) return true;
-  is_reading_ = false;
   if (was_held) throw LeaseLost{};
-  queue_.clear();
+  start_over();
   // Whoever doesn't reach the broker leaves the stream to others.
   if (!source_) source_ = ports_.connect(options_);
+  if (acquire_lease()) return true;
+  note_broker_works();
+  tick_.reader = reader_.is_free() ? std::string{} : reader_.standing().owner;
+  return false;
+}
+
+void Consumer::Worker::note_pause() {
+  start_over();
+  reader_.release();
+  if (std::exchange(standstill_, "paused") == "paused") return;
+  log(LogLevel::info, "consumer.paused",
+      "an operator paused it: it reads nothing until it is resumed");
+}
+
+bool Consumer::Worker::acquire_lease() {
+  const Standing& standing = reader_.standing();
   const bool leaves = left_to_newer_ != 0 && standing.failing.at == left_to_newer_ &&
                       standing.unknown_since &&
                       reader_.now() < *standing.unknown_since + options_.unknown_version_wait;
-  const bool is_free = reader_.is_free();
-  if (!leaves && is_free && reader_.acquire()) {
-    left_to_newer_ = 0;
-    if (reader_.is_unclean()) alone_ = static_cast<std::size_t>(options_.batch_size);
-    parked_bytes_ = reader_.count_parked_bytes();
-    standstill_.clear();
-    // What the last holder stood still for is noted again if it is still so.
-    if (standing.failing.at == 0) reader_.note_standstill(0, "");
-    tick_.reader.clear();
-    return true;
-  }
-  note_broker_works();
-  tick_.reader = is_free ? std::string{} : standing.owner;
-  if (reader_.is_overdue() && std::exchange(standstill_, "hangs") != "hangs") {
-    log(LogLevel::warning, "consumer.reader_hangs",
-        "the lease of '" + standing.owner +
-            "' is over, and a transaction of it is open: it hangs in a handler, or is paused");
-  }
-  return false;
+  if (leaves || !reader_.is_free() || !reader_.acquire()) return false;
+  left_to_newer_ = 0;
+  if (reader_.is_unclean()) alone_ = static_cast<std::size_t>(options_.batch_size);
+  parked_bytes_ = reader_.count_parked_bytes();
+  standstill_.clear();
+  // What the last holder stood still for is noted again if it is still so.
+  if (standing.failing.at == 0) reader_.note_standstill(0, "");
+  tick_.reader.clear();
+  return true;
 }
 
 // --- the broker
@@ -197,19 +188,20 @@ void Consumer::Worker::begin_reading() {
   StreamEnds ends = source_->look();
   for (StreamEnds seen;; ends = seen) {
     find_place(ends);
+    reader_.stand_in(ends);
     source_->stand_at(reader_.standing().position);
     seen = source_->look();
     const bool is_same = seen.made_at == ends.made_at && seen.last >= ends.last;
     if (is_same) break;
   }
-  has_beginning_ = ends.first <= 1 && reader_.standing().began_after == 0;
   is_reading_ = true;
 }
 
 /// Compares what was noted of the stream with what the broker has.
 void Consumer::Worker::find_place(const StreamEnds& ends) {
-  if (reader_.standing().stream_made_at != 0) return check_stream(ends);
-  reader_.begin(ends.made_at, find_beginning(ends), reader_.has_older() ? ends.last : 0);
+  const Standing& standing = reader_.standing();
+  if (standing.stream_made_at != 0) return check_stream(ends);
+  reader_.begin(ends, find_beginning(ends), standing.has_older ? ends.last : 0);
 }
 
 /// Whether the stream has what was read at the position. If not, it was made again, or the broker's
@@ -218,13 +210,13 @@ void Consumer::Worker::find_place(const StreamEnds& ends) {
 void Consumer::Worker::check_stream(const StreamEnds& ends) {
   const Standing& standing = reader_.standing();
   const bool has_read_nothing = standing.position == standing.began_after;
-  if (has_read_nothing && ends.last >= standing.position) return reader_.know_stream(ends.made_at);
+  if (has_read_nothing && ends.last >= standing.position) return;
   const auto stored =
       ends.last < standing.position ? std::nullopt : source_->time_of(standing.position);
   const bool is_same = stored && (*stored == standing.position_time || standing.position_time == 0);
   const bool is_of_another_time = standing.stream_made_at != ends.made_at;
   const bool has_left = !stored && ends.last >= standing.position && !is_of_another_time;
-  if (is_same || has_left) return reader_.know_stream(ends.made_at);
+  if (is_same || has_left) return;
   log(LogLevel::error,
       is_of_another_time ? "consumer.stream_made_again" : "consumer.stream_went_back",
       is_of_another_time
@@ -234,17 +226,13 @@ void Consumer::Worker::check_stream(const StreamEnds& ends) {
             "place; it "
             "reads from the beginning, and handles none again whose event it knows");
   const std::uint64_t from = is_of_another_time ? 0 : std::min(standing.began_after, ends.last);
-  reader_.begin(ends.made_at, from, std::max(standing.known_through, standing.position));
+  reader_.begin(ends, from, std::max(standing.known_through, standing.position));
 }
 
-/// Where a reader that is new to the stream begins: where an operator has moved it, or an older
-/// Stela had settled everything.
-std::uint64_t Consumer::Worker::find_beginning(const StreamEnds& ends) {
+/// Of a reader that is new to the stream, or that an operator has moved.
+std::uint64_t Consumer::Worker::find_beginning(const StreamEnds& ends) const {
   const Standing& standing = reader_.standing();
-  if (standing.position > 0) {
-    const std::uint64_t put_off = standing.held_from.value_or(standing.position + 1);
-    return std::min({standing.position, put_off - 1, ends.last});
-  }
+  if (standing.position > 0 || standing.has_older) return std::min(standing.beginning, ends.last);
   // A stream that was made later has nothing that was there when the consumer was made: a resize
   // makes such streams.
   const bool is_newer =
@@ -253,20 +241,21 @@ std::uint64_t Consumer::Worker::find_beginning(const StreamEnds& ends) {
 }
 
 void Consumer::Worker::note_broker_works() {
-  const bool was_in_trouble =
-      broker_.state == BrokerState::down || broker_.state == BrokerState::misconfigured;
-  broker_ = {.state = BrokerState::connected};
-  if (was_in_trouble) log(LogLevel::info, "consumer.broker_back", "the broker answers again");
+  const BrokerState before = std::exchange(tick_.broker, {BrokerState::connected}).state;
+  if (before == BrokerState::down || before == BrokerState::misconfigured) {
+    log(LogLevel::info, "consumer.broker_back", "the broker answers again");
+  }
 }
 
 /// Says so unless it was the last to be said.
 void Consumer::Worker::note_broker_trouble(const Error& trouble) {
-  const std::string_view what = trouble.what();
-  const bool is_new = std::exchange(broker_trouble_, what) != what;
+  const bool is_new = std::exchange(broker_trouble_, trouble.what()) != trouble.what();
   const bool is_misconfigured = dynamic_cast<const Misconfigured*>(&trouble) != nullptr;
-  broker_ = {is_misconfigured ? BrokerState::misconfigured : BrokerState::down, broker_trouble_};
+  tick_.broker = {is_misconfigured ? BrokerState::misconfigured : BrokerState::down,
+                  broker_trouble_};
   if (!is_new) return;
-  log(LogLevel::error, is_misconfigured ? "consumer.misconfigured" : "consumer.broker_down", what);
+  log(LogLevel::error, is_misconfigured ? "consumer.misconfigured" : "consumer.broker_down",
+      broker_trouble_);
 }
 
 // --- standing still, and saying so
@@ -278,52 +267,41 @@ milliseconds Consumer::Worker::backoff_left() const {
 
 /// Operators may have made room since it was counted.
 bool Consumer::Worker::is_full_of_parked() {
-  if (parked_bytes_ < options_.parked_bytes_limit) return false;
-  parked_bytes_ = reader_.count_parked_bytes();
-  const bool was_full = standstill_ == "full";
-  if (parked_bytes_ < options_.parked_bytes_limit) {
-    standstill_.clear();
-    if (was_full) reader_.note_standstill(0, "");
-    return false;
-  }
-  if (was_full) return true;
-  standstill_ = "full";
+  if (parked_bytes_ >= options_.parked_bytes_limit) parked_bytes_ = reader_.count_parked_bytes();
+  const bool is_full = parked_bytes_ >= options_.parked_bytes_limit;
+  if (is_full == (standstill_ == "full")) return is_full;
+  standstill_ = is_full ? "full" : "";
   const std::string why = "its parked messages have " + std::to_string(parked_bytes_) +
                           " bytes, more than parked_bytes_limit; retry or discard some with "
                           "'stela inbox'";
-  reader_.note_standstill(0, why);
-  log(LogLevel::error, "consumer.stopped", why);
-  return true;
+  reader_.note_standstill(0, is_full ? why : std::string{});
+  if (is_full) log(LogLevel::error, "consumer.stopped", why);
+  return is_full;
 }
 
 void Consumer::Worker::report() {
-  const bool is_news = broker_ != reported_broker_ || tick_.reader != reported_reader_;
+  const bool is_news = tick_.broker != reported_.broker || tick_.reader != reported_.reader;
   if (tick_ == ConsumerTick{} && !is_news) return;
-  tick_.broker = reported_broker_ = broker_;
-  reported_reader_ = tick_.reader;
-  measure(tick_);
-  ConsumerTick tick = std::exchange(tick_, {});
-  tick_.reader = tick.reader;
-  if (listener_) listener_(tick);
+  reported_ = take_tick();
+  if (listener_) listener_(reported_);
 }
 
-void Consumer::Worker::measure(const ConsumerTick& tick) {
+/// With the state of the broker and the reader, which stays.
+ConsumerTick Consumer::Worker::take_tick() {
   MetricSink& metrics = *store_.conventions().metrics;
   const auto count = [&](std::string_view name, std::int64_t by) {
     if (by > 0) metrics.count(name, by, {{"consumer", options_.name}});
   };
-  count("stela_consumer_handled_total", tick.handled);
-  count("stela_consumer_failures_total", tick.failed);
-  count("stela_consumer_parked_total", tick.parked);
-  count("stela_consumer_gaps_total", tick.gaps);
-  metrics.gauge("stela_consumer_broker_up", tick.broker.is_connected() ? 1 : 0,
+  count("stela_consumer_handled_total", tick_.handled);
+  count("stela_consumer_failures_total", tick_.failed);
+  count("stela_consumer_parked_total", tick_.parked);
+  count("stela_consumer_gaps_total", tick_.gaps);
+  metrics.gauge("stela_consumer_broker_up", tick_.broker.is_connected() ? 1 : 0,
                 {{"consumer", options_.name}});
   metrics.gauge("stela_consumer_parked_bytes", static_cast<double>(parked_bytes_),
                 {{"consumer", options_.name}});
-}
-
-std::chrono::microseconds Consumer::Worker::backoff_after(int failures) const {
-  return backoff().after(failures, ports_.random);
+  const ConsumerTick kept{.broker = tick_.broker, .reader = tick_.reader};
+  return std::exchange(tick_, kept);
 }
 
 void Consumer::Worker::log(LogLevel level, std::string_view name, const Delivery& delivery,

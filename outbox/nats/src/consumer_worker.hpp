@@ -49,33 +49,32 @@ class Consumer::Worker {
     std::int64_t parked_bytes = 0;
     std::vector<Note> notes = {};
     std::vector<follow::CaughtStatement> caught = {};
-    /// What the handler of the next message failed with: then nothing is done.
-    std::optional<follow::Fault> failure = {};
     bool has_called_handler = false;
+    /// The handler of the next message has failed.
+    bool has_failed = false;
   };
-  struct Parking {
-    /// Empty: it stands behind another.
-    std::string error = {};
-    int attempts = 0;
-    bool waits = false;
-  };
+
   // Going round: consumer_worker.cpp.
   /// True if something was done.
   bool turn(std::chrono::milliseconds wait);
   bool try_turn();
+  /// What isn't committed is read again.
+  void start_over() noexcept;
   /// True if this process reads.
   bool hold_lease();
+  bool acquire_lease();
+  void note_pause();
   void begin_reading();
   void find_place(const StreamEnds& ends);
   void check_stream(const StreamEnds& ends);
-  std::uint64_t find_beginning(const StreamEnds& ends);
+  std::uint64_t find_beginning(const StreamEnds& ends) const;
   std::chrono::milliseconds backoff_left() const;
   bool is_full_of_parked();
   void note_broker_works();
   void note_broker_trouble(const Error& trouble);
   void rest(std::chrono::milliseconds wait) { ports_.rest(stop_, wait); }
   void report();
-  void measure(const ConsumerTick& tick);
+  ConsumerTick take_tick();
 
   // Messages: consumer_handling.cpp.
   void handle_queue();
@@ -84,25 +83,21 @@ class Consumer::Worker {
   void wait_for_older();
   void handle_together(std::size_t count, Together& together);
   void transact(FunctionRef<void(Transaction&)> work);
-  bool handle_one(Transaction& transaction, Together& together);
+  void handle_next(Transaction& transaction, Together& together);
   void meet(database::Connection& connection, const Delivery& delivery, Together& together);
   void park(database::Connection& connection, const Delivery& delivery, Together& together,
             const Parking& parking);
+  void park_next(database::Connection& connection, Together& together, const Parking& parking);
   void call_handler(Transaction& transaction, const ReceivedEvent& event, Together& together);
   void finish(const Together& together);
-  ConsumerTick with_state_of(ConsumerTick tick) const;
   void take_failure(const follow::Fault& failed);
-  void take_committed(Together& together, const follow::Fault& failed);
-  /// False if it is nobody's fault.
-  bool take_store_failure(const Error& error, const Together& together);
-  void charge_for_session(const std::string& what);
+  void take_committed(const Together& together, const follow::Fault& failed);
   void park_first(int attempts, const std::string& error);
   void leave_to_newer(const follow::Fault& failed);
-  bool is_suspect() const;
   bool charge_first();
-  void take_back_charge() noexcept;
+  bool is_lost_with_session(const Error& error, const Together& together) const;
   void retry_parked();
-  bool retry(const ToRetry& parked);
+  void retry(const ToRetry& parked);
 
   void log(LogLevel level, std::string_view name, const Delivery& delivery,
            const std::string& problem) const;
@@ -113,7 +108,9 @@ class Consumer::Worker {
   follow::Backoff backoff() const {
     return {options_.retry_backoff, options_.retry_backoff_max, backoff_jitter};
   }
-  std::chrono::microseconds backoff_after(int failures) const;
+  std::chrono::microseconds backoff_after(int failures) const {
+    return backoff().after(failures, ports_.random);
+  }
 
   Store& store_;
   const ConsumerOptions options_;
@@ -121,13 +118,9 @@ class Consumer::Worker {
   const std::string who_ = "consumer '" + options_.name + '\'';
   ConsumerPorts ports_;
   ReaderStore reader_;
-  /// Every message of each stream of events comes here: what is missing can be seen.
-  const bool is_whole_;
   std::unique_ptr<MessageSource> source_;
   /// The source begins where the lease found the position.
   bool is_reading_ = false;
-  /// Nothing is missing at the front of the stream.
-  bool has_beginning_ = false;
   std::vector<std::unique_ptr<Handler>> handlers_;
   std::function<void(const ConsumerTick&)> listener_;
   std::stop_token stop_;
@@ -138,22 +131,20 @@ class Consumer::Worker {
   /// first: a handler misused one that it shared with others, or the process before this one may
   /// have died of one.
   std::size_t alone_ = 0;
-  /// The attempt at the first message is counted already.
-  bool is_charged_ = false;
+  /// The message whose attempt was counted before it was made, and hasn't ended; 0 if there is
+  /// none.
+  std::int64_t charged_ = 0;
   OlderStreams older_{reader_};
   Steady next_look_{};
   /// The message that this process left to one that knows its version.
   std::int64_t left_to_newer_ = 0;
   /// At least; what operators removed is found when it matters.
   std::int64_t parked_bytes_ = 0;
-  int retries_left_to_newer_ = 0;
   Steady next_retry_{};
 
+  /// What wasn't reported yet, and what was reported last.
   ConsumerTick tick_;
-  /// As in ConsumerTick, and what of it was reported.
-  BrokerStatus broker_;
-  BrokerStatus reported_broker_;
-  std::string reported_reader_;
+  ConsumerTick reported_;
   /// Turns in a row that met trouble, what was last logged of the broker's, and what of others.
   int troubles_ = 0;
   std::string broker_trouble_;

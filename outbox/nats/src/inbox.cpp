@@ -109,7 +109,7 @@ std::vector<ReaderStatus> readers_of(database::Connection& connection, const std
   std::vector<ReaderStatus> readers;
   auto rows = connection.rows(sql::list_readers{.consumer = consumer});
   while (rows.step()) {
-    readers.push_back({.consumer = std::string{rows.consumer()},
+    readers.push_back({.consumer = consumer,
                        .broker_stream = std::string{rows.broker_stream()},
                        .filter = std::string{rows.filter()},
                        .position = static_cast<std::uint64_t>(rows.position()),
@@ -142,22 +142,40 @@ void note_message(Store& store, database::Connection& connection, const Place& p
        {.part = "inbox", .subject = place.name, .what = what, .who = who, .detail = detail});
 }
 
+/// NotFound if there is none.
+std::int64_t number_of(database::Connection& connection, std::string_view consumer) {
+  if (has_inbox(connection)) {
+    auto row = connection.rows(sql::find_consumer{.name = consumer});
+    if (row.step()) return row.consumer();
+  }
+  throw NotFound{"there is no consumer '" + std::string{consumer} + "'"};
+}
+
 void set_paused(Store& store, std::string_view consumer, bool paused, std::string_view who) {
-  bool found = false;
+  const std::string_view what = paused ? "paused" : "resumed";
   store.database().write_apart(
       [&](database::Connection& connection) {
-        found = has_inbox(connection) &&
-                connection.run(sql::pause_consumer{
-                    .consumer = consumer, .paused = paused, .now = store.database().now()}) > 0;
-        if (!found) return;
-        note(store, connection,
-             {.part = "inbox",
-              .subject = consumer,
-              .what = paused ? "paused" : "resumed",
-              .who = who});
+        number_of(connection, consumer);
+        connection.run(sql::pause_consumer{
+            .consumer = consumer, .paused = paused, .now = store.database().now()});
+        note(store, connection, {.part = "inbox", .subject = consumer, .what = what, .who = who});
       },
       database::Sync::as_stored);
-  if (!found) throw NotFound{"there is no consumer '" + std::string{consumer} + "'"};
+}
+
+/// NotFound if there is no such reader, UsageError if it reads.
+void require_idle(const database::Database& database, database::Connection& connection,
+                  std::int64_t consumer, std::string_view broker_stream) {
+  const std::string stream{broker_stream};
+  auto row =
+      connection.rows(sql::find_reader{.consumer = consumer, .broker_stream = broker_stream});
+  if (!row.step()) throw NotFound{"the consumer doesn't read the stream '" + stream + "'"};
+  const std::string owner{row.owner().value_or("")};
+  const follow::StoredLease lease{row.lease_until(), follow::length_of(row.lease_ttl()),
+                                  row.presence()};
+  if (follow::is_free(owner, lease, database.now(), database)) return;
+  throw UsageError{"'" + owner + "' reads the stream '" + stream +
+                   "' for the consumer; stop its processes first"};
 }
 
 }  // namespace
@@ -266,15 +284,20 @@ void InboxOperations::move(std::string_view consumer, std::string_view broker_st
       [&](database::Connection& connection) {
         connection.run(
             sql::insert_consumer{.name = consumer, .created_at = store_.database().now()});
-        auto found = connection.rows(sql::find_consumer{.name = consumer});
-        found.step();
-        const std::int64_t number = found.consumer();
-        found.run();
+        const std::int64_t number = number_of(connection, consumer);
         connection.run(
             sql::insert_reader{.consumer = number, .broker_stream = broker_stream, .filter = ""});
-        connection.run(sql::move_reader{.consumer = number,
-                                        .broker_stream = broker_stream,
-                                        .position = static_cast<std::int64_t>(position)});
+        const auto place = static_cast<std::int64_t>(position);
+        connection.run(sql::place_reader{.consumer = number,
+                                         .broker_stream = broker_stream,
+                                         .epoch = {},
+                                         .until = {},
+                                         .stream_made_at = 0,
+                                         .position = place,
+                                         .position_time = 0,
+                                         .began_after = place,
+                                         .known_through = 0});
+        connection.run(sql::shut_out_reader{.consumer = number, .broker_stream = broker_stream});
         const std::string detail =
             std::string{broker_stream} + " behind message " + std::to_string(position);
         note(
@@ -285,30 +308,11 @@ void InboxOperations::move(std::string_view consumer, std::string_view broker_st
 }
 
 void InboxOperations::forget(std::string_view consumer, std::string_view broker_stream) {
-  const database::Database& database = store_.database();
   store_.database().write_apart(
       [&](database::Connection& connection) {
-        bool found = false;
-        if (has_inbox(connection)) {
-          auto rows = connection.rows(sql::list_readers{.consumer = consumer});
-          while (rows.step()) {
-            if (rows.broker_stream() != broker_stream) continue;
-            found = true;
-            const follow::StoredLease lease{rows.lease_until(), follow::length_of(rows.lease_ttl()),
-                                            rows.presence()};
-            if (follow::is_free(rows.owner().value_or(""), lease, database.now(), database)) {
-              continue;
-            }
-            throw UsageError{"'" + std::string{*rows.owner()} + "' reads the stream '" +
-                             std::string{broker_stream} + "' for the consumer '" +
-                             std::string{consumer} + "'; stop its processes first"};
-          }
-        }
-        if (!found) {
-          throw NotFound{"there is no consumer '" + std::string{consumer} + "' of the stream '" +
-                         std::string{broker_stream} + "'"};
-        }
-        connection.run(sql::delete_reader{.consumer = consumer, .broker_stream = broker_stream});
+        const std::int64_t number = number_of(connection, consumer);
+        require_idle(store_.database(), connection, number, broker_stream);
+        connection.run(sql::delete_reader{.consumer = number, .broker_stream = broker_stream});
         note(store_, connection,
              {.part = "inbox",
               .subject = consumer,

@@ -14,8 +14,7 @@ constexpr std::chrono::seconds question_interval{1};
 bool OlderStreams::are_done_before(const ReceivedEvent& event) const {
   if (event.generation.number <= 1) return true;
   const auto done = done_.find(event.store_id);
-  if (done != done_.end() && done->second >= event.generation.number) return true;
-  return reader_.highest_of(event.store_id) >= event.generation.first.value();
+  return done != done_.end() && done->second >= event.generation.number;
 }
 
 std::string OlderStreams::look(const ReceivedEvent& event, MessageSource& source, Steady now) {
@@ -24,9 +23,11 @@ std::string OlderStreams::look(const ReceivedEvent& event, MessageSource& source
   const bool ask_again = now >= next_question_;
   if (ask_again) next_question_ = now + question_interval;
   std::string left;
+  const std::int64_t first = event.generation.first.value();
+  const bool was_met = reader_.highest_of(event.store_id) >= first;
   for (const OtherReader& other : reader_.others(event.store_id)) {
-    const bool has_come_to_it = other.waits_at >= event.generation.number ||
-                                other.highest >= event.generation.first.value();
+    const bool has_come_to_it =
+        was_met || other.waits_at >= event.generation.number || other.highest >= first;
     if (has_come_to_it) continue;
     const std::uint64_t end = end_of(other, source, ask_again);
     if (other.position >= end) continue;

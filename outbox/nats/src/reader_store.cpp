@@ -55,18 +55,14 @@ ReaderStore::ReaderStore(Store& store, const ConsumerOptions& options)
     found.step();
     consumer_ = found.consumer();
     found.run();
+    const std::string& filter = options.filter_subject;
     connection.run(sql::insert_reader{
-        .consumer = consumer_, .broker_stream = options.stream, .filter = options.filter_subject});
+        .consumer = consumer_, .broker_stream = options.stream, .filter = filter});
+    connection.run(
+        sql::set_filter{.consumer = consumer_, .broker_stream = options.stream, .filter = filter});
   });
   look();
   if (standing_.filter == options.filter_subject) return;
-  bool is_set = false;
-  write([&](database::Connection& connection) {
-    is_set = connection.run(sql::set_filter{.consumer = consumer_,
-                                            .broker_stream = options.stream,
-                                            .filter = options.filter_subject}) == 1;
-  });
-  if (is_set) return;
   throw UsageError{
       "the consumer '" + options.name + "' reads the stream '" + options.stream +
       "' with the filter_subject '" + standing_.filter + "', not '" + options.filter_subject +
@@ -90,6 +86,7 @@ void ReaderStore::look() {
              .position_time = row.position_time(),
              .began_after = static_cast<std::uint64_t>(row.began_after()),
              .known_through = static_cast<std::uint64_t>(row.known_through()),
+             .beginning = static_cast<std::uint64_t>(row.beginning()),
              .epoch = row.epoch(),
              .owner = text_or_none(row.owner()).value_or(""),
              .lease = {row.lease_until(), follow::length_of(row.lease_ttl()), row.presence()},
@@ -97,8 +94,8 @@ void ReaderStore::look() {
                          std::string{row.error()}},
              .unknown_since = row.unknown_since(),
              .is_paused = row.paused(),
-             .consumer_made_at = row.consumer_made_at()};
-    if (const auto held = row.held_from()) found.held_from = static_cast<std::uint64_t>(*held);
+             .consumer_made_at = row.created_at(),
+             .has_older = row.has_older()};
   });
   is_held_ = is_held_ && found.epoch == standing_.epoch && found.owner == worker_;
   standing_ = std::move(found);
@@ -125,11 +122,6 @@ void ReaderStore::sample(database::Connection& connection, Timestamp at) {
 bool ReaderStore::is_free() const {
   return standing_.owner == worker_ ||
          follow::is_free(standing_.owner, standing_.lease, now(), store_.database());
-}
-
-bool ReaderStore::is_overdue() const {
-  return !standing_.owner.empty() && standing_.owner != worker_ &&
-         follow::is_over(standing_.lease, now());
 }
 
 bool ReaderStore::acquire() {
@@ -162,12 +154,6 @@ bool ReaderStore::acquire() {
   renewal_.note(mine.now);
   // The one before may have moved on until it lost the lease.
   look();
-  sources_.clear();
-  store_.database().read([&](database::Connection& connection) {
-    auto rows =
-        connection.rows(sql::list_sources{.consumer = consumer_, .broker_stream = options_.stream});
-    while (rows.step()) sources_.emplace(rows.source(), rows.sequence());
-  });
   return is_held_;
 }
 
@@ -186,107 +172,118 @@ void ReaderStore::release() noexcept try {
   // It runs out.
 }
 
-void ReaderStore::write(database::Database::Work work) {
-  store_.database().write(work, Sync::if_shared);
-}
-
 bool ReaderStore::renew(database::Connection& connection) const {
-  return connection.run(sql::renew_reader{.consumer = consumer_,
-                                          .broker_stream = options_.stream,
-                                          .epoch = standing_.epoch,
-                                          .until = lease_until()}) == 1;
+  return connection.run(sql::hold_reader{.consumer = consumer_,
+                                         .broker_stream = options_.stream,
+                                         .epoch = standing_.epoch,
+                                         .position = number(standing_.position),
+                                         .until = lease_until()}) == 1;
 }
 
 void ReaderStore::hold(database::Connection& connection) const {
   if (!renew(connection)) throw LeaseLost{};
 }
 
-bool ReaderStore::has_older() const {
-  bool found = false;
-  store_.database().read([&](database::Connection& connection) {
-    auto any = connection.rows(sql::has_handled_any{.consumer = consumer_});
-    any.step();
-    found = any.found();
-  });
-  return found;
+void ReaderStore::write(database::Database::Work work) {
+  store_.database().write(
+      [&](database::Connection& connection) {
+        hold(connection);
+        work(connection);
+      },
+      Sync::if_shared);
 }
 
-void ReaderStore::begin(std::int64_t stream_made_at, std::uint64_t position,
+// --- the place in the stream
+
+void ReaderStore::place(database::Connection& connection, Standing next) {
+  if (connection.run(sql::place_reader{.consumer = consumer_,
+                                       .broker_stream = options_.stream,
+                                       .epoch = standing_.epoch,
+                                       .until = lease_until(),
+                                       .stream_made_at = next.stream_made_at,
+                                       .position = number(next.position),
+                                       .position_time = next.position_time,
+                                       .began_after = number(next.began_after),
+                                       .known_through = number(next.known_through)}) != 1) {
+    throw LeaseLost{};
+  }
+  next.failing = {};
+  next.unknown_since.reset();
+  placed_ = std::move(next);
+}
+
+void ReaderStore::confirm() {
+  standing_ = placed_;
+}
+
+void ReaderStore::begin(const StreamEnds& ends, std::uint64_t position,
                         std::uint64_t known_through) {
+  Standing begun = standing_;
+  begun.stream_made_at = ends.made_at;
+  begun.position = begun.began_after = position;
+  begun.position_time = 0;
+  begun.known_through = known_through;
   write([&](database::Connection& connection) {
-    if (connection.run(sql::begin_reader{.consumer = consumer_,
-                                         .broker_stream = options_.stream,
-                                         .epoch = standing_.epoch,
-                                         .stream_made_at = stream_made_at,
-                                         .position = number(position),
-                                         .known_through = number(known_through)}) != 1) {
-      throw LeaseLost{};
-    }
+    place(connection, begun);
     connection.run(sql::delete_sources{.consumer = consumer_, .broker_stream = options_.stream});
   });
-  sources_.clear();
-  standing_.position_time = 0;
-  standing_.stream_made_at = stream_made_at;
-  standing_.position = standing_.began_after = position;
-  standing_.known_through = known_through;
-  standing_.held_from.reset();
-  standing_.failing = {};
+  confirm();
 }
 
-void ReaderStore::note_failure(const follow::Failing& failing,
-                               std::optional<Timestamp> unknown_since) {
+void ReaderStore::stand_in(const StreamEnds& ends) noexcept {
+  // A server may tell another time for a stream that was edited.
+  standing_.stream_made_at = ends.made_at;
+  has_beginning_ = ends.first <= 1 && standing_.began_after == 0;
+}
+
+void ReaderStore::note(const follow::Failing& failing, std::optional<Timestamp> unknown_since,
+                       std::int64_t waits_at) {
   write([&](database::Connection& connection) {
-    if (connection.run(sql::note_reader_failure{.consumer = consumer_,
-                                                .broker_stream = options_.stream,
-                                                .epoch = standing_.epoch,
-                                                .failing = failing.at,
-                                                .attempts = failing.attempts,
-                                                .next_attempt_at = failing.next_attempt_at,
-                                                .error = failing.error,
-                                                .unknown_since = unknown_since,
-                                                .now = now()}) != 1) {
-      throw LeaseLost{};
-    }
+    connection.run(sql::note_reader{.consumer = consumer_,
+                                    .broker_stream = options_.stream,
+                                    .failing = failing.at,
+                                    .attempts = failing.attempts,
+                                    .next_attempt_at = failing.next_attempt_at,
+                                    .error = failing.error,
+                                    .unknown_since = unknown_since,
+                                    .waits_at = waits_at,
+                                    .now = now()});
   });
   standing_.failing = failing;
   standing_.unknown_since = unknown_since;
 }
 
+bool ReaderStore::note_standstill(std::int64_t waits_at, const std::string& why) {
+  follow::Failing failing = standing_.failing;
+  if (why == failing.error) return false;
+  const bool is_news = std::exchange(failing.error, why).empty();
+  note(failing, standing_.unknown_since, waits_at);
+  return is_news;
+}
+
 // --- messages
 
-bool ReaderStore::begin(database::Connection& connection) {
-  auto has = connection.rows(sql::has_parked_streams{.consumer = consumer_});
-  has.step();
-  has_parked_ = has.found();
+void ReaderStore::open(database::Connection& connection) {
+  hold(connection);
+  is_locked_ = false;
   met_.clear();
-  parked_.clear();
-  new_sources_.clear();
-  return has_parked_;
+  highest_.clear();
 }
 
-std::optional<ReaderStore::Met>& ReaderStore::met(database::Connection& connection,
-                                                  const ReceivedEvent& event) {
-  const auto [at, is_new] = met_.try_emplace({event.store_id, event.stream.name()});
-  if (!is_new) return at->second;
+ReaderStore::Met ReaderStore::find(database::Connection& connection,
+                                   const ReceivedEvent& event) const {
   auto found = connection.rows(sql::find_position{
       .consumer = consumer_, .source = event.store_id, .stream = event.stream.name()});
-  if (found.step()) {
-    at->second = Met{.version = found.version(),
-                     .event_id = text_or_none(found.event_id()),
-                     .recorded_at = found.recorded_at()};
-  }
-  return at->second;
+  found.step();
+  return {.version = found.version(),
+          .event_id = text_or_none(found.event_id()),
+          .recorded_at = found.recorded_at(),
+          .is_parked = found.parked()};
 }
 
-bool ReaderStore::is_parked(database::Connection& connection, const ReceivedEvent& event) {
-  if (!has_parked_) return false;
-  const auto [at, is_new] = parked_.try_emplace({event.store_id, event.stream.name()});
-  if (is_new) {
-    auto found = connection.rows(sql::is_stream_parked{
-        .consumer = consumer_, .source = event.store_id, .stream = event.stream.name()});
-    found.step();
-    at->second = found.found();
-  }
+ReaderStore::Met& ReaderStore::met(database::Connection& connection, const ReceivedEvent& event) {
+  const auto [at, is_new] = met_.try_emplace({event.store_id, event.stream.name()});
+  if (is_new) at->second = find(connection, event);
   return at->second;
 }
 
@@ -299,9 +296,24 @@ bool ReaderStore::is_missed(database::Connection& connection, const ReceivedEven
       .step();
 }
 
+std::int64_t ReaderStore::highest_of(database::Connection& connection,
+                                     const std::string& store_id) const {
+  auto found = connection.rows(sql::find_source{
+      .consumer = consumer_, .broker_stream = options_.stream, .source = store_id});
+  return found.step() ? found.sequence() : 0;
+}
+
+std::int64_t ReaderStore::highest_of(const std::string& store_id) const {
+  std::int64_t highest = 0;
+  store_.database().read(
+      [&](database::Connection& connection) { highest = highest_of(connection, store_id); });
+  return highest;
+}
+
 /// Of an event whose version was met before. Only the last id of a stream is known; but what a
 /// relay publishes for the first time has a higher sequence than all before it.
-bool ReaderStore::is_another_history(const Delivery& delivery, const Met& last) const {
+bool ReaderStore::is_another_history(database::Connection& connection, const Delivery& delivery,
+                                     const Met& last) const {
   const ReceivedEvent& event = *delivery.event;
   if (event.version.value() == last.version) {
     return last.event_id && *last.event_id != bytes_of(event.id);
@@ -310,50 +322,53 @@ bool ReaderStore::is_another_history(const Delivery& delivery, const Met& last) 
                            delivery.place.sequence <= standing_.known_through;
   if (may_be_copy) return false;
   if (last.recorded_at && event.recorded_at > *last.recorded_at) return true;
-  return event.sequence.value() <= highest_of(event.store_id);
+  return event.sequence.value() <= highest_of(connection, event.store_id);
 }
 
-void ReaderStore::note_source(const ReceivedEvent& event) {
-  if (!event.is_fenced || event.redelivery > 0) return;
-  std::int64_t& highest = new_sources_[event.store_id];
-  highest = std::max(highest, event.sequence.value());
-}
-
-Arrival ReaderStore::look(database::Connection& connection, const Delivery& delivery) {
+Arrival ReaderStore::look(database::OpenTransaction& open, const Delivery& delivery) {
+  database::Connection& connection = open.connection();
   const ReceivedEvent& event = *delivery.event;
-  note_source(event);
-  const std::int64_t version = event.version.value();
+  if (event.is_fenced && event.redelivery == 0) {
+    std::int64_t& highest = highest_[event.store_id];
+    highest = std::max(highest, event.sequence.value());
+  }
   if (delivery.place.sequence <= standing_.known_through) {
     const sql::has_handled handled{.consumer = consumer_, .event_id = bytes_of(event.id)};
     if (connection.rows(handled).step()) return Arrival::copy;
   }
-  const std::optional<Met>& last = met(connection, event);
-  if (last && version <= last->version && !is_missed(connection, event)) {
-    return is_another_history(delivery, *last) ? Arrival::another_history : Arrival::copy;
+  Met& last = met(connection, event);
+  if (last.is_parked && !std::exchange(is_locked_, true)) {
+    // Whoever removes what is parked must not do so between a look and what follows from it.
+    open.lock();
+    last.is_parked = find(connection, event).is_parked;
   }
-  return is_parked(connection, event) ? Arrival::behind_parked : Arrival::next;
+  if (event.version.value() <= last.version && !is_missed(connection, event)) {
+    return is_another_history(connection, delivery, last) ? Arrival::another_history
+                                                          : Arrival::copy;
+  }
+  return last.is_parked ? Arrival::behind_parked : Arrival::next;
 }
 
-bool ReaderStore::meet(database::Connection& connection, const ReceivedEvent& event, bool is_whole,
-                       bool has_beginning) {
-  std::optional<Met>& last = met(connection, event);
+bool ReaderStore::meet(database::Connection& connection, const ReceivedEvent& event) {
+  Met& last = met(connection, event);
   const std::int64_t version = event.version.value();
-  if (last && version <= last->version) {
+  if (version <= last.version) {
     split_gaps(connection, event);
     return false;
   }
-  const std::int64_t after = last ? last->version : 0;
-  const bool misses = is_whole && (last || has_beginning) && event.published_before.value() > after;
+  // With a filter not every message comes, and before the first one there may have been others.
+  const bool can_miss = options_.filter_subject.empty() && (last.version > 0 || has_beginning_);
+  const bool misses = can_miss && event.published_before.value() > last.version;
   if (misses) {
     connection.run(sql::insert_gap{.consumer = consumer_,
                                    .source = event.store_id,
                                    .stream = event.stream.name(),
-                                   .after = after,
+                                   .after = last.version,
                                    .before = version,
                                    .missing = event.published_before.value(),
                                    .seen_at = now()});
   }
-  last = Met{version, std::string{bytes_of(event.id)}, event.recorded_at, true};
+  last = {version, std::string{bytes_of(event.id)}, event.recorded_at, last.is_parked, true};
   return misses;
 }
 
@@ -372,7 +387,7 @@ void ReaderStore::split_gaps(database::Connection& connection, const ReceivedEve
 }
 
 std::int64_t ReaderStore::park(database::Connection& connection, const Delivery& delivery,
-                               bool waits, int attempts, const std::string& error) {
+                               const Parking& parking) {
   const std::string headers = KeptHeaders::to_json(MessageHeaders{delivery.message.get()});
   sql::park_message parked{.consumer = consumer_,
                            .broker_stream = options_.stream,
@@ -385,23 +400,39 @@ std::int64_t ReaderStore::park(database::Connection& connection, const Delivery&
                            .headers = headers,
                            .payload = delivery.payload(),
                            .parked_at = now(),
-                           .attempts = attempts,
-                           .error = error};
-  if (waits) {
+                           .attempts = parking.attempts,
+                           .error = parking.error};
+  if (parking.waits) {
     const ReceivedEvent& event = *delivery.event;
     parked.source = event.store_id;
     parked.stream = event.stream.name();
     parked.version = event.version.value();
-    has_parked_ = true;
-    parked_[{event.store_id, event.stream.name()}] = true;
+    met(connection, event).is_parked = true;
   }
   if (connection.run(parked) == 0) return 0;
   return static_cast<std::int64_t>(headers.size() + delivery.payload().size());
 }
 
-std::int64_t ReaderStore::highest_of(const std::string& store_id) const {
-  const auto highest = sources_.find(store_id);
-  return highest == sources_.end() ? 0 : highest->second;
+void ReaderStore::advance(database::Connection& connection, const BrokerPlace& to) {
+  for (const auto& [key, met] : met_) {
+    if (!met.is_new) continue;
+    connection.run(sql::upsert_position{.consumer = consumer_,
+                                        .source = key.first,
+                                        .stream = key.second,
+                                        .version = met.version,
+                                        .event_id = *met.event_id,
+                                        .recorded_at = *met.recorded_at});
+  }
+  for (const auto& [source, sequence] : highest_) {
+    connection.run(sql::upsert_source{.consumer = consumer_,
+                                      .broker_stream = options_.stream,
+                                      .source = source,
+                                      .sequence = sequence});
+  }
+  Standing next = standing_;
+  next.position = to.sequence;
+  next.position_time = to.time;
+  place(connection, std::move(next));
 }
 
 std::vector<OtherReader> ReaderStore::others(const std::string& store_id) const {
@@ -418,63 +449,6 @@ std::vector<OtherReader> ReaderStore::others(const std::string& store_id) const 
     }
   });
   return others;
-}
-
-bool ReaderStore::note_standstill(std::int64_t waits_at, const std::string& why) {
-  if (why == standing_.failing.error) return false;
-  write([&](database::Connection& connection) {
-    if (connection.run(sql::note_reader_waits{.consumer = consumer_,
-                                              .broker_stream = options_.stream,
-                                              .epoch = standing_.epoch,
-                                              .waits_at = waits_at,
-                                              .error = why}) != 1) {
-      throw LeaseLost{};
-    }
-  });
-  return std::exchange(standing_.failing.error, why).empty();
-}
-
-void ReaderStore::advance(database::Connection& connection, const BrokerPlace& to) {
-  for (const auto& [key, met] : met_) {
-    if (!met || !met->is_new) continue;
-    connection.run(sql::upsert_position{.consumer = consumer_,
-                                        .source = key.first,
-                                        .stream = key.second,
-                                        .version = met->version,
-                                        .event_id = *met->event_id,
-                                        .recorded_at = *met->recorded_at});
-  }
-  for (const auto& [source, sequence] : new_sources_) {
-    const auto known = sources_.find(source);
-    if (known != sources_.end() && known->second >= sequence) continue;
-    connection.run(sql::upsert_source{.consumer = consumer_,
-                                      .broker_stream = options_.stream,
-                                      .source = source,
-                                      .sequence = sequence});
-  }
-  if (connection.run(sql::advance_reader{.consumer = consumer_,
-                                         .broker_stream = options_.stream,
-                                         .epoch = standing_.epoch,
-                                         .from_position = number(standing_.position),
-                                         .to_position = number(to.sequence),
-                                         .position_time = to.time,
-                                         .stream_made_at = standing_.stream_made_at,
-                                         .until = lease_until()}) != 1) {
-    throw LeaseLost{};
-  }
-  advanced_to_ = to.sequence;
-  advanced_to_time_ = to.time;
-}
-
-void ReaderStore::confirm() {
-  standing_.position = advanced_to_;
-  standing_.position_time = advanced_to_time_;
-  for (const auto& [source, sequence] : new_sources_) {
-    std::int64_t& highest = sources_[source];
-    highest = std::max(highest, sequence);
-  }
-  standing_.failing = {};
-  standing_.unknown_since.reset();
 }
 
 // --- parked messages
@@ -496,7 +470,6 @@ std::optional<ToRetry> ReaderStore::next_to_retry(std::int64_t after) const {
         .consumer = consumer_, .broker_stream = options_.stream, .now = now(), .after = after});
     if (!next.step()) return;
     parked = ToRetry{.number = next.parked(),
-                     .broker_sequence = static_cast<std::uint64_t>(next.broker_sequence()),
                      .source = text_or_none(next.source()),
                      .stream = text_or_none(next.stream()),
                      .headers = KeptHeaders::from_json(next.headers()),
@@ -509,7 +482,6 @@ std::optional<ToRetry> ReaderStore::next_to_retry(std::int64_t after) const {
 bool ReaderStore::take(const ToRetry& parked, const std::string& error) {
   bool taken = false;
   write([&](database::Connection& connection) {
-    hold(connection);
     taken = connection.run(sql::take_parked{.parked = parked.number, .error = error}) > 0;
   });
   return taken;
@@ -522,7 +494,6 @@ bool ReaderStore::remove(database::Connection& connection, const ToRetry& parked
 
 void ReaderStore::keep(const ToRetry& parked, const std::string& error) {
   write([&](database::Connection& connection) {
-    hold(connection);
     connection.run(sql::explain_parked{.parked = parked.number, .error = error});
     if (!parked.stream) return;
     connection.run(sql::retry_parked_stream{
@@ -532,7 +503,6 @@ void ReaderStore::keep(const ToRetry& parked, const std::string& error) {
 
 void ReaderStore::leave(const ToRetry& parked, const std::string& error) {
   write([&](database::Connection& connection) {
-    hold(connection);
     connection.run(sql::leave_parked{.parked = parked.number, .error = error});
   });
 }

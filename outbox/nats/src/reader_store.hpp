@@ -1,10 +1,11 @@
 // What the database knows of a consumer that reads one JetStream stream.
 #pragma once
 
-#include "database/database.hpp"
+#include "database/transaction.hpp"
 #include "delivery.hpp"
 #include "follow/failing.hpp"
 #include "follow/lease.hpp"
+#include "message_source.hpp"
 
 #include <stela/eventstore/store.hpp>
 #include <stela/nats/consumer.hpp>
@@ -12,10 +13,8 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,17 +36,19 @@ struct Standing {
   /// Messages up to here may come for the second time, and in any order if an older consumer has
   /// handled them.
   std::uint64_t known_through = 0;
-  /// The first message that an older consumer had put off.
-  std::optional<std::uint64_t> held_from = {};
+  /// Where a reader begins that was moved, or had an older consumer before it.
+  std::uint64_t beginning = 0;
   std::int64_t epoch = 0;
   /// Empty if there is none.
   std::string owner = {};
   follow::StoredLease lease = {};
-  /// The message behind the position, if it failed.
+  /// The message after the position, if it failed.
   follow::Failing failing = {};
   std::optional<Timestamp> unknown_since = {};
   bool is_paused = false;
   Timestamp consumer_made_at = {};
+  /// An older consumer of this name has handled something.
+  bool has_older = false;
 };
 
 /// How a message stands in its stream of events.
@@ -60,6 +61,15 @@ enum class Arrival : std::uint8_t {
   another_history,
   /// Something earlier of its stream is parked.
   behind_parked,
+};
+
+/// Why a message is parked.
+struct Parking {
+  /// Empty: it stands behind another.
+  std::string error = {};
+  int attempts = 0;
+  /// Later messages of its stream wait for it.
+  bool waits = false;
 };
 
 /// This consumer's reader of another JetStream stream.
@@ -76,7 +86,6 @@ struct OtherReader {
 /// A message that is parked and is to be tried again.
 struct ToRetry {
   std::int64_t number = 0;
-  std::uint64_t broker_sequence = 0;
   std::optional<std::string> source = {};
   std::optional<std::string> stream = {};
   KeptHeaders::Map headers = {};
@@ -84,8 +93,8 @@ struct ToRetry {
   int attempts = 0;
 };
 
-/// Everything with a connection belongs into the transaction that is open on it, and counts if that
-/// is committed. Threads: one at a time.
+/// The rows of one reader. Whatever it writes is written under the lease, in a transaction that
+/// holds it from its beginning: LeaseLost if it is lost. Threads: one at a time.
 class ReaderStore {
  public:
   /// Makes the rows that aren't there. UsageError if the consumer reads the stream with another
@@ -95,33 +104,29 @@ class ReaderStore {
   // The lease.
   const Standing& standing() const noexcept { return standing_; }
   bool is_held() const noexcept { return is_held_; }
-  const std::string& worker() const noexcept { return worker_; }
   /// Reads how it stands now, and renews the lease if that is due.
   void look();
   /// Nobody reads, or whoever did has ended.
   bool is_free() const;
   /// True if it is ours now.
   bool acquire();
-  /// A reader has a lease that is over.
-  bool is_overdue() const;
   /// The reader before us ended without giving the lease back: a message may have killed it.
   bool is_unclean() const noexcept { return is_unclean_; }
   void release() noexcept;
   /// Somebody else has it.
   void lose() noexcept { is_held_ = false; }
 
-  // Under the lease: LeaseLost if it is lost.
-  /// An older consumer of this name has handled something.
-  bool has_older() const;
-  /// Reading begins anew, behind `position`.
-  void begin(std::int64_t stream_made_at, std::uint64_t position, std::uint64_t known_through);
-  /// A server may tell another time for a stream that was edited.
-  void know_stream(std::int64_t made_at) noexcept { standing_.stream_made_at = made_at; }
-  /// Notes what became of the message behind the position.
-  void note_failure(const follow::Failing& failing, std::optional<Timestamp> unknown_since);
-
+  // The place in the stream.
+  /// Reading begins in the stream with these ends, after `position`.
+  void begin(const StreamEnds& ends, std::uint64_t position, std::uint64_t known_through);
+  /// It reads the stream with these ends.
+  void stand_in(const StreamEnds& ends) noexcept;
+  /// Notes what became of the message after the position.
+  void note_failure(const follow::Failing& failing, std::optional<Timestamp> unknown_since = {}) {
+    note(failing, unknown_since, 0);
+  }
   /// It stands still, without a failure: for other readers before a message of the generation
-  /// `waits_at`, if that isn't 0. Empty: it goes on. True if nothing was noted before.
+  /// `waits_at`, if that isn't 0. Empty: it continues. True if nothing was noted before.
   bool note_standstill(std::int64_t waits_at, const std::string& why);
 
   /// The highest sequence of a store that was met here as published for the first time, with a
@@ -130,25 +135,21 @@ class ReaderStore {
   /// The other readers of this consumer, and what of the store they have met.
   std::vector<OtherReader> others(const std::string& store_id) const;
 
-  // In a transaction that handles messages.
-  /// Keeps others from the lease until it ends. LeaseLost.
-  void hold(database::Connection& connection) const;
-  /// True if messages are parked: then operators must be kept out before it is begun once more.
-  bool begin(database::Connection& connection);
-  Arrival look(database::Connection& connection, const Delivery& delivery);
-  /// Its version was handled or parked. True if messages are missing before it, which is noted:
-  /// where `is_whole`, as every message of each stream of events comes, and for the first one that
-  /// is met of its stream if nothing is missing at the front of the JetStream stream,
-  /// `has_beginning`.
-  bool meet(database::Connection& connection, const ReceivedEvent& event, bool is_whole,
-            bool has_beginning);
-  /// `waits`: later messages of its stream wait for it. Its bytes; 0 if it is parked already.
-  std::int64_t park(database::Connection& connection, const Delivery& delivery, bool waits,
-                    int attempts, const std::string& error);
-  /// Notes what was met, and moves the position. LeaseLost.
+  // In a transaction that handles messages, which counts if it is committed.
+  /// At its beginning.
+  void open(database::Connection& connection);
+  Arrival look(database::OpenTransaction& open, const Delivery& delivery);
+  /// Its version was handled or parked. True if messages are missing before it, which is noted.
+  bool meet(database::Connection& connection, const ReceivedEvent& event);
+  /// Its bytes; 0 if it is parked already.
+  std::int64_t park(database::Connection& connection, const Delivery& delivery,
+                    const Parking& parking);
+  /// Notes what was met, and moves the position.
   void advance(database::Connection& connection, const BrokerPlace& to);
   /// The transaction of the last `advance` is committed.
   void confirm();
+  /// In a transaction of its own.
+  void write(database::Database::Work work);
 
   // Parked messages.
   std::int64_t count_parked_bytes() const;
@@ -157,7 +158,7 @@ class ReaderStore {
   /// Counts the attempt before it is made, as if it had failed with `error`. False if an operator
   /// has removed the message.
   bool take(const ToRetry& parked, const std::string& error);
-  /// LeaseLost; false if an operator removed it meanwhile.
+  /// False if an operator removed it meanwhile.
   bool remove(database::Connection& connection, const ToRetry& parked);
   /// It failed again: it stays, and so do those behind it.
   void keep(const ToRetry& parked, const std::string& error);
@@ -169,21 +170,26 @@ class ReaderStore {
  private:
   /// What was met last of a stream of events.
   struct Met {
+    /// 0 if nothing was.
     std::int64_t version = 0;
     std::optional<std::string> event_id = {};
     std::optional<Timestamp> recorded_at = {};
+    bool is_parked = false;
     bool is_new = false;
   };
-  using StreamKey = std::pair<std::string, std::string>;
 
-  bool renew(database::Connection& connection) const;
-  void sample(database::Connection& connection, Timestamp at);
   Timestamp lease_until() const { return now() + options_.lease_ttl; }
-  void write(database::Database::Work work);
-  bool is_another_history(const Delivery& delivery, const Met& last) const;
-  void note_source(const ReceivedEvent& event);
-  std::optional<Met>& met(database::Connection& connection, const ReceivedEvent& event);
-  bool is_parked(database::Connection& connection, const ReceivedEvent& event);
+  bool renew(database::Connection& connection) const;
+  void hold(database::Connection& connection) const;
+  void sample(database::Connection& connection, Timestamp at);
+  void note(const follow::Failing& failing, std::optional<Timestamp> unknown_since,
+            std::int64_t waits_at);
+  void place(database::Connection& connection, Standing next);
+  bool is_another_history(database::Connection& connection, const Delivery& delivery,
+                          const Met& last) const;
+  std::int64_t highest_of(database::Connection& connection, const std::string& store_id) const;
+  Met find(database::Connection& connection, const ReceivedEvent& event) const;
+  Met& met(database::Connection& connection, const ReceivedEvent& event);
   bool is_missed(database::Connection& connection, const ReceivedEvent& event) const;
   void split_gaps(database::Connection& connection, const ReceivedEvent& event);
 
@@ -194,18 +200,17 @@ class ReaderStore {
   Standing standing_;
   bool is_held_ = false;
   bool is_unclean_ = false;
+  /// Nothing is missing at the front of the stream.
+  bool has_beginning_ = false;
   follow::Sign sign_;
   follow::Renewal renewal_;
   std::int64_t sampled_minute_ = 0;
-  /// Of each store: see highest_of.
-  std::map<std::string, std::int64_t> sources_;
   // Of the transaction that is open.
-  bool has_parked_ = false;
-  std::map<StreamKey, std::optional<Met>> met_;
-  std::map<StreamKey, bool> parked_;
-  std::map<std::string, std::int64_t> new_sources_;
-  std::uint64_t advanced_to_ = 0;
-  std::int64_t advanced_to_time_ = 0;
+  bool is_locked_ = false;
+  std::map<std::pair<std::string, std::string>, Met> met_;
+  /// Of each store: see highest_of.
+  std::map<std::string, std::int64_t> highest_;
+  Standing placed_;
 };
 
 }  // namespace stela::nats
