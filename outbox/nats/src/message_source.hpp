@@ -39,10 +39,14 @@ class MessageSource {
   virtual StreamEnds look() = 0;
   /// When the broker stored the message at this place, in nanoseconds; unset if it isn't there.
   virtual std::optional<std::int64_t> time_of(std::uint64_t sequence) = 0;
-  /// The last message of a stream, also of another, that the filter lets through; unset if there is
-  /// none. BrokerFailed if the broker doesn't say.
-  virtual std::optional<std::uint64_t> end_of(const std::string& stream,
-                                              const std::string& filter) = 0;
+  /// Where a stream ends, also another one; 0 if there is none. BrokerFailed if the broker doesn't
+  /// say.
+  virtual std::uint64_t last_of(const std::string& stream) = 0;
+  /// The first message after this place of a stream that the filter lets through; unset if there is
+  /// none. BrokerFailed as above.
+  virtual std::optional<std::uint64_t> next_after(const std::string& stream,
+                                                  const std::string& filter,
+                                                  std::uint64_t position) = 0;
 
   /// Reads on behind this place.
   virtual void stand_at(std::uint64_t position) = 0;

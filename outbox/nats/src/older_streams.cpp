@@ -28,10 +28,8 @@ std::string OlderStreams::look(const ReceivedEvent& event, MessageSource& source
   for (const OtherReader& other : reader_.others(event.store_id)) {
     const bool has_come_to_it =
         was_met || other.waits_at >= event.generation.number || other.highest >= first;
-    if (has_come_to_it) continue;
-    const std::uint64_t end = end_of(other, source, ask_again);
-    if (other.position >= end) continue;
-    left += " '" + other.stream + "' up to " + std::to_string(end);
+    if (has_come_to_it || is_at_its_end(other, source, ask_again)) continue;
+    left += " '" + other.stream + "' up to " + std::to_string(ends_.at(other.stream));
   }
   if (!left.empty()) return left;
   std::int64_t& done = done_[event.store_id];
@@ -39,14 +37,16 @@ std::string OlderStreams::look(const ReceivedEvent& event, MessageSource& source
   return {};
 }
 
-std::uint64_t OlderStreams::end_of(const OtherReader& other, MessageSource& source,
-                                   bool ask_again) {
-  const auto known = ends_.find(other.stream);
-  if (known != ends_.end() && !ask_again) return known->second;
-  const std::uint64_t now = source.end_of(other.stream, other.filter).value_or(0);
-  std::uint64_t& end = ends_.try_emplace(other.stream, now).first->second;
-  end = std::min(end, now);
-  return end;
+bool OlderStreams::is_at_its_end(const OtherReader& other, MessageSource& source, bool ask_again) {
+  auto end = ends_.find(other.stream);
+  if (end == ends_.end()) end = ends_.emplace(other.stream, source.last_of(other.stream)).first;
+  if (other.position >= end->second) return true;
+  if (!ask_again) return false;
+  // What a filter leaves out, or was removed, never comes to the reader.
+  const auto next = source.next_after(other.stream, other.filter, other.position);
+  if (next && *next <= end->second) return false;
+  end->second = other.position;
+  return true;
 }
 
 }  // namespace stela::nats

@@ -31,9 +31,8 @@ class OlderStreams {
   std::string look(const ReceivedEvent& event, MessageSource& source, Steady now);
 
  private:
-  /// The end of the stream, as it was when it was asked for first, or less if messages were
-  /// removed.
-  std::uint64_t end_of(const OtherReader& other, MessageSource& source, bool ask_again);
+  /// Nothing is left to the reader of what the stream had when it was asked for first.
+  bool is_at_its_end(const OtherReader& other, MessageSource& source, bool ask_again);
 
   const ReaderStore& reader_;
   /// The newest generation of each store for which nothing was left to wait for.

@@ -194,18 +194,20 @@ class StreamReader::Impl {
     try {
       source.stand_at(first - 1);
       // What is published meanwhile isn't waited for.
-      auto last = source.end_of(stream_, reading.filter_subject);
-      while (last && source.position() < *last) {
+      const std::uint64_t last = source.last_of(stream_);
+      const auto has_more = [&] {
+        const auto next = source.next_after(stream_, reading.filter_subject, source.position());
+        return next && *next <= last;
+      };
+      while (source.position() < last && (reading.filter_subject.empty() || has_more())) {
         const auto deliveries = source.fetch(batch, options_.publish_timeout);
         for (const Delivery& delivery : deliveries) {
           take(describe(MessageHeaders{delivery.message.get()}, delivery.place.sequence));
         }
         if (!deliveries.empty()) continue;
         // The last one may have been removed.
-        const auto now_last = source.end_of(stream_, reading.filter_subject);
-        if (now_last == last)
-          nats::check(NATS_TIMEOUT, "reading the JetStream stream '" + stream_ + "'");
-        last = now_last;
+        if (!has_more()) break;
+        nats::check(NATS_TIMEOUT, "reading the JetStream stream '" + stream_ + "'");
       }
     } catch (const SourceForgotten&) {
       throw BrokerFailed{"reading the JetStream stream '" + stream_ +

@@ -1,16 +1,15 @@
 #include "stream_source.hpp"
 
 #include "connect.hpp"
-#include "replies.hpp"
 
+#include <stela/framework/codec/codec_error.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
+#include <variant>
 
 namespace stela::nats {
 namespace {
@@ -55,14 +54,6 @@ StreamSource::StreamSource(const ConsumerOptions& options, Contents contents)
   look();
 }
 
-StreamEnds StreamSource::look() try {
-  const StreamInfoHandle stream = find_stream();
-  return {stream->Created, stream->State.FirstSeq, stream->State.LastSeq};
-} catch (const BrokerFailed&) {
-  fail_if_denied();
-  throw;
-}
-
 StreamSource::~StreamSource() {
   incoming_.reset();
   // A forked child leaves its parent's alone.
@@ -72,21 +63,30 @@ StreamSource::~StreamSource() {
 // --- the stream
 
 std::string StreamSource::doing_read() const {
-  return "reading the JetStream stream '" + options_.stream + "'";
+  return doing_read(options_.stream);
 }
 
-StreamInfoHandle StreamSource::find_stream(jsOptions* asking) {
+std::string StreamSource::doing_read(const std::string& stream) {
+  return "reading the JetStream stream '" + stream + "'";
+}
+
+StreamEnds StreamSource::look() try {
   jsStreamInfo* raw = nullptr;
   jsErrCode code{};
   const natsStatus status =
-      js_GetStreamInfo(&raw, context_.get(), options_.stream.c_str(), asking, &code);
+      js_GetStreamInfo(&raw, context_.get(), options_.stream.c_str(), nullptr, &code);
   if (status != NATS_OK) fail_to_find_stream(status, code);
-  StreamInfoHandle info = take_stream_info(raw, doing_read());
-  if (info->Config->Retention == js_LimitsPolicy) return info;
+  const StreamInfoHandle info = take_stream_info(raw, doing_read());
+  if (info->Config->Retention == js_LimitsPolicy) {
+    return {info->Created, info->State.FirstSeq, info->State.LastSeq};
+  }
   throw UsageError{"the JetStream stream '" + options_.stream + "' has " +
                    (info->Config->Retention == js_InterestPolicy ? "interest" : "workqueue") +
                    " retention: a message would be removed before its effect is committed; make a "
                    "stream with limits retention that sources this one, and consume that"};
+} catch (const BrokerFailed&) {
+  fail_if_denied();
+  throw;
 }
 
 void StreamSource::fail_to_find_stream(natsStatus status, jsErrCode code) const {
@@ -102,92 +102,63 @@ void StreamSource::fail_if_denied() const {
   denials_->fail_if_any(doing_read() + " failed for the consumer '" + options_.name + "'");
 }
 
-/// The account may be let to ask for its own stream alone. BrokerFailed once it is known that this
-/// is denied.
+/// Of another stream: the account may be let to ask for its own one alone. BrokerFailed once it is
+/// known that this is denied.
 void StreamSource::spare(const std::string& subject, const std::string& stream) {
-  denials_->spare(api_ + subject);
-  if (!denials_->has_denied(api_ + subject)) return;
-  throw BrokerFailed{"reading the JetStream stream '" + stream +
-                     "' failed: the NATS server denies " + api_ + subject};
+  if (stream == options_.stream) return;
+  denials_->spare(subject);
+  if (!denials_->has_denied(subject)) return;
+  throw BrokerFailed{doing_read(stream) + " failed: the NATS server denies " + subject};
 }
 
-std::optional<std::uint64_t> StreamSource::end_of(const std::string& stream,
-                                                  const std::string& filter) {
-  const std::string looking = "STREAM.INFO." + stream;
-  const std::string getting = "STREAM.MSG.GET." + stream;
-  spare(looking, stream);
-  jsErrCode code{};
-  const auto fail = [&](natsStatus status) {
-    spare(looking, stream);
-    spare(getting, stream);
-    throw BrokerFailed{"reading the JetStream stream '" + stream +
-                       "' failed: " + in_words(status, code)};
-  };
+std::uint64_t StreamSource::last_of(const std::string& stream) {
+  const std::string subject = api_ + "STREAM.INFO." + stream;
+  spare(subject, stream);
   jsOptions asking = within(options_.connect_timeout);
-  if (!filter.empty()) asking.Stream.Info.SubjectsFilter = filter.c_str();
-  jsStreamInfo* found = nullptr;
-  natsStatus status = js_GetStreamInfo(&found, context_.get(), stream.c_str(), &asking, &code);
-  const StreamInfoHandle info{found};
-  if (static_cast<int>(code) == stream_not_found) return {};
-  if (status != NATS_OK) fail(status);
-  // nats-server 2.9 crashes if it is asked for the last message where none matches.
-  const jsStreamState& state = info->State;
-  if (state.Msgs == 0) return {};
-  if (filter.empty() && state.NumDeleted == 0) return state.LastSeq;
-  if (!filter.empty() && (state.Subjects == nullptr || state.Subjects->Count == 0)) return {};
-
-  spare(getting, stream);
-  natsMsg* raw = nullptr;
-  asking = within(options_.connect_timeout);
-  const char* const subjects = filter.empty() ? ">" : filter.c_str();
-  status = js_GetLastMsg(&raw, context_.get(), stream.c_str(), subjects, &asking, &code);
-  const MessageHandle message{raw};
-  if (status == NATS_OK) return natsMsg_GetSequence(raw);
-  if (static_cast<int>(code) == stream_not_found) return {};
-  // A server may find none by its subject if the last of the subject was deleted.
-  if (code == JSNoMessageFoundErr) return walk_to_end(stream, filter, state);
-  fail(status);
-  return {};
-}
-
-/// From the end of the stream to the first that is there and is let through.
-std::optional<std::uint64_t> StreamSource::walk_to_end(const std::string& stream,
-                                                       const std::string& filter,
-                                                       const jsStreamState& state) {
-  std::set<std::string_view> subjects;
-  for (int i = 0; !filter.empty() && i < state.Subjects->Count; ++i) {
-    subjects.insert(state.Subjects->List[i].Subject);
-  }
-  for (std::uint64_t sequence = state.LastSeq; sequence >= state.FirstSeq; --sequence) {
-    natsMsg* raw = nullptr;
-    jsErrCode code{};
-    jsOptions asking = within(options_.connect_timeout);
-    const natsStatus status =
-        js_GetMsg(&raw, context_.get(), stream.c_str(), sequence, &asking, &code);
-    const MessageHandle message{raw};
-    if (status == NATS_OK) {
-      if (filter.empty() || subjects.contains(natsMsg_GetSubject(raw))) return sequence;
-    } else if (code != JSNoMessageFoundErr) {
-      throw BrokerFailed{"reading the JetStream stream '" + stream +
-                         "' failed: " + in_words(status, code)};
-    }
-  }
-  return {};
-}
-
-std::optional<std::int64_t> StreamSource::time_of(std::uint64_t sequence) try {
-  natsMsg* raw = nullptr;
+  jsStreamInfo* raw = nullptr;
   jsErrCode code{};
-  jsOptions asking = within(options_.connect_timeout);
-  const natsStatus status =
-      js_GetMsg(&raw, context_.get(), options_.stream.c_str(), sequence, &asking, &code);
+  const natsStatus status = js_GetStreamInfo(&raw, context_.get(), stream.c_str(), &asking, &code);
+  const StreamInfoHandle info{raw};
+  if (status == NATS_OK) return info->State.LastSeq;
+  if (static_cast<int>(code) == stream_not_found) return 0;
+  spare(subject, stream);
+  throw BrokerFailed{doing_read(stream) + " failed: " + in_words(status, code)};
+}
+
+std::optional<std::uint64_t> StreamSource::next_after(const std::string& stream,
+                                                      const std::string& filter,
+                                                      std::uint64_t position) {
+  const std::string subjects = filter.empty() ? ">" : filter;
+  const auto found = get(stream, "{\"seq\":" + std::to_string(position + 1) +
+                                     ",\"next_by_subj\":\"" + subjects + "\"}");
+  return found ? std::optional{found->sequence} : std::nullopt;
+}
+
+std::optional<std::int64_t> StreamSource::time_of(std::uint64_t sequence) {
+  const auto found = get(options_.stream, "{\"seq\":" + std::to_string(sequence) + '}');
+  return found ? std::optional{found->time} : std::nullopt;
+}
+
+/// Unset if there is no such message, or no such stream.
+std::optional<StoredMessage> StreamSource::get(const std::string& stream,
+                                               const std::string& question) try {
+  const std::string subject = api_ + "STREAM.MSG.GET." + stream;
+  spare(subject, stream);
+  natsMsg* raw = nullptr;
+  const natsStatus status = natsConnection_RequestString(
+      &raw, connection_.get(), subject.c_str(), question.c_str(), options_.connect_timeout.count());
   const MessageHandle message{raw};
-  if (status == NATS_OK) return natsMsg_GetTime(raw);
-  if (code == JSNoMessageFoundErr) return {};
-  throw BrokerFailed{doing_read() + " failed: " + in_words(status, code)};
-} catch (const BrokerFailed&) {
-  fail_if_denied();
-  throw;
+  if (status != NATS_OK) spare(subject, stream);
+  if (status != NATS_OK) fail_if_denied();
+  check(status, doing_read(stream));
+  auto reply = read_whole_message(
+      {natsMsg_GetData(raw), static_cast<std::size_t>(natsMsg_GetDataLength(raw))});
+  if (auto* const found = std::get_if<StoredMessage>(&reply)) return std::move(*found);
+  const ApiError& error = std::get<ApiError>(reply);
+  if (is_missing_message(error) || error.code == stream_not_found) return {};
+  throw BrokerFailed{doing_read(stream) + " failed: " + in_words(error)};
+} catch (const codec::DecodeError& e) {
+  throw BrokerFailed{doing_read(stream) + " failed: the reply can't be read: " + e.what()};
 }
 
 void StreamSource::stand_at(std::uint64_t position) {
@@ -372,34 +343,24 @@ Delivery StreamSource::take(MessageHandle message) {
   is_unanswered_ = is_remade_ = is_too_large_ = false;
   BrokerPlace place = place_of(message.get());
   place.stream = options_.stream;
-  if (place.number != next_number_) {
+  if (place.number != next_number_ || place.sequence <= position_) {
     throw BrokerFailed{"message " + std::to_string(next_number_) +
                        " of those that were asked for got lost on its way"};
   }
-  if (options_.filter_subject.empty()) check_hole(place.sequence);
+  if (options_.filter_subject.empty() && place.sequence > position_ + 1) {
+    check_hole(place.sequence);
+  }
   ++next_number_;
   position_ = place.sequence;
   return deliver(std::move(message), place);
 }
 
-/// The broker left something out: it isn't there any more, or this copy of the stream lacks it.
+/// What the broker left out isn't there any more, or this copy of the stream lacks it.
 void StreamSource::check_hole(std::uint64_t sequence) {
-  const std::uint64_t expected = position_ + 1;
-  if (sequence == expected) return;
-  if (sequence < expected) {
-    throw BrokerFailed{doing_read() + " failed: message " + std::to_string(sequence) +
-                       " came again"};
-  }
-  jsOptions asking = within(options_.connect_timeout);
-  asking.Stream.Info.DeletedDetails = true;
-  const StreamInfoHandle info = find_stream(&asking);
-  const jsStreamState& state = info->State;
-  const std::unordered_set<std::uint64_t> deleted{state.Deleted, state.Deleted + state.DeletedLen};
-  for (std::uint64_t missing = std::max(expected, state.FirstSeq); missing < sequence; ++missing) {
-    if (deleted.contains(missing)) continue;
-    throw BrokerFailed{doing_read() + " failed: the server left out message " +
-                       std::to_string(missing) + ", which the stream has"};
-  }
+  const std::uint64_t next = next_after(options_.stream, {}, position_).value_or(sequence);
+  if (next >= sequence) return;
+  throw BrokerFailed{doing_read() + " failed: the server left out message " + std::to_string(next) +
+                     ", which the stream has"};
 }
 
 }  // namespace stela::nats

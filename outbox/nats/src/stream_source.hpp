@@ -8,6 +8,7 @@
 #include "handles.hpp"
 #include "incoming.hpp"
 #include "message_source.hpp"
+#include "replies.hpp"
 #include "subject_layout.hpp"
 
 #include <stela/nats/consumer.hpp>
@@ -44,8 +45,9 @@ class StreamSource final : public MessageSource {
 
   StreamEnds look() override;
   std::optional<std::int64_t> time_of(std::uint64_t sequence) override;
-  std::optional<std::uint64_t> end_of(const std::string& stream,
-                                      const std::string& filter) override;
+  std::uint64_t last_of(const std::string& stream) override;
+  std::optional<std::uint64_t> next_after(const std::string& stream, const std::string& filter,
+                                          std::uint64_t position) override;
   void stand_at(std::uint64_t position) override;
   /// Behind a full batch it asks for the next one at once, to come while this one is handled.
   std::vector<Delivery> fetch(int limit, std::chrono::milliseconds wait) override;
@@ -58,12 +60,11 @@ class StreamSource final : public MessageSource {
 
   void make_consumer(std::uint64_t position);
   void remove_consumer() noexcept;
-  StreamInfoHandle find_stream(jsOptions* asking = nullptr);
   [[noreturn]] void fail_to_find_stream(natsStatus status, jsErrCode code) const;
   void spare(const std::string& subject, const std::string& stream);
-  std::optional<std::uint64_t> walk_to_end(const std::string& stream, const std::string& filter,
-                                           const jsStreamState& state);
+  std::optional<StoredMessage> get(const std::string& stream, const std::string& question);
   std::string doing_read() const;
+  static std::string doing_read(const std::string& stream);
 
   // Requests for messages, and what comes of them.
   void ask(int limit);

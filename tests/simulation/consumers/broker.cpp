@@ -19,6 +19,14 @@ std::optional<std::uint64_t> BrokerStream::find_last(const std::string& filter) 
   return std::nullopt;
 }
 
+std::optional<std::uint64_t> BrokerStream::find_next(const std::string& filter,
+                                                     std::uint64_t position) const {
+  for (auto at = messages.upper_bound(position); at != messages.end(); ++at) {
+    if (lets_through(filter, at->second)) return at->first;
+  }
+  return std::nullopt;
+}
+
 Broker::Broker(Stage& stage) : stage_{stage} {
   // Its messages need it.
   nats::check(nats_Open(-1), "opening nats.c");
@@ -91,10 +99,17 @@ class SimSource final : public nats::MessageSource {
     return at->second.time;
   }
 
-  std::optional<std::uint64_t> end_of(const std::string& name, const std::string& filter) override {
+  std::uint64_t last_of(const std::string& name) override {
     ask();
     const BrokerStream* const stream = broker_.find(name);
-    return stream == nullptr ? std::nullopt : stream->find_last(filter);
+    return stream == nullptr ? 0 : stream->last();
+  }
+
+  std::optional<std::uint64_t> next_after(const std::string& name, const std::string& filter,
+                                          std::uint64_t position) override {
+    ask();
+    const BrokerStream* const stream = broker_.find(name);
+    return stream == nullptr ? std::nullopt : stream->find_next(filter, position);
   }
 
   void stand_at(std::uint64_t position) override {

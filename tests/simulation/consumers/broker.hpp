@@ -41,6 +41,8 @@ struct BrokerStream {
   std::uint64_t last() const noexcept { return end - 1; }
   /// The last message that is there and that the filter lets through.
   std::optional<std::uint64_t> find_last(const std::string& filter) const;
+  /// The first one after that place.
+  std::optional<std::uint64_t> find_next(const std::string& filter, std::uint64_t position) const;
 };
 
 /// An empty filter lets everything through; others are the subject itself.
