@@ -63,20 +63,24 @@ WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch
 
 -- name: place_reader
 -- What was said of the message behind the last position is over, and the lease is renewed: a handler may
--- have worked for longer. Whoever holds the lease, if no epoch is named.
--- takes: consumer int, broker_stream text, epoch int?, until time, stream_made_at int, position int,
+-- have worked for longer.
+-- takes: consumer int, broker_stream text, epoch int, until time, stream_made_at int, position int,
 --        position_time int, began_after int, known_through int
 UPDATE inbox_readers
 SET stream_made_at = :stream_made_at, position = :position, position_time = :position_time,
     began_after = :began_after, known_through = :known_through, held_from = NULL, failing = 0,
     attempts = 0, next_attempt_at = 0, error = '', unknown_since = NULL, failing_since = NULL,
     waits_at = 0, lease_until = :until
-WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = coalesce(:epoch, epoch);
+WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch;
 
--- name: shut_out_reader
--- Whoever holds the lease loses it.
--- takes: consumer int, broker_stream text
-UPDATE inbox_readers SET owner = NULL, epoch = epoch + 1, lease_until = 0
+-- name: move_reader
+-- It has read nothing behind there, in the stream that it knows. Whoever holds the lease loses it.
+-- takes: consumer int, broker_stream text, position int
+UPDATE inbox_readers
+SET position = :position, position_time = 0, began_after = :position, known_through = 0,
+    held_from = NULL, failing = 0, attempts = 0, next_attempt_at = 0, error = '',
+    unknown_since = NULL, failing_since = NULL, waits_at = 0, owner = NULL, epoch = epoch + 1,
+    lease_until = 0
 WHERE consumer = :consumer AND broker_stream = :broker_stream;
 
 -- name: note_reader

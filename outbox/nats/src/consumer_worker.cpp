@@ -201,7 +201,7 @@ void Consumer::Worker::begin_reading() {
 void Consumer::Worker::find_place(const StreamEnds& ends) {
   const Standing& standing = reader_.standing();
   if (standing.stream_made_at != 0) return check_stream(ends);
-  reader_.begin(ends, find_beginning(ends), standing.has_older ? ends.last : 0);
+  begin_behind(find_beginning(ends), ends, standing.has_older ? ends.last : 0);
 }
 
 /// Whether the stream has what was read at the position. If not, it was made again, or the broker's
@@ -209,12 +209,16 @@ void Consumer::Worker::find_place(const StreamEnds& ends) {
 /// for a stream that was edited, so that time alone says nothing.
 void Consumer::Worker::check_stream(const StreamEnds& ends) {
   const Standing& standing = reader_.standing();
+  if (standing.position == 0) return;
+  const bool is_of_another_time = standing.stream_made_at != ends.made_at;
   const bool has_read_nothing = standing.position == standing.began_after;
-  if (has_read_nothing && ends.last >= standing.position) return;
+  if (has_read_nothing && !is_of_another_time && ends.last < standing.position) {
+    return begin_behind(ends.last, ends, standing.known_through);
+  }
   const auto stored =
       ends.last < standing.position ? std::nullopt : source_->time_of(standing.position);
-  const bool is_same = stored && (*stored == standing.position_time || standing.position_time == 0);
-  const bool is_of_another_time = standing.stream_made_at != ends.made_at;
+  const bool is_unknown = standing.position_time == 0 && !is_of_another_time;
+  const bool is_same = stored && (*stored == standing.position_time || is_unknown);
   const bool has_left = !stored && ends.last >= standing.position && !is_of_another_time;
   if (is_same || has_left) return;
   log(LogLevel::error,
@@ -226,7 +230,13 @@ void Consumer::Worker::check_stream(const StreamEnds& ends) {
             "place; it "
             "reads from the beginning, and handles none again whose event it knows");
   const std::uint64_t from = is_of_another_time ? 0 : std::min(standing.began_after, ends.last);
-  reader_.begin(ends, from, std::max(standing.known_through, standing.position));
+  begin_behind(from, ends, std::max(standing.known_through, standing.position));
+}
+
+void Consumer::Worker::begin_behind(std::uint64_t position, const StreamEnds& ends,
+                                    std::uint64_t known_through) {
+  const std::int64_t time = position > 0 ? source_->time_of(position).value_or(0) : 0;
+  reader_.begin(ends, {.sequence = position, .time = time}, known_through);
 }
 
 /// Of a reader that is new to the stream, or that an operator has moved.

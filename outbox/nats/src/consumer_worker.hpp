@@ -67,6 +67,7 @@ class Consumer::Worker {
   void begin_reading();
   void find_place(const StreamEnds& ends);
   void check_stream(const StreamEnds& ends);
+  void begin_behind(std::uint64_t position, const StreamEnds& ends, std::uint64_t known_through);
   std::uint64_t find_beginning(const StreamEnds& ends) const;
   std::chrono::milliseconds backoff_left() const;
   bool is_full_of_parked();

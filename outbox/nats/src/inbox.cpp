@@ -287,17 +287,10 @@ void InboxOperations::move(std::string_view consumer, std::string_view broker_st
         const std::int64_t number = number_of(connection, consumer);
         connection.run(
             sql::insert_reader{.consumer = number, .broker_stream = broker_stream, .filter = ""});
-        const auto place = static_cast<std::int64_t>(position);
-        connection.run(sql::place_reader{.consumer = number,
-                                         .broker_stream = broker_stream,
-                                         .epoch = {},
-                                         .until = {},
-                                         .stream_made_at = 0,
-                                         .position = place,
-                                         .position_time = 0,
-                                         .began_after = place,
-                                         .known_through = 0});
-        connection.run(sql::shut_out_reader{.consumer = number, .broker_stream = broker_stream});
+        connection.run(sql::move_reader{.consumer = number,
+                                        .broker_stream = broker_stream,
+                                        .position = static_cast<std::int64_t>(position)});
+        connection.run(sql::delete_sources{.consumer = number, .broker_stream = broker_stream});
         const std::string detail =
             std::string{broker_stream} + " behind message " + std::to_string(position);
         note(

@@ -216,12 +216,12 @@ void ReaderStore::confirm() {
   standing_ = placed_;
 }
 
-void ReaderStore::begin(const StreamEnds& ends, std::uint64_t position,
+void ReaderStore::begin(const StreamEnds& ends, const BrokerPlace& behind,
                         std::uint64_t known_through) {
   Standing begun = standing_;
   begun.stream_made_at = ends.made_at;
-  begun.position = begun.began_after = position;
-  begun.position_time = 0;
+  begun.position = begun.began_after = behind.sequence;
+  begun.position_time = behind.time;
   begun.known_through = known_through;
   write([&](database::Connection& connection) {
     place(connection, begun);

@@ -117,8 +117,8 @@ class ReaderStore {
   void lose() noexcept { is_held_ = false; }
 
   // The place in the stream.
-  /// Reading begins in the stream with these ends, after `position`.
-  void begin(const StreamEnds& ends, std::uint64_t position, std::uint64_t known_through);
+  /// Reading begins in the stream with these ends, behind this place.
+  void begin(const StreamEnds& ends, const BrokerPlace& behind, std::uint64_t known_through);
   /// It reads the stream with these ends.
   void stand_in(const StreamEnds& ends) noexcept;
   /// Notes what became of the message after the position.
