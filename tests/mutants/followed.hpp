@@ -29,6 +29,7 @@ Make beginning_is_forgotten;
 Make place_is_not_compared;
 Make stream_is_trusted;
 Make forgotten_reader_stays;
+Make stream_is_looked_at_once;
 Make failure_is_committed;
 Make retried_stays_parked;
 Make parked_backwards;

@@ -30,6 +30,7 @@ constexpr Entry entries[] = {
     {Mutant::place_is_not_compared, followed::place_is_not_compared},
     {Mutant::stream_is_trusted, followed::stream_is_trusted},
     {Mutant::forgotten_reader_stays, followed::forgotten_reader_stays},
+    {Mutant::stream_is_looked_at_once, followed::stream_is_looked_at_once},
     {Mutant::failure_is_committed, followed::failure_is_committed},
     {Mutant::retried_stays_parked, followed::retried_stays_parked},
     {Mutant::parked_backwards, followed::parked_backwards},

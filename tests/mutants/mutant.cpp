@@ -86,6 +86,7 @@ constexpr std::array entries{
     Entry{"place_is_not_compared"},
     Entry{"stream_is_trusted"},
     Entry{"forgotten_reader_stays"},
+    Entry{"stream_is_looked_at_once"},
     Entry{"failure_is_committed"},
     Entry{"retried_stays_parked"},
     Entry{"parked_backwards"},

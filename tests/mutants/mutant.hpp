@@ -65,6 +65,7 @@ enum class Mutant : std::uint8_t {
   place_is_not_compared,
   stream_is_trusted,
   forgotten_reader_stays,
+  stream_is_looked_at_once,
   failure_is_committed,
   retried_stays_parked,
   parked_backwards,

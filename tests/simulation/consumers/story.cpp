@@ -157,6 +157,7 @@ constexpr StoryMutant consumer_mutants[] = {
     {Mutant::place_is_not_compared, "was skipped", 60},
     {Mutant::stream_is_trusted, "was skipped", 10},
     {Mutant::forgotten_reader_stays, "comes to no rest", 27},
+    {Mutant::stream_is_looked_at_once, "was skipped"},
     {Mutant::failure_is_committed, "took effect twice"},
     {Mutant::retried_stays_parked, "while it is parked"},
     {Mutant::parked_backwards, "took effect before"},
