@@ -303,13 +303,15 @@ bool Consumer::Worker::charge_first() {
   const bool is_suspect = alone_ > 0 && charged_ != sequence && delivery.event &&
                           handler_of(delivery.event->kind.type) != nullptr;
   if (!is_suspect) return true;
-  const follow::Failing& failing = reader_.standing().failing;
+  const Standing& standing = reader_.standing();
+  const follow::Failing& failing = standing.failing;
   const int attempts = failing.attempts_at(sequence) + 1;
   if (attempts > options_.max_attempts) {
     park_first(options_.max_attempts, failing.error);
     return false;
   }
-  reader_.note_failure({sequence, attempts, Timestamp{}, died_of_it});
+  reader_.note_failure({sequence, attempts, Timestamp{}, died_of_it},
+                       failing.at == sequence ? standing.unknown_since : std::nullopt);
   charged_ = sequence;
   return true;
 }

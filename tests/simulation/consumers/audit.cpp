@@ -303,7 +303,9 @@ void Audit::take_gap(const Row& row) {
     state(number).is_reported = true;
     if (has_restored_) continue;
     const bool began_anew = readings_[e.broker_stream].began_anew;
-    if (state(number).is_early && !began_anew && !knows_stream_of(number)) {
+    // The first message of a stream that has its beginning says what the broker has lost.
+    const bool is_lost = readings_[e.broker_stream].began_at_front;
+    if (state(number).is_early && !is_lost && !began_anew && !knows_stream_of(number)) {
       contradict(name(number) + " is said to be missing, and was before the beginning");
     }
     if (state(number).effects > 0)
@@ -340,6 +342,9 @@ void Audit::take_move(const Row& row) {
 
 void Audit::begin(const std::string& stream, Reading& reading) {
   reading.has_begun = true;
+  const BrokerStream* const at_broker = subject_.broker.find(stream);
+  reading.began_at_front =
+      reading.position == 0 && at_broker != nullptr && at_broker->first <= 1;
   for (std::size_t i = 0; i < subject_.events.size(); ++i) {
     const WrittenEvent& e = subject_.events[i];
     const int number = static_cast<int>(i);
@@ -390,10 +395,10 @@ bool Audit::is_done() const {
   for (const auto& [name, stream] : subject_.broker.streams()) {
     const auto reading = readings_.find(name);
     if (reading == readings_.end()) return stream.messages.empty();
+    const std::uint64_t end = stream.find_last(subject_.filter).value_or(0);
     const Reading& now = reading->second;
-    const bool has_read = now.made_at == stream.made_at &&
-                          stream.find_last(subject_.filter).value_or(0) <= now.position &&
-                          now.position <= stream.last();
+    const bool has_read = end == 0 || (now.made_at == stream.made_at && end <= now.position &&
+                                       now.position <= stream.last());
     if (!has_read) return false;
   }
   return true;
@@ -433,12 +438,12 @@ void Audit::judge() {
     const int number = static_cast<int>(i);
     const State& now = state(number);
     if (now.is_early || is_resolved(number) || !event(number).is_published()) continue;
-    if (is_taken_for_copy(number)) continue;
+    // What a later one has passed rightly, once it comes again, is a copy.
+    if (is_taken_for_copy(number) || now.has_aged_out) continue;
     if (is_at_broker(number)) {
       contradict(name(number) +
                  " was skipped: it is in its stream, and neither in effect nor parked");
-    } else if (!now.is_reported && !now.has_aged_out && !is_replaced(number) &&
-               !may_have_aged_out(number)) {
+    } else if (!now.is_reported && !is_replaced(number) && !may_have_aged_out(number)) {
       contradict(name(number) + " was lost, and nobody said so");
     }
   }

@@ -110,6 +110,8 @@ class Audit {
   /// What is known of the reading of one JetStream stream.
   struct Reading {
     bool has_begun = false;
+    /// Of a stream that had its first message.
+    bool began_at_front = false;
     /// The stream was made again: what it doesn't have may have been lost.
     bool began_anew = false;
     std::int64_t made_at = 0;
