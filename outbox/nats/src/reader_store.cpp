@@ -230,9 +230,14 @@ void ReaderStore::begin(const StreamEnds& ends, const BrokerPlace& behind,
   confirm();
 }
 
-void ReaderStore::stand_in(const StreamEnds& ends) noexcept {
+void ReaderStore::stand_in(const StreamEnds& ends) {
   // A server may tell another time for a stream that was edited.
-  standing_.stream_made_at = ends.made_at;
+  if (standing_.stream_made_at != ends.made_at) {
+    Standing known = standing_;
+    known.stream_made_at = ends.made_at;
+    write([&](database::Connection& connection) { place(connection, known); });
+    confirm();
+  }
   has_beginning_ = ends.first <= 1 && standing_.began_after == 0;
 }
 

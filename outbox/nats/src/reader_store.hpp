@@ -120,7 +120,7 @@ class ReaderStore {
   /// Reading begins in the stream with these ends, behind this place.
   void begin(const StreamEnds& ends, const BrokerPlace& behind, std::uint64_t known_through);
   /// It reads the stream with these ends.
-  void stand_in(const StreamEnds& ends) noexcept;
+  void stand_in(const StreamEnds& ends);
   /// Notes what became of the message after the position.
   void note_failure(const follow::Failing& failing, std::optional<Timestamp> unknown_since = {}) {
     note(failing, unknown_since, 0);
