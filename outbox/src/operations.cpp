@@ -30,7 +30,6 @@ namespace stela {
 
 namespace sql = outbox::sql;
 using database::Connection;
-using outbox::ParkedPrefix;
 
 namespace {
 
@@ -199,36 +198,6 @@ class OutboxOperations::Impl {
     }
   }
 
-  static Affected count(const Parked& parked) {
-    Affected affected{.streams = static_cast<std::int64_t>(parked.size())};
-    for (const auto& [stream, sequences] : parked) {
-      affected.messages += static_cast<std::int64_t>(sequences.size());
-    }
-    return affected;
-  }
-
-  /// How many messages.
-  std::int64_t retry(const Parked& parked) {
-    std::int64_t retried = 0;
-    std::vector<ParkedPrefix> step;
-    std::size_t messages = 0;
-    const auto carry_out = [&] {
-      retried += port.retry(step, who);
-      step.clear();
-      messages = 0;
-    };
-    for (const auto& [stream, sequences] : parked) {
-      for (std::size_t i = 0; i < sequences.size(); i += step_messages) {
-        const std::size_t end = std::min(i + step_messages, sequences.size());
-        step.push_back({stream, sequences[end - 1]});
-        messages += end - i;
-        if (messages >= step_messages) carry_out();
-      }
-    }
-    if (!step.empty()) carry_out();
-    return retried;
-  }
-
   /// How many messages would be sent again without these, of which some may not be parked.
   std::vector<PlannedDiscard> with_times(std::span<const GlobalSequence> sequences) {
     std::vector<PlannedDiscard> planned;
@@ -272,6 +241,9 @@ class OutboxOperations::Impl {
   }
 
   AppliedPlan apply(const RetryPlan& plan);
+  static void add_retried(AppliedPlan& applied, std::span<const ParkedRun* const> runs,
+                          std::span<const outbox::ParkedPrefix> step,
+                          const outbox::RetriedRuns& retried);
   Affected apply(const DiscardPlan& plan);
 
   void require_discardable(GlobalSequence sequence) {
@@ -337,46 +309,37 @@ std::vector<OperatorAction> OutboxOperations::actions(const ActionQuery& query) 
 // --- messages
 
 Affected OutboxOperations::retry(const ParkedSelection& selection, Mode mode) {
-  Impl::check(selection);
-  const auto parked = selection.sequences.empty() ? impl_->find_parked(selection)
-                                                  : impl_->find_parked(selection.sequences);
-  if (mode == Mode::dry_run) return Impl::count(parked);
-  Affected affected{.streams = static_cast<std::int64_t>(parked.size())};
-  const auto work = [&] {
-    affected.messages = impl_->retry(parked);
-    return outbox::ActionEnd{.detail = in_words(affected.messages, affected.streams)};
-  };
-  impl_->port.act({.what = "retry",
-                   .who = impl_->who,
-                   .selection = in_words(selection),
-                   .planned = Impl::count(parked).messages},
-                  work);
-  return affected;
+  const RetryPlan plan = plan_retry(selection);
+  if (mode == Mode::dry_run) return {.messages = plan.messages(), .streams = std::ssize(plan.runs)};
+  const AppliedPlan applied = apply(plan);
+  return {.messages = applied.messages,
+          .streams = applied.streams,
+          .changed = applied.messages_changed()};
 }
 
 RetryPlan OutboxOperations::plan_retry(const ParkedSelection& selection) {
   constexpr std::size_t most_streams = 1'000'000;
   Impl::check(selection);
-  const auto parked = selection.sequences.empty() ? impl_->find_parked(selection)
-                                                  : impl_->find_parked(selection.sequences);
+  auto parked = selection.sequences.empty() ? impl_->find_parked(selection)
+                                            : impl_->find_parked(selection.sequences);
   if (parked.size() > most_streams) {
     throw UsageError{"more than a million streams are meant; select fewer of them"};
   }
   RetryPlan plan{.selection = in_words(selection)};
+  for (auto& [stream, sequences] : parked) {
+    plan.runs.push_back({.sequences = std::move(sequences), .stream_number = stream});
+  }
   impl_->store.database().read([&](Connection& connection) {
-    plan.runs.clear();
-    for (const auto& [stream, sequences] : parked) {
-      auto head = connection.rows(sql::parked_head{.stream = stream});
-      if (!head.step()) continue;
-      plan.runs.push_back({.head = GlobalSequence{head.sequence()},
-                           .parked_at = head.parked_at(),
-                           .error = std::string{head.error()},
-                           .last = sequences.back(),
-                           .messages = static_cast<std::int64_t>(sequences.size()),
-                           .stream_number = stream});
+    for (ParkedRun& run : plan.runs) {
+      auto head = connection.rows(sql::find_parked{.sequence = run.head().value()});
+      // If it is gone by now, the plan finds it changed.
+      if (head.step()) {
+        run.parked_at = head.since();
+        run.error = head.error();
+      }
       head.run();
-      auto name = connection.rows(sql::stream_text{.stream = stream});
-      if (name.step()) plan.runs.back().stream = name.name();
+      auto name = connection.rows(sql::stream_text{.stream = run.stream_number});
+      if (name.step()) run.stream = name.name();
     }
   });
   return plan;
@@ -384,15 +347,15 @@ RetryPlan OutboxOperations::plan_retry(const ParkedSelection& selection) {
 
 AppliedPlan OutboxOperations::apply(const RetryPlan& plan) {
   AppliedPlan applied;
-  std::int64_t planned = 0;
-  for (const ParkedRun& run : plan.runs) planned += run.messages;
   const auto work = [&] {
     applied = impl_->apply(plan);
-    return outbox::ActionEnd{applied.messages_changed(),
-                             in_words(applied.messages, applied.streams)};
+    std::string detail = in_words(applied.messages, applied.streams);
+    if (applied.joined > 0) detail += ", of which " + std::to_string(applied.joined) + " joined";
+    return outbox::ActionEnd{applied.messages_changed(), detail};
   };
   impl_->port.act(
-      {.what = "retry", .who = impl_->who, .selection = plan.selection, .planned = planned}, work);
+      {.what = "retry", .who = impl_->who, .selection = plan.selection, .planned = plan.messages()},
+      work);
   return applied;
 }
 
@@ -400,26 +363,55 @@ AppliedPlan OutboxOperations::Impl::apply(const RetryPlan& plan) {
   // Each stream's run takes some statements, and the writer's lock isn't held for long.
   constexpr std::size_t step_streams = 100;
   AppliedPlan applied;
-  for (std::span<const ParkedRun> left{plan.runs}; !left.empty();) {
-    const auto step = left.first(std::min(step_streams, left.size()));
-    left = left.subspan(step.size());
-    std::vector<outbox::ParkedHead> heads;
-    for (const ParkedRun& run : step)
-      heads.push_back({run.stream_number, run.head, run.parked_at, run.last});
-    const auto [retried, more] = port.retry(heads, who);
-    applied.messages += more;
-    applied.joined += more;
-    for (std::size_t i = 0; i < step.size(); ++i) {
-      if (!retried[i].changed.empty()) {
-        applied.changed.push_back({step[i], retried[i].changed});
-        continue;
-      }
-      ++applied.streams;
-      applied.messages += retried[i].messages;
-      applied.joined += std::max<std::int64_t>(retried[i].messages - step[i].messages, 0);
+  std::vector<outbox::ParkedPrefix> step;
+  std::vector<const ParkedRun*> runs;
+  std::size_t messages = 0;
+  const auto carry_out = [&] {
+    add_retried(applied, runs, step, port.retry(step, who));
+    step.clear();
+    runs.clear();
+    messages = 0;
+  };
+  for (const ParkedRun& run : plan.runs) {
+    const auto is_left_alone = [&] {
+      return !applied.changed.empty() &&
+             applied.changed.back().planned.stream_number == run.stream_number;
+    };
+    // A long run takes several transactions: the first one decides, and they are all its own.
+    for (std::span<const GlobalSequence> left{run.sequences}; !left.empty() && !is_left_alone();) {
+      const auto part = left.first(std::min(step_messages, left.size()));
+      left = left.subspan(part.size());
+      step.push_back({.stream = run.stream_number,
+                      .through = part.back(),
+                      .planned = part,
+                      .with_followers = left.empty()});
+      if (part.data() == run.sequences.data()) step.back().parked_at = run.parked_at;
+      runs.push_back(&run);
+      messages += part.size();
+      if (messages >= step_messages || step.size() == step_streams) carry_out();
     }
   }
+  if (!step.empty()) carry_out();
   return applied;
+}
+
+void OutboxOperations::Impl::add_retried(AppliedPlan& applied,
+                                         std::span<const ParkedRun* const> runs,
+                                         std::span<const outbox::ParkedPrefix> step,
+                                         const outbox::RetriedRuns& retried) {
+  applied.messages += retried.more;
+  applied.joined += retried.more;
+  for (std::size_t i = 0; i < step.size(); ++i) {
+    const outbox::RetriedRun& one = retried.runs[i];
+    if (!one.changed.empty()) {
+      applied.changed.push_back({*runs[i], one.changed});
+      continue;
+    }
+    applied.streams += step[i].parked_at ? 1 : 0;
+    applied.messages += one.messages + one.joined;
+    applied.joined += one.joined;
+    applied.gone += std::ssize(step[i].planned) - one.messages;
+  }
 }
 
 std::vector<FailureGroup> OutboxOperations::groups() {

@@ -2,8 +2,10 @@
 #include "contract/relay_tables.hpp"
 #include "outbox_sql/failures.hpp"
 #include "outbox_sql/inspection.hpp"
+#include "support/soundness.hpp"
 
 #include <stela/outbox/operations.hpp>
+#include <stela/outbox/verify.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -160,7 +162,7 @@ TEST_P(RelayJournalContract, AppliesAPlanToTheWholeRun) {
   OutboxOperations operations{store_of(*subject)};
   const RetryPlan plan = operations.plan_retry({.all = true});
   ASSERT_THAT(plan.runs, SizeIs(1));
-  EXPECT_EQ(plan.runs[0].messages, 2);
+  EXPECT_EQ(plan.runs[0].messages(), 2);
   EXPECT_EQ(plan.runs[0].stream, "thing-1");
   park(3, 0, Reason::behind);
 
@@ -197,56 +199,159 @@ TEST_P(RelayJournalContract, LeavesAloneWhatIsNotAsItWasPlanned) {
                           "it was retried, and parked again: too large"));
 }
 
-/// Eight workers park what they are given, and what is retried, while plans are made and applied.
-TEST_P(RelayJournalContract, PlansWhileOthersPark) {
-  constexpr int workers = 8;
-  constexpr int rounds = 20;
-  constexpr std::size_t enough = 100;
-  begin(workers);
-  std::vector<int> streams;
-  for (int stream = 1; stream <= 40; ++stream) streams.push_back(stream);
-  for (const int stream : streams) subject->append(stream);
-  for (const int stream : streams) subject->append(stream);
-  std::atomic<bool> is_over{false};
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < workers; ++i) {
-    threads.emplace_back([&, port = subject->port(), id = PartitionId::at(i, workers)] {
-      const auto standing = port->acquire(id, "w" + std::to_string(i), 24h);
-      const std::string owner = "w" + std::to_string(i);
-      const relay::Lease lease{id, owner, standing->epoch, standing->run};
-      while (!is_over) {
-        const auto batch = port->next(id, {}, relay::BatchLimit{1});
-        if (batch->messages.empty()) continue;
-        const auto& message = batch->messages.front();
-        port->advance(
-            lease,
-            parking(message.sequence.value(),
-                    message.is_behind_parked ? Reason::behind : Reason::refused,
-                    "refused " + std::to_string(message.sequence.value()), message.redelivery),
-            false);
-      }
-    });
-  }
+/// What a plan's report and the log say: planned, done, changed, joined.
+std::vector<std::int64_t> counts_of(const RetryPlan& plan, const AppliedPlan& applied) {
+  return {plan.messages(), applied.messages_done(), applied.messages_changed(), applied.joined};
+}
+std::vector<std::int64_t> counts_of(const OperatorAction& action) {
+  return {action.planned.value_or(-1), action.done.value_or(0), action.changed.value_or(0)};
+}
+
+TEST_P(RelayJournalContract, CountsWhatWasDiscardedBehindAHeadAsChanged) {
+  append({1, 1, 1, 1, 1, 2});
+  acquire();
+  park(1);
+  for (const std::int64_t sequence : {2, 3, 4}) park(sequence, 0, Reason::behind);
+  park(6);
   OutboxOperations operations{store_of(*subject)};
-  std::size_t planned = 0;
+  const RetryPlan plan = operations.plan_retry({.all = true});
+  EXPECT_TRUE(discard(2));
+  EXPECT_TRUE(discard(4));
+  EXPECT_TRUE(discard(6));
+  park(5, 0, Reason::behind);
+
+  const AppliedPlan applied = operations.apply(plan);
+
+  EXPECT_THAT(counts_of(plan, applied), ElementsAre(5, 2, 3, 1));
+  EXPECT_EQ(applied.gone, 2);
+  EXPECT_THAT(applied.changed, SizeIs(1));
+  EXPECT_THAT(counts_of(operations.actions().front()), ElementsAre(5, 2, 3));
+  EXPECT_EQ(next(), "1r1 3r2 5r3");
+}
+
+/// It takes three transactions.
+TEST_P(RelayJournalContract, CountsWhatIsGoneFromALongRun) {
+  constexpr std::int64_t length = 1'203;
+  relay::Advance advance;
+  for (std::int64_t sequence = 1; sequence <= length; ++sequence) {
+    subject->append(1);
+    const Reason reason = sequence == 1 ? Reason::refused : Reason::behind;
+    advance.parked.push_back({GlobalSequence{sequence}, 0, reason, 1, "too large"});
+  }
+  acquire();
+  store->advance(leases[all], advance, false);
+  OutboxOperations operations{store_of(*subject)};
+  const RetryPlan plan = operations.plan_retry({.all = true});
+  // Among them are a transaction's first and last ones.
+  for (const std::int64_t sequence : {2, 500, 501, 1'203}) EXPECT_TRUE(discard(sequence));
+
+  const AppliedPlan applied = operations.apply(plan);
+
+  EXPECT_THAT(counts_of(plan, applied), ElementsAre(length, length - 4, 4, 0));
+  EXPECT_EQ(applied.streams, 1);
+  EXPECT_THAT(counts_of(operations.actions().front()), ElementsAre(length, length - 4, 4));
+  EXPECT_THAT(operations.list({.state = MessageState::parked}), IsEmpty());
+}
+
+/// Operators plan and apply, others discard what waits behind heads, and writers add to the
+/// streams, while eight workers park what they are given.
+class Trouble {
+ public:
+  static constexpr int workers = 8;
+
+  explicit Trouble(RelaySubject& subject) : subject_{subject} {
+    for (int turn = 0; turn < 2; ++turn) {
+      for (int stream = 1; stream <= streams; ++stream) subject.append(stream);
+    }
+    for (int i = 0; i < workers; ++i) {
+      threads_.emplace_back([this, i] { park_all(i); });
+      threads_.emplace_back([this, i] { discard_and_append(i); });
+    }
+  }
+
+  void end() {
+    is_over_ = true;
+    threads_.clear();
+  }
+
+  std::atomic<std::int64_t> discarded{0};
+
+ private:
+  static constexpr int streams = 40;
+
+  void park_all(int i) {
+    const auto port = subject_.port();
+    const PartitionId id = PartitionId::at(i, workers);
+    const std::string owner = "w" + std::to_string(i);
+    const auto standing = port->acquire(id, owner, 24h);
+    const relay::Lease lease{id, owner, standing->epoch, standing->run};
+    while (!is_over_) {
+      const auto batch = port->next(id, {}, relay::BatchLimit{1});
+      if (batch->messages.empty()) continue;
+      const auto& message = batch->messages.front();
+      port->advance(
+          lease,
+          parking(message.sequence.value(),
+                  message.is_behind_parked ? Reason::behind : Reason::refused,
+                  "refused " + std::to_string(message.sequence.value()), message.redelivery),
+          false);
+    }
+  }
+
+  /// The last message of a stream's run, and another one comes.
+  void discard_and_append(int i) {
+    OutboxOperations operations{store_of(subject_), {.who = "discarder " + std::to_string(i)}};
+    for (int stream = 1 + i; !is_over_;
+         stream = stream + workers > streams ? 1 + i : stream + workers) {
+      const std::string name = "thing-" + std::to_string(stream);
+      const auto plan = operations.plan_retry({.stream = name});
+      if (!plan.runs.empty() && plan.runs[0].messages() > 1)
+        discard(operations, plan.runs[0].last());
+      subject_.append(stream);
+    }
+  }
+
+  void discard(OutboxOperations& operations, GlobalSequence sequence) try {
+    const DiscardPlan plan = operations.plan_discard({.sequences = {sequence}});
+    const Affected gone = operations.apply(plan);
+    EXPECT_EQ(std::ssize(plan.messages), gone.messages + gone.changed);
+    discarded += gone.messages;
+  } catch (const UsageError&) {
+    // It was retried meanwhile.
+  }
+
+  RelaySubject& subject_;
+  std::atomic<bool> is_over_{false};
+  std::vector<std::jthread> threads_;
+};
+
+TEST_P(RelayJournalContract, PlansWhileOthersParkAndDiscard) {
+  constexpr int rounds = 20;
+  begin(Trouble::workers);
+  Trouble trouble{*subject};
+  OutboxOperations operations{store_of(*subject)};
+  std::int64_t planned = 0;
+  std::int64_t gone = 0;
   const auto until = std::chrono::steady_clock::now() + 30s;
-  for (int i = 0; i < rounds || (planned < enough && std::chrono::steady_clock::now() < until);
-       ++i) {
+  const auto is_enough = [&] { return planned >= 100 && gone > 0 && trouble.discarded > 0; };
+  for (int i = 0; i < rounds || (!is_enough() && std::chrono::steady_clock::now() < until); ++i) {
     const RetryPlan plan = operations.plan_retry({.all = true});
     const AppliedPlan applied = operations.apply(plan);
+    EXPECT_EQ(plan.messages(), applied.messages_done() + applied.messages_changed());
     EXPECT_EQ(plan.runs.size(), static_cast<std::size_t>(applied.streams) + applied.changed.size());
-    planned += plan.runs.size();
+    planned += plan.messages();
+    gone += applied.gone;
   }
-  EXPECT_GE(planned, enough);
-  is_over = true;
-  threads.clear();
+  trouble.end();
 
-  std::int64_t orphans = 0;
-  store_of(*subject).database().read([&](database::Connection& connection) {
-    auto rows = connection.rows(outbox::sql::inspect_orphans{});
-    while (rows.step()) ++orphans;
-  });
-  EXPECT_EQ(orphans, 0);
+  EXPECT_TRUE(is_enough()) << planned << " planned, " << gone << " gone";
+  for (const OperatorAction& action : operations.actions({.limit = 10'000})) {
+    const auto counts = counts_of(action);
+    EXPECT_EQ(counts[0], counts[1] + counts[2]) << action.what << ' ' << action.detail;
+  }
+  const auto check = outbox_check();
+  IntegrityCheck* const checks[] = {check.get()};
+  EXPECT_THAT(problems_of(store_of(*subject), {.checks = checks}), IsEmpty());
 }
 
 TEST_P(RelayJournalContract, LogsARetryOfManyStreamsAsOneAction) {

@@ -145,6 +145,29 @@ TEST(OutboxRetry, LeavesManyLaterMessagesAsTheyAre) {
   EXPECT_THAT(shop.actions(), Contains("ann retry order-1: through 1, by the relay"));
 }
 
+TEST(OutboxRetry, CountsWhatTheRelaySendsForIt) {
+  Shop shop;
+  shop.too_large = {1};
+  for (int i = 0; i < 1'203; ++i) shop.append("order-1");
+  for (int i = 0; i < 5; ++i) shop.relay();
+  shop.operations.retry({.all = true});
+  shop.raw().run(
+      "INSERT INTO outbox_parked (stream, sequence, partition, parked_at, attempts, reason, error) "
+      "SELECT stream, sequence, partition, 0, 1, CASE sequence WHEN 1 THEN 'refused' ELSE 'behind' "
+      "END, 'no' FROM outbox_redeliveries WHERE sequence <= 4; "
+      "DELETE FROM outbox_redeliveries WHERE sequence <= 4");
+  const RetryPlan plan = shop.operations.plan_retry({.all = true});
+  shop.operations.discard({.sequences = {GlobalSequence{3}}});
+
+  const AppliedPlan applied = shop.operations.apply(plan);
+
+  EXPECT_EQ(plan.messages(), 4);
+  EXPECT_EQ(applied.messages_done(), 3);
+  EXPECT_EQ(applied.messages_changed(), 1);
+  EXPECT_EQ(applied.joined, 0);
+  EXPECT_THAT(shop.actions(), Contains("ann retry order-1: through 4, by the relay"));
+}
+
 TEST(OutboxRetry, ChoosesStreamsByTheirFirstParkedMessage) {
   Shop shop;
   shop.too_large = {1, 3, 4};

@@ -114,7 +114,7 @@ std::int64_t StoredOperations::send_followers(Connection& connection, const BySt
     if (last == GlobalSequence{} || has_many_later(connection, stream)) continue;
     Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
-    sent += retry_one(connection, placement, {stream, last}, who);
+    sent += retry_one(connection, placement, {stream, last}, who).joined;
   }
   return sent;
 }

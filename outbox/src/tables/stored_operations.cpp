@@ -106,6 +106,18 @@ std::vector<Stranded> stranded_in(Connection& connection, std::int64_t partition
   return found;
 }
 
+/// Why the stream's parked messages aren't those any more that were planned; empty if they are.
+std::string changed_since(Connection& connection, const ParkedPrefix& planned) {
+  auto now = connection.rows(sql::parked_head{.stream = planned.stream});
+  if (!now.step()) return "nothing of it is parked any more";
+  const GlobalSequence first{now.sequence()};
+  if (first != planned.planned.front()) {
+    return "event " + std::to_string(first.value()) + " is its first parked one now";
+  }
+  if (now.parked_at() == planned.parked_at) return {};
+  return "it was retried, and parked again: " + std::string{now.error()};
+}
+
 }  // namespace
 
 std::string in_words(std::span<const std::int64_t> sequences) {
@@ -234,118 +246,81 @@ void StoredOperations::send_again(Connection& connection, Placement& placement, 
 std::int64_t StoredOperations::retry(std::int64_t stream, GlobalSequence through,
                                      std::string_view who) {
   const ParkedPrefix one{stream, through};
-  return retry({&one, 1}, who);
+  const RetriedRuns retried = retry({&one, 1}, who);
+  return retried.runs.front().joined + retried.more;
 }
 
-std::int64_t StoredOperations::retry(std::span<const ParkedPrefix> prefixes, std::string_view who) {
-  std::int64_t count = 0;
+RetriedRuns StoredOperations::retry(std::span<const ParkedPrefix> prefixes, std::string_view who) {
+  RetriedRuns done;
   ByStream retried;
   std::int64_t sent = 0;
   write([&](Connection& connection) {
-    count = 0;
+    done.runs.clear();
     retried.clear();
     Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
     for (const ParkedPrefix& prefix : prefixes) {
-      const std::int64_t found = has_many_later(connection, prefix.stream)
-                                     ? leave_to_relay(connection, prefix, who)
-                                     : retry_one(connection, placement, prefix, who);
-      if (found > 0) retried[prefix.stream] = {prefix.through};
-      count += found;
+      const RetriedRun& run = done.runs.emplace_back(retry_one(connection, placement, prefix, who));
+      const bool was_meant = run.joined > 0 || !prefix.planned.empty();
+      if (was_meant && run.changed.empty() && prefix.with_followers) {
+        retried[prefix.stream] = {prefix.through};
+      }
     }
     // What a relay has parked behind them meanwhile, too.
     sent = send_followers(connection, retried, who);
   });
-  return count + sent + send_more_followers(retried, sent, who);
+  done.more = sent + send_more_followers(retried, sent, who);
+  return done;
 }
 
-RetriedRuns StoredOperations::retry(std::span<const ParkedHead> heads, std::string_view who) {
-  std::vector<RetriedRun> runs;
-  ByStream retried;
-  std::int64_t sent = 0;
-  write([&](Connection& connection) {
-    runs.clear();
-    retried.clear();
-    Placement placement{connection, store_.database(), partitioner_};
-    placement.require_partitioner();
-    for (const ParkedHead& head : heads) {
-      runs.push_back(retry_run(connection, placement, head, who));
-      if (runs.back().changed.empty()) retried[head.stream] = {head.sequence};
-    }
-    sent = send_followers(connection, retried, who);
-  });
-  const std::int64_t more = sent + send_more_followers(retried, sent, who);
-  return {std::move(runs), more};
-}
-
-RetriedRun StoredOperations::retry_run(Connection& connection, Placement& placement,
-                                       const ParkedHead& head, std::string_view who) {
-  {
-    auto now = connection.rows(sql::parked_head{.stream = head.stream});
-    if (!now.step()) return {.changed = "nothing of it is parked any more"};
-    const GlobalSequence first{now.sequence()};
-    if (first != head.sequence) {
-      return {.changed = "event " + std::to_string(first.value()) + " is its first parked one now"};
-    }
-    if (now.parked_at() != head.parked_at) {
-      return {.changed = "it was retried, and parked again: " + std::string{now.error()}};
-    }
-  }
-  ParkedPrefix run{head.stream, std::max(head.sequence, head.last)};
-  std::int64_t behind = 0;
-  {
-    auto rows = connection.rows(sql::parked_after{
-        .stream = head.stream, .after = run.through.value(), .most = step_messages});
-    while (rows.step() && rows.reason() == to_string(SetAsideReason::behind)) {
-      run.through = GlobalSequence{rows.sequence()};
-      ++behind;
-    }
-  }
-  if (has_many_later(connection, head.stream)) {
-    return {.messages = leave_to_relay(connection, run, who) + behind};
-  }
-  return {.messages = retry_one(connection, placement, run, who)};
-}
-
-std::int64_t StoredOperations::leave_to_relay(Connection& connection, const ParkedPrefix& prefix,
-                                              std::string_view who) {
-  const std::int64_t count =
-      connection.run(sql::park_behind{.stream = prefix.stream, .through = prefix.through.value()});
-  if (count > 0) {
-    note(connection, who, "retry",
-         stream_name(connection, prefix.stream) + ": through " +
-             std::to_string(prefix.through.value()) + ", by the relay",
-         count);
-  }
-  return count;
-}
-
-std::int64_t StoredOperations::retry_one(Connection& connection, Placement& placement,
-                                         const ParkedPrefix& prefix, std::string_view who) {
+RetriedRun StoredOperations::retry_one(Connection& connection, Placement& placement,
+                                       const ParkedPrefix& prefix, std::string_view who) {
+  RetriedRun run;
+  if (prefix.parked_at) run.changed = changed_since(connection, prefix);
+  if (!run.changed.empty()) return run;
   std::vector<std::int64_t> parked;
   SentAgain all;
   {
     auto rows = connection.rows(
         sql::parked_prefix{.stream = prefix.stream, .through = prefix.through.value()});
     while (rows.step()) {
-      parked.push_back(rows.sequence());
-      all.emplace(rows.sequence(), rows.was_lost());
+      const GlobalSequence sequence{rows.sequence()};
+      parked.push_back(sequence.value());
+      all.emplace(sequence.value(), rows.was_lost());
+      // What a part of the run before this one has counted may be parked still, or again.
+      if (std::ranges::binary_search(prefix.planned, sequence)) {
+        ++run.messages;
+      } else if (prefix.planned.empty() || sequence > prefix.planned.front()) {
+        ++run.joined;
+      }
     }
   }
-  if (parked.empty()) return 0;
+  if (parked.empty()) return run;
+  std::string what = stream_name(connection, prefix.stream) + ": ";
+  if (has_many_later(connection, prefix.stream)) {
+    // The relay sends them once it has parked what was to be sent again already, and comes later.
+    connection.run(sql::park_behind{.stream = prefix.stream, .through = prefix.through.value()});
+    what += "through " + std::to_string(prefix.through.value()) + ", by the relay";
+  } else {
+    release(connection, placement, prefix.stream, std::move(all));
+    what += in_words(parked);
+  }
+  note(connection, who, "retry", what, run.messages);
+  return run;
+}
+
+void StoredOperations::release(Connection& connection, Placement& placement, std::int64_t stream,
+                               SentAgain parked) {
   // Under the generation that is being drained: later messages of the stream wait there or behind.
   const Generation generation = open_generation(connection);
-  for (const std::int64_t sequence : parked) {
+  for (const auto& [sequence, was_lost] : parked) {
     connection.run(sql::delete_parked{.sequence = sequence});
   }
-  add_later(connection, prefix.stream, all);
-  for (const auto& [sequence, was_lost] : all) {
-    send_again(connection, placement,
-               {GlobalSequence{sequence}, prefix.stream, generation, was_lost}, "retry");
+  add_later(connection, stream, parked);
+  for (const auto& [sequence, was_lost] : parked) {
+    send_again(connection, placement, {GlobalSequence{sequence}, stream, generation, was_lost},
+               "retry");
   }
-  note(connection, who, "retry", stream_name(connection, prefix.stream) + ": " + in_words(parked),
-       std::ssize(parked));
-  return static_cast<std::int64_t>(parked.size());
 }
 
 void StoredOperations::add_later(Connection& connection, std::int64_t stream, SentAgain& all) {

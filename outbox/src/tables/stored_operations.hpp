@@ -25,27 +25,27 @@ namespace stela::outbox {
 struct ParkedPrefix {
   std::int64_t stream = 0;
   GlobalSequence through = {};
+  /// Those that somebody decided to retry, in order. Empty: what there is.
+  std::span<const GlobalSequence> planned = {};
+  /// The stream's first parked message must be the first planned one, parked at this time.
+  std::optional<Timestamp> parked_at = {};
+  /// Retries also what is parked behind it alone.
+  bool with_followers = true;
 };
 
-/// The first parked message of a stream, as it was when somebody decided to retry it.
-struct ParkedHead {
-  std::int64_t stream = 0;
-  GlobalSequence sequence = {};
-  Timestamp parked_at = {};
-  /// The last one that was to be retried then.
-  GlobalSequence last = {};
-};
-
-/// What became of a stream that was to be retried.
+/// What became of it.
 struct RetriedRun {
+  /// Those that were planned, and others.
   std::int64_t messages = 0;
+  std::int64_t joined = 0;
   /// Why nothing was done.
   std::string changed = {};
 };
 
 struct RetriedRuns {
+  /// One for each prefix.
   std::vector<RetriedRun> runs = {};
-  /// Messages of runs that were too long for one transaction.
+  /// Their followers.
   std::int64_t more = 0;
 };
 
@@ -98,12 +98,8 @@ class StoredOperations final : public relay::Operations {
       : store_{store}, partitioner_{partitioner} {}
 
   std::int64_t retry(std::int64_t stream, GlobalSequence through, std::string_view who) override;
-  /// In one transaction, and further ones for followers that are too many for it. How many, with
-  /// their followers.
-  std::int64_t retry(std::span<const ParkedPrefix> prefixes, std::string_view who);
-  /// The whole run behind each head, if the head is still what it was. In one transaction, and
-  /// further ones for runs that are too long for it. One for each head.
-  RetriedRuns retry(std::span<const ParkedHead> heads, std::string_view who);
+  /// In one transaction, and further ones for followers that are too many for it.
+  RetriedRuns retry(std::span<const ParkedPrefix> prefixes, std::string_view who);
   /// Also a message that waits in a stopped partition.
   bool discard(GlobalSequence sequence, std::string_view who) override;
   /// In one transaction, and further ones for followers that are too many for it.
@@ -175,14 +171,11 @@ class StoredOperations final : public relay::Operations {
     bool anew = false;
   };
 
-  std::int64_t retry_one(database::Connection& connection, Placement& placement,
-                         const ParkedPrefix& prefix, std::string_view who);
-  RetriedRun retry_run(database::Connection& connection, Placement& placement,
-                       const ParkedHead& head, std::string_view who);
-  /// Leaves the prefix to the relay, which sends it once it has parked what was to be sent again
-  /// already, and comes later. How many were parked for a reason of their own.
-  std::int64_t leave_to_relay(database::Connection& connection, const ParkedPrefix& prefix,
-                              std::string_view who);
+  /// Notes how many of those that were planned it sent.
+  RetriedRun retry_one(database::Connection& connection, Placement& placement,
+                       const ParkedPrefix& prefix, std::string_view who);
+  void release(database::Connection& connection, Placement& placement, std::int64_t stream,
+               SentAgain parked);
   static std::map<int, bool> uncertain_partitions(database::Connection& connection);
   [[noreturn]] static void refuse_uncertain(int partition, bool is_stopped);
   void note_step(database::Connection& connection, std::string_view what, const std::string& detail,

@@ -72,9 +72,7 @@ void print_plan(Invocation& call, const RetryPlan& plan) {
 }
 
 Affected affected_by(const RetryPlan& plan) {
-  Affected affected{.streams = std::ssize(plan.runs)};
-  for (const ParkedRun& run : plan.runs) affected.messages += run.messages;
-  return affected;
+  return {.messages = plan.messages(), .streams = std::ssize(plan.runs)};
 }
 
 int report_applied(Invocation& call, const AppliedPlan& applied) {
@@ -87,6 +85,9 @@ int report_applied(Invocation& call, const AppliedPlan& applied) {
                 (applied.joined > 0
                      ? ", of which " + counted(applied.joined, "message") + " joined since."
                      : "."));
+  if (applied.gone > 0) {
+    call.out.line(counted(applied.gone, "message") + " of these streams, discarded since, won't.");
+  }
   std::size_t shown = 0;
   for (const ChangedRun& run : applied.changed) {
     if (++shown > most_runs_shown) break;
@@ -114,7 +115,7 @@ struct Outcome {
 Outcome outcome_of(OutboxOperations& operations, const RetryPlan& plan) {
   Outcome outcome;
   for (const ParkedRun& run : plan.runs) {
-    const auto message = operations.show(run.head);
+    const auto message = operations.show(run.head());
     if (!message) continue;
     const bool is_parked = message->state == MessageState::parked;
     outcome.published += message->state == MessageState::published ? 1 : 0;

@@ -225,7 +225,7 @@ constexpr Field<AppliedPlan> applied_plan_fields[] = {
     field<[](const AppliedPlan& applied) {
       return json_list(applied.changed, [](const ChangedRun& run) {
         return to_json({{"stream", run.planned.stream},
-                        {"sequence", run.planned.head.value()},
+                        {"sequence", run.planned.head().value()},
                         {"why", run.why}});
       });
     }>("left_alone"),

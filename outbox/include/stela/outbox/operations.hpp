@@ -43,22 +43,32 @@ struct ParkedSelection {
   std::string group = {};
 };
 
-/// Parked messages of a stream: its first one, and those that wait behind it.
+/// Parked messages of a stream, at least one: its first one, and those that wait behind it.
 struct ParkedRun {
   std::string stream = {};
-  GlobalSequence head = {};
+  /// In order.
+  std::vector<GlobalSequence> sequences = {};
+  /// Of the first one, as its error.
   Timestamp parked_at = {};
   std::string error = {};
-  GlobalSequence last = {};
-  std::int64_t messages = 0;
   /// For the store's own use.
   std::int64_t stream_number = 0;
+
+  GlobalSequence head() const { return sequences.front(); }
+  GlobalSequence last() const { return sequences.back(); }
+  std::int64_t messages() const noexcept { return static_cast<std::int64_t>(sequences.size()); }
 };
 
 struct RetryPlan {
   std::vector<ParkedRun> runs = {};
   /// What was selected, in words: for the log.
   std::string selection = {};
+
+  std::int64_t messages() const noexcept {
+    std::int64_t count = 0;
+    for (const ParkedRun& run : runs) count += run.messages();
+    return count;
+  }
 };
 
 /// A stream that isn't as it was planned: nothing was done.
@@ -67,17 +77,22 @@ struct ChangedRun {
   std::string why = {};
 };
 
+/// Each message that was planned is in one count: done or changed.
 struct AppliedPlan {
-  /// Streams, and their messages, that are sent again; of these so many were parked after the plan.
+  /// Streams, and their messages, that are sent again; of these so many weren't in the plan.
   std::int64_t streams = 0;
   std::int64_t messages = 0;
   std::int64_t joined = 0;
+  /// Messages of these streams that were in the plan, and weren't parked any more.
+  std::int64_t gone = 0;
   std::vector<ChangedRun> changed = {};
 
-  /// How many messages of the plan are in streams that were left alone.
+  /// How many messages of the plan are sent again.
+  std::int64_t messages_done() const noexcept { return messages - joined; }
+  /// How many messages of the plan are gone, or in streams that were left alone.
   std::int64_t messages_changed() const noexcept {
-    std::int64_t count = 0;
-    for (const ChangedRun& run : changed) count += run.planned.messages;
+    std::int64_t count = gone;
+    for (const ChangedRun& run : changed) count += run.planned.messages();
     return count;
   }
 };
@@ -112,7 +127,7 @@ struct Affected {
   std::int64_t streams = 0;
   /// Messages that were parked after discarded ones of their stream, and are sent again.
   std::int64_t followers = 0;
-  /// Messages that weren't as they were planned any more: nothing was done to them.
+  /// Messages that weren't as they had been found any more: nothing was done to them.
   std::int64_t changed = 0;
   /// Set if a republish was stopped: the first event that it didn't examine.
   std::optional<GlobalSequence> next = {};
