@@ -17,55 +17,69 @@ SELECT process FROM few WHERE process IS NOT NULL;
 
 -- name: timers_on_time
 -- Pending ones that aren't tried again: these wake when they are due, and an index has them in order.
--- takes: process text, due_before time, after_due time, after_key text, after_kind text, most int
--- gives: listed_timer
-SELECT process, key, kind, version, state, due_at, wake_at, attempts, error, recurrence, set_at,
-       correlation_id, causation_id, metadata, payload
-FROM projection_timers
-WHERE process = :process AND state = 'pending' AND wake_at = due_at AND wake_at <= :due_before
-  AND (wake_at, key, kind) > (:after_due, :after_key, :after_kind)
-ORDER BY wake_at, key, kind LIMIT :most;
-
--- name: timers_tried_again
--- Few, as far as all is well. The index that has no others is in another order.
--- takes: process text, due_before time, after_due time, after_key text, after_kind text, most int
--- gives: listed_timer
-SELECT process, key, kind, version, state, due_at, wake_at, attempts, error, recurrence, set_at,
-       correlation_id, causation_id, metadata, payload
-FROM projection_timers INDEXED BY projection_timers_retried
-WHERE process = :process AND state = 'pending' AND wake_at > due_at AND due_at <= :due_before
-  AND (due_at, key, kind) > (:after_due, :after_key, :after_kind)
-ORDER BY due_at, key, kind LIMIT :most;
-
--- name: timers_set_aside
--- takes: process text, state text?, due_before time, after_due time, after_key text, after_kind text,
+-- takes: process text, kind text?, due_before time, after_due time, after_key text, after_kind text,
 --        most int
 -- gives: listed_timer
 SELECT process, key, kind, version, state, due_at, wake_at, attempts, error, recurrence, set_at,
        correlation_id, causation_id, metadata, payload
 FROM projection_timers
-WHERE process = :process AND state <> 'pending' AND (:state IS NULL OR state = :state)
-  AND due_at <= :due_before AND (due_at, key, kind) > (:after_due, :after_key, :after_kind)
+WHERE process = :process AND state = 'pending' AND wake_at = due_at AND wake_at <= :due_before
+  AND (:kind IS NULL OR kind = :kind)
+  AND (wake_at, key, kind) > (:after_due, :after_key, :after_kind)
+ORDER BY wake_at, key, kind LIMIT :most;
+
+-- name: timers_tried_again
+-- Few, as far as all is well. The index that has no others is in another order.
+-- takes: process text, kind text?, due_before time, after_due time, after_key text, after_kind text,
+--        most int
+-- gives: listed_timer
+SELECT process, key, kind, version, state, due_at, wake_at, attempts, error, recurrence, set_at,
+       correlation_id, causation_id, metadata, payload
+FROM projection_timers INDEXED BY projection_timers_retried
+WHERE process = :process AND state = 'pending' AND wake_at > due_at AND due_at <= :due_before
+  AND (:kind IS NULL OR kind = :kind)
+  AND (due_at, key, kind) > (:after_due, :after_key, :after_kind)
 ORDER BY due_at, key, kind LIMIT :most;
 
--- name: list_timers
--- Those of a key or a kind, which no index has in order.
--- takes: process text?, key text?, kind text?, state text?, due_before time, after_due time,
---        after_process text, after_key text, after_kind text, most int
+-- name: timers_set_aside
+-- takes: process text, kind text?, state text?, due_before time, after_due time, after_key text,
+--        after_kind text, most int
 -- gives: listed_timer
 SELECT process, key, kind, version, state, due_at, wake_at, attempts, error, recurrence, set_at,
        correlation_id, causation_id, metadata, payload
 FROM projection_timers
-WHERE (:process IS NULL OR process = :process) AND (:key IS NULL OR key = :key)
-  AND (:kind IS NULL OR kind = :kind) AND (:state IS NULL OR state = :state)
-  AND due_at <= :due_before
-  AND (due_at, process, key, kind) > (:after_due, :after_process, :after_key, :after_kind)
-ORDER BY due_at, process, key, kind LIMIT :most;
+WHERE process = :process AND state <> 'pending' AND (:state IS NULL OR state = :state)
+  AND (:kind IS NULL OR kind = :kind)
+  AND due_at <= :due_before AND (due_at, key, kind) > (:after_due, :after_key, :after_kind)
+ORDER BY due_at, key, kind LIMIT :most;
+
+-- name: timers_of_key
+-- At most one of each kind, in no order.
+-- takes: process text, key text, kind text?, state text?, due_before time, after_due time,
+--        after_key text, after_kind text
+-- gives: listed_timer
+SELECT process, key, kind, version, state, due_at, wake_at, attempts, error, recurrence, set_at,
+       correlation_id, causation_id, metadata, payload
+FROM projection_timers
+WHERE process = :process AND key = :key AND (:kind IS NULL OR kind = :kind)
+  AND (:state IS NULL OR state = :state) AND due_at <= :due_before
+  AND (due_at, key, kind) > (:after_due, :after_key, :after_kind);
+
+-- name: nth_pending_timer
+-- Along the index alone: those that are tried again count at the time when they are.
+-- takes: process text, from_wake time, skipped int
+-- gives: wake_at time
+SELECT wake_at FROM projection_timers
+WHERE process = :process AND state = 'pending' AND wake_at >= :from_wake
+ORDER BY wake_at LIMIT 1 OFFSET :skipped;
 
 -- name: count_pending
--- takes: process text
+-- Up to `most`.
+-- takes: process text, most int
 -- gives: pending int
-SELECT count(*) AS pending FROM projection_timers WHERE process = :process AND state = 'pending';
+SELECT count(*) AS pending
+FROM (SELECT 1 FROM projection_timers WHERE process = :process AND state = 'pending'
+      LIMIT :most) AS few;
 
 -- name: count_set_aside
 -- takes: process text, grace_end time

@@ -89,39 +89,53 @@ struct Start {
   }
 };
 
+std::vector<std::string> processes_asked_for(Connection& connection, const TimerQuery& query) {
+  if (!query.process.empty()) return {query.process};
+  std::vector<std::string> processes;
+  auto rows = connection.rows(sql::processes_of_timers{});
+  while (rows.step()) processes.emplace_back(rows.process());
+  return processes;
+}
+
 /// Along the indexes: no more of a process than there is room for.
-std::vector<TimerStatus> list_in_order(Connection& connection, const TimerQuery& query,
-                                       Timestamp now) {
-  std::vector<std::string> processes{query.process};
-  if (query.process.empty()) {
-    processes.clear();
-    auto rows = connection.rows(sql::processes_of_timers{});
-    while (rows.step()) processes.emplace_back(rows.process());
-  }
+std::vector<TimerStatus> list_timers(Connection& connection, const TimerQuery& query,
+                                     Timestamp now) {
   std::vector<TimerStatus> all;
   const auto read = [&](const auto& statement) {
     auto rows = connection.rows(statement);
     while (rows.step()) all.push_back(read_status(rows, now));
   };
   const bool must_be_pending = query.due || query.overdue || query.state == TimerState::pending;
-  for (const std::string& process : processes) {
+  const auto state = to_string(query.state.value_or(TimerState::pending));
+  for (const std::string& process : processes_asked_for(connection, query)) {
     const Start start = Start::of(query, process);
     const auto fill = [&](auto statement) {
       statement.process = process;
+      statement.kind = database::or_null(query.kind);
       statement.due_before = due_before_of(query, now);
       statement.after_due = start.due;
       statement.after_key = start.key;
       statement.after_kind = start.kind;
-      statement.most = query.limit;
       return statement;
     };
+    const auto fill_most = [&](auto statement) {
+      statement.most = query.limit;
+      return fill(statement);
+    };
+    if (!query.key.empty()) {
+      auto of_key = fill(sql::timers_of_key{});
+      of_key.key = query.key;
+      if (must_be_pending || query.state) of_key.state = state;
+      read(of_key);
+      continue;
+    }
     if (must_be_pending || !query.state) {
-      read(fill(sql::timers_on_time{}));
-      read(fill(sql::timers_tried_again{}));
+      read(fill_most(sql::timers_on_time{}));
+      read(fill_most(sql::timers_tried_again{}));
     }
     if (must_be_pending) continue;
-    auto set_aside = fill(sql::timers_set_aside{});
-    if (query.state) set_aside.state = to_string(*query.state);
+    auto set_aside = fill_most(sql::timers_set_aside{});
+    if (query.state) set_aside.state = state;
     read(set_aside);
   }
   const auto place = [](const TimerStatus& timer) {
@@ -133,35 +147,13 @@ std::vector<TimerStatus> list_in_order(Connection& connection, const TimerQuery&
   return all;
 }
 
-std::vector<TimerStatus> list_timers(Connection& connection, const TimerQuery& query,
-                                     Timestamp now) {
-  if (query.key.empty() && query.kind.empty()) return list_in_order(connection, query, now);
-  const auto& after = query.after;
-  // No name is empty: all that are due at that time come after it.
-  const Timestamp due_after = query.due_since.value_or(Timestamp::min());
-  const bool wants_state = query.state || query.due || query.overdue;
-  const auto state = to_string(query.state.value_or(TimerState::pending));
-  std::vector<TimerStatus> all;
-  auto rows = connection.rows(
-      sql::list_timers{.process = database::or_null(query.process),
-                       .key = database::or_null(query.key),
-                       .kind = database::or_null(query.kind),
-                       .state = wants_state ? std::optional{state} : std::nullopt,
-                       .due_before = due_before_of(query, now),
-                       .after_due = after ? after->due_at : due_after,
-                       .after_process = after ? std::string_view{after->name.process} : "",
-                       .after_key = after ? std::string_view{after->name.key} : "",
-                       .after_kind = after ? std::string_view{after->name.kind} : "",
-                       .most = query.limit});
-  while (rows.step()) all.push_back(read_status(rows, now));
-  return all;
-}
-
 void count_timers(Connection& connection, ProcessStatus& status, Timestamp now) {
   {
-    auto row = connection.rows(sql::count_pending{.process = status.name});
+    auto row = connection.rows(
+        sql::count_pending{.process = status.name, .most = most_counted_timers + 1});
     row.step();
-    status.pending = row.pending();
+    status.pending = std::min(row.pending(), most_counted_timers);
+    status.is_pending_lower_bound = row.pending() > most_counted_timers;
   }
   {
     auto row = connection.rows(
@@ -281,6 +273,20 @@ std::vector<TimerStatus> TimerOperations::list(const TimerQuery& query) {
     all = list_timers(connection, query, store_.database().now());
   });
   return all;
+}
+
+std::optional<Timestamp> TimerOperations::due_after(const TimerQuery& query, std::int64_t timers) {
+  std::optional<Timestamp> first;
+  store_.database().read([&](Connection& connection) {
+    first.reset();
+    if (!projections::has_timer_tables(connection)) return;
+    for (const std::string& process : processes_asked_for(connection, query)) {
+      auto row = connection.rows(sql::nth_pending_timer{
+          .process = process, .from_wake = Start::of(query, process).due, .skipped = timers});
+      if (row.step()) first = std::min(first.value_or(row.wake_at()), Timestamp{row.wake_at()});
+    }
+  });
+  return first;
 }
 
 std::optional<TimerStatus> TimerOperations::show(const TimerName& timer) {

@@ -13,8 +13,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace stela::timer_operations_test {
 namespace {
@@ -256,6 +259,53 @@ TEST(TimerOperations, CountTheTimersOfAProcess) {
   EXPECT_EQ(process.failed, 1);
   EXPECT_EQ(process.parked, 1);
   EXPECT_EQ(process.lag, 0s);
+}
+
+/// So many bookings as the first one, in few transactions.
+void request_many(Desk& desk, std::int64_t bookings) {
+  std::string payload;
+  for (const StoredEvent& event : desk.store.read_all({.limit = 1})) payload = event.payload;
+  const NewEvent requested{.type = "booking.requested", .payload = payload};
+  constexpr std::int64_t at_once = 1'000;
+  for (std::int64_t i = 0; i < bookings; i += at_once) {
+    std::vector<StreamId> streams;
+    for (std::int64_t j = i; j < std::min(i + at_once, bookings); ++j) {
+      streams.push_back(StreamId::of("booking", "copy-" + std::to_string(j)));
+    }
+    std::vector<StreamAppend> appends;
+    for (const StreamId& stream : streams) {
+      appends.push_back({stream, ExpectedVersion::none(), {&requested, 1}});
+    }
+    desk.store.append({.streams = appends});
+  }
+  while (desk.timers.processes().at(0).lag_events > 0) desk.run();
+}
+
+TEST(TimerOperations, CountPendingTimersUpToALimit) {
+  Desk desk;
+  request(desk.store, "1", 10);
+  request_many(desk, most_counted_timers - 1);
+  EXPECT_EQ(desk.timers.processes().at(0).pending, most_counted_timers);
+  EXPECT_FALSE(desk.timers.processes().at(0).is_pending_lower_bound);
+
+  request(desk.store, "2", 10);
+  desk.run();
+
+  EXPECT_EQ(desk.timers.processes().at(0).pending, most_counted_timers);
+  EXPECT_TRUE(desk.timers.processes().at(0).is_pending_lower_bound);
+}
+
+TEST(TimerOperations, SayUntilWhenSoManyTimersAreDue) {
+  Desk desk;
+  for (int i = 0; i < 6; ++i) request(desk.store, std::to_string(i), 10 + i);
+  desk.run();
+  const auto listed = desk.timers.list();
+  const Timestamp first = listed.front().due_at;
+
+  EXPECT_EQ(desk.timers.due_after({}, 3), first + 3min);
+  EXPECT_EQ(desk.timers.due_after({.due_since = first + 2min}, 3), first + 5min);
+  EXPECT_EQ(desk.timers.due_after({.after = listed[1]}, 4), first + 5min);
+  EXPECT_EQ(desk.timers.due_after({}, 6), std::nullopt);
 }
 
 TEST(TimerOperations, SayHowFarBehindAProcessIs) {

@@ -51,7 +51,6 @@ const std::map<std::string, std::string> exceptions{
     {"projections/has_wanted_again", "the first row answers it"},
     {"projections/hidden_columns", "of the columns of one table"},
     {"projections/head", "the last row answers it"},
-    {"projections/list_timers", "an operator's list"},
     {"projections/timers_tried_again", "an operator's list, of the few that an index has apart"},
     {"projections/tables", "of the tables of a database"}};
 

@@ -69,6 +69,17 @@ TEST_F(Past, OfAPartitionIsCountedByItsBatches) {
               AllOf(HasSubstr("\"published\":2"), HasSubstr("\"published\":0")));
 }
 
+TEST_F(Past, OfAPartitionSaysWhatWasSentAgain) {
+  RawSqlite{db_}.run(
+      "INSERT INTO outbox_batches VALUES "
+      "(0, 2, 0, 1, 2, (strftime('%s', 'now') - 60) * 1000000, 1, 2), "
+      "(0, 1, 7, 1, 1, (strftime('%s', 'now') - 60) * 1000000, 3, 3)");
+
+  EXPECT_THAT(stela({"outbox", "history", "--since", "5m", "--partition", "all", "--json"}).out,
+              AllOf(ContainsRegex("\"published\":3,[^\n]*\"sent_again\":1"),
+                    ContainsRegex("\"published\":0,[^\n]*\"sent_again\":0")));
+}
+
 TEST_F(Past, RefusesWhatIsNoHistory) {
   EXPECT_THAT(stela({"outbox", "history", "--by", "1s"}).err, HasSubstr("--by is at least 1m"));
   EXPECT_THAT(stela({"outbox", "history", "--since", "700d"}).err, HasSubstr("use a longer --by"));

@@ -1,5 +1,6 @@
 // What the tool says of timers, and does to them.
 #include "projections/bookings.hpp"
+#include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
 #include "tool/program.hpp"
 
@@ -68,6 +69,27 @@ TEST_F(ToolTimers, AreListed) {
   const std::string json = tool({"timers", "list", "--due", "--json"}).out;
   EXPECT_EQ(member(json, "kind"), "not_paid");
   EXPECT_EQ(member(json, "key"), "booking-2");
+}
+
+TEST_F(ToolTimers, OfAKindAreLookedForAmongTwentyThousandAtOnce) {
+  RawSqlite raw{db_};
+  const std::string copies =
+      "INSERT INTO projection_timers SELECT process, key || '-' || i, kind, version, generation, "
+      "state, due_at + i, wake_at + i, attempts, error, recurrence, set_at, correlation_id, "
+      "causation_id, metadata, payload FROM n, projection_timers WHERE key = 'booking-1'";
+  raw.run("WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20005) " +
+          copies);
+  raw.run("UPDATE projection_timers SET kind = 'remind' WHERE key = 'booking-1-20005'");
+
+  const std::string none = tool({"timers", "list", "--kind", "remind"}).err;
+  ASSERT_THAT(none, HasSubstr("none among the first 20,000 timers; more: --after "));
+  const std::size_t place = none.find("--after ") + 8;
+  const std::string next = none.substr(place, none.find(',', place) - place);
+  EXPECT_THAT(tool({"timers", "list", "--kind", "remind", "--after", next}).out,
+              HasSubstr("booking-1-20005"));
+  EXPECT_THAT(tool({"timers", "list", "--kind", "remind", "--look-further"}).out,
+              HasSubstr("booking-1-20005"));
+  EXPECT_THAT(tool({"timers", "list", "--key", "booking-1-20005"}).out, HasSubstr("remind"));
 }
 
 TEST_F(ToolTimers, AreListedPageByPageAndByTheirTimes) {

@@ -106,8 +106,9 @@ void tell_of_followers(Examination& examination, const Facts& facts,
     }
   }
   for (const ProcessStatus& one : facts.processes) {
-    examination.fine(
-        "timers", "process '" + one.name + "' has " + counted(one.pending, "timer") + " to come");
+    examination.fine("timers", "process '" + one.name + "' has " +
+                                   (one.is_pending_lower_bound ? "more than " : "") +
+                                   counted(one.pending, "timer") + " to come");
   }
 }
 

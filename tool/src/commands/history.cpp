@@ -27,6 +27,8 @@ struct Span {
   Count published = {};
   /// To hundredths.
   std::optional<double> per_s = {};
+  /// Of those published, what operators sent again.
+  Count sent_again = {};
   Count failed = {};
   Count taken_over = {};
   Count appended = {};
@@ -43,6 +45,7 @@ constexpr Field<Span> span_fields[] = {
     field<&Span::appended>("appended", {.absent = "-"}),
     field<&Span::published>("published", {.absent = "-"}),
     field<&Span::per_s>("published_per_second", {.title = "a second", .absent = "-"}),
+    field<&Span::sent_again>("sent_again", {.absent = "-"}),
     field<&Span::failed>("failed", {.absent = "-"}),
     field<&Span::taken_over>("taken_over", {.absent = "-"}),
     field<&Span::pending>("pending", {.absent = "-"}),
@@ -57,7 +60,7 @@ constexpr Description<Span> of_outbox{
     {.table = "at appended published published_per_second failed pending lag_s parked workers "
               "stopped taken_over without_owner"}};
 constexpr Description<Span> of_partition{span_fields,
-                                         {.table = "at published published_per_second"}};
+                                         {.table = "at published published_per_second sent_again"}};
 
 /// Which spans are asked for: the first begins at `from`.
 struct Spans {
@@ -157,11 +160,13 @@ std::vector<Span> read_history_of(OutboxOperations& outbox, PartitionId partitio
              to_string(known_from) + " on");
   }
   for (Span& span : all) {
-    if (span.at + spans.by > known_from) span.published = 0;
+    if (span.at + spans.by > known_from) span.published = span.sent_again = 0;
   }
   for (const PublishedBatch& batch : batches) {
     if (const auto place = spans.place_of(batch.published_at)) {
-      all[*place].published = all[*place].published.value_or(0) + batch.count;
+      Span& span = all[*place];
+      span.published = span.published.value_or(0) + batch.count;
+      if (batch.redelivery > 0) span.sent_again = span.sent_again.value_or(0) + batch.count;
     }
   }
   set_rates(all, spans.by);
@@ -215,7 +220,10 @@ Command history_command() {
       .about =
           "Workers note figures each minute. They are kept for 7 days, and one an hour for 90. "
           "Where nobody looked, there is '-'. What was published in such a gap counts in its last "
-          "minute. Of the minute that isn't over nothing is known yet.",
+          "minute. Of the minute that isn't over nothing is known yet. An event counts as "
+          "published "
+          "once; the figures of one partition count what was retried or republished, too, and say "
+          "how much of it that is.",
       .options = {db_option,
                   {"--since", "DURATION", "how far back (default 1h)"},
                   {"--by", "DURATION", "how long a row is (default 1m)"},

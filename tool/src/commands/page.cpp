@@ -45,10 +45,10 @@ bool Page::look(std::string place) {
   return true;
 }
 
-void Page::stop(std::int64_t place, std::int64_t looked) {
+void Page::stop(std::string place, std::int64_t looked) {
   if (end_ == End::of_page) return;
   end_ = End::of_work;
-  last_ = std::to_string(place);
+  last_ = std::move(place);
   looked_ = looked;
 }
 

@@ -66,7 +66,8 @@ class Page {
   bool look(std::string place);
   bool look(std::int64_t place) { return look(std::to_string(place)); }
   /// Nothing between here and the end was looked at, but so many rows before it.
-  void stop(std::int64_t place, std::int64_t looked);
+  void stop(std::string place, std::int64_t looked);
+  void stop(std::int64_t place, std::int64_t looked) { stop(std::to_string(place), looked); }
   /// It has all that there is.
   bool is_complete() const noexcept { return end_ == End::of_all; }
 

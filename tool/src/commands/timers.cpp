@@ -70,9 +70,6 @@ TimerStatus timer_at(const std::string& place) {
           .due_at = *due};
 }
 
-/// Each part of the list of a key or a kind sorts all timers that it chooses from.
-constexpr std::int64_t timers_at_once = 20'000;
-
 TimerQuery timers_asked_for(const Arguments& arguments) {
   const TimeRange due{arguments};
   const auto after = arguments.text("--after");
@@ -96,10 +93,14 @@ int list_timers(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   TimerOperations timers{session.store()};
   Listing listing{call.out, description::timer};
-  const bool is_sorted = query.key.empty() && query.kind.empty();
+  std::optional<Timestamp> looked_until;
+  if (!query.kind.empty() && query.key.empty() && page.is_bounded()) {
+    looked_until = timers.due_after(query, most_looked);
+    if (query.due_until && looked_until > query.due_until) looked_until.reset();
+    if (looked_until) query.due_until = looked_until;
+  }
   for (bool goes_on = true; goes_on;) {
-    query.limit =
-        static_cast<int>(std::min(page.rows_read(), is_sorted ? rows_at_once : timers_at_once));
+    query.limit = static_cast<int>(std::min(page.rows_read(), rows_at_once));
     const auto found = timers.list(query);
     for (const TimerStatus& timer : found) {
       if (page.take(place_of(timer))) listing.add(timer);
@@ -107,8 +108,14 @@ int list_timers(Invocation& call) {
     goes_on = std::ssize(found) == query.limit && page.is_complete();
     if (goes_on) query.after = found.back();
   }
+  if (looked_until) {
+    // No process and no key are empty: all that are due then come after it.
+    page.stop(to_string(*looked_until + std::chrono::microseconds{1}) + "///", most_looked);
+  }
   if (page.shown() > 0) listing.print();
-  if (page.shown() == 0 && !call.out.is_json()) call.out.note("No such timer is set.");
+  if (page.shown() == 0 && page.is_complete() && !call.out.is_json()) {
+    call.out.note("No such timer is set.");
+  }
   page.tell(call.out, "timers", 0);
   tell_holds(call, timers);
   return done;
@@ -241,24 +248,24 @@ const Operand kind_operand{"KIND", "the timer's name"};
 constexpr Option kind_option{"--kind", "NAME", "only timers of this name"};
 
 Command timers_list_command() {
-  return {
-      .path = "timers list",
-      .summary = "List timers in order of due time",
-      .options = {db_option,
-                  {"--due", "", "only timers that are due"},
-                  {"--overdue", "", "only timers that have been due for a minute"},
-                  {"--parked", "", "only parked timers"},
-                  {"--process", "NAME", "only timers of this process"},
-                  kind_option,
-                  {"--key", "KEY", "only timers of this instance"},
-                  {"--since", "TIME",
-                   "due since: 2026-11-23, 2026-11-23T10:00+02:00, or 15m for 15 minutes ago"},
-                  {"--until", "TIME", "due until, given as for --since"},
-                  limit_option,
-                  {"--after", "PLACE", "continue after this timer, as the list's end names it"}},
-      .examples = {{"what should have fired", "timers list --overdue"},
-                   {"of one booking", "timers list --key booking-7"}},
-      .run = list_timers};
+  return {.path = "timers list",
+          .summary = "List timers in order of due time",
+          .options = {db_option,
+                      {"--due", "", "only timers that are due"},
+                      {"--overdue", "", "only timers that have been due for a minute"},
+                      {"--parked", "", "only parked timers"},
+                      {"--process", "NAME", "only timers of this process"},
+                      kind_option,
+                      {"--key", "KEY", "only timers of this instance"},
+                      {"--since", "TIME",
+                       "due since: 2026-11-23, 2026-11-23T10:00+02:00, or 15m for 15 minutes ago"},
+                      {"--until", "TIME", "due until, given as for --since"},
+                      limit_option,
+                      {"--after", "PLACE", "continue after this timer, as the list's end names it"},
+                      look_further_option},
+          .examples = {{"what should have fired", "timers list --overdue"},
+                       {"of one booking", "timers list --key booking-7"}},
+          .run = list_timers};
 }
 
 }  // namespace

@@ -76,7 +76,9 @@ Command top_command() {
           .summary = "Show all workers, partitions and problems, and publish nothing",
           .about =
               "The dashboard of 'outbox work' on a terminal; elsewhere a line every two "
-              "seconds, as 'outbox status --watch 2s'.",
+              "seconds, as 'outbox status --watch 2s'. It asks no broker, which it would do "
+              "every second: it shows what workers say of theirs, and what they note of each "
+              "partition. 'doctor' asks.",
           .options = {db_option},
           .examples = {{"beside the workers", "outbox top --db shop.db"}},
           .run = top};

@@ -137,11 +137,14 @@ AllQuery query_of_export(const Arguments& arguments) {
 /// Of an export of events alone.
 void tell_of_timers(Invocation& call, Store& store) {
   std::int64_t timers = 0;
+  bool is_lower_bound = false;
   for (const ProcessStatus& one : TimerOperations{store}.processes()) {
     timers += one.pending + one.unknown + one.parked;
+    is_lower_bound |= one.is_pending_lower_bound;
   }
   if (timers == 0) return;
-  call.out.note("Left out: " + counted(timers, "timer") + "; export --whole takes them along.");
+  call.out.note("Left out: " + std::string{is_lower_bound ? "more than " : ""} +
+                counted(timers, "timer") + "; export --whole takes them along.");
 }
 
 int export_events(Invocation& call) {

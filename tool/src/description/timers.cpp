@@ -1,6 +1,7 @@
 #include "description/timers.hpp"
 
 #include "cli/text.hpp"
+#include "commands/outbox_text.hpp"
 #include "event_text.hpp"
 
 #include <stela/framework/codec/base64.hpp>
@@ -31,7 +32,12 @@ constexpr Field<ProcessStatus> process_fields[] = {
     field<&ProcessStatus::pending>("pending",
                                    {.kind = Kind::count,
                                     .metric = {.name = "stela_timers_pending",
-                                               .help = "Timers that are set and not parked."}}),
+                                               .help = "Timers that are set and not parked; "
+                                                       "10,000 if they are more."}}),
+    field<&ProcessStatus::is_pending_lower_bound>("pending_is_lower_bound"),
+    field<[](const ProcessStatus& process) {
+      return at_least(process.pending, process.is_pending_lower_bound);
+    }>("waiting", {.title = "pending", .kind = Kind::count, .is_text_only = true}),
     field<&ProcessStatus::due>(
         "due", {.kind = Kind::count,
                 .metric = {.name = "stela_timers_due", .help = "Timers that are due now."}}),
@@ -138,9 +144,9 @@ namespace description {
 constexpr Description<ProcessStatus> process{
     process_fields,
     {.table =
-         "process position lag_events lag_s pending due overdue parked fired next_due_at problem",
+         "process position lag_events lag_s waiting due overdue parked fired next_due_at problem",
      .sheet =
-         "process position lag_events lag_s owner pending due overdue oldest_due_s next_due_at "
+         "process position lag_events lag_s owner waiting due overdue oldest_due_s next_due_at "
          "unknown parked fired failed parked_events problem"}};
 constexpr Description<TimerStatus> timer{
     timer_fields,

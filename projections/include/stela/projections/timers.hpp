@@ -76,6 +76,9 @@ struct TimerHold {
   std::string detail = {};
 };
 
+/// So many pending timers of a process are counted: counting goes along them.
+inline constexpr std::int64_t most_counted_timers = 10'000;
+
 /// A process and its timers.
 struct ProcessStatus {
   std::string name = {};
@@ -91,9 +94,11 @@ struct ProcessStatus {
   std::string error = {};
   /// Parked events, which hold the timers of their instances.
   std::int64_t parked_events = 0;
-  /// Timers that are set and not parked; those that are due, also if they are tried again later;
-  /// those that are overdue.
+  /// Timers that are set and not parked; if they are more than `most_counted_timers`, it is that
+  /// number, and a lower bound. Those that are due, also if they are tried again later; those that
+  /// are overdue.
   std::int64_t pending = 0;
+  bool is_pending_lower_bound = false;
   std::int64_t due = 0;
   std::int64_t overdue = 0;
   /// How long the first of them has been due.
@@ -121,6 +126,9 @@ class STELA_PROJECTIONS_EXPORT TimerOperations {
   std::vector<ProcessStatus> processes();
   /// In order of due time.
   std::vector<TimerStatus> list(const TimerQuery& query = {});
+  /// When the timer after so many pending ones of a process is due, from the query's place on: so
+  /// far a list of one kind, which no index has, may look at once. Empty: there are fewer.
+  std::optional<Timestamp> due_after(const TimerQuery& query, std::int64_t timers);
   std::optional<TimerStatus> show(const TimerName& timer);
   std::vector<TimerHold> holds();
   /// The newest first. They have no items.
