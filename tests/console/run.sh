@@ -2,30 +2,50 @@
 # Walks through the console's page with a browser, against `stela serve` on a store in the middle of an
 # incident: real broker, real workers. Also checks that the page in the tree is what its sources give.
 # Works from any folder; leaves nothing running.
-# Usage: run.sh [--pictures FOLDER] [CHECK…]
+# Usage: run.sh [--postgres] [--pictures FOLDER] [CHECK…]
+#   --postgres         on a PostgreSQL cluster of its own, which it starts and removes
 #   --pictures FOLDER  keep a picture of each page: light, dark, narrow and wide
 #   CHECK              only checks whose name contains this word
 # The programs are those of STELA_PROGRAMS, else of the build in build/ci; the page is the one that is built in, or that
-# of the folder STELA_WEB_ROOT. Needs node, nats-server, sqlite3 and chromium.
+# of the folder STELA_WEB_ROOT. Needs node, nats-server, chromium, and sqlite3 or psql.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source_folder=$(cd "$here/../.." && pwd)
 . "$source_folder/tool/processes.sh"
 . "$here/store.sh"
 programs=${STELA_PROGRAMS:-$source_folder/build/ci/bin}
-export PICTURES=
+# The cluster is there for as long as this script runs again in it.
+if [ "${1:-}" = --postgres ] && [ -z "${SHOP:-}" ]; then
+  exec "$source_folder/samples/with-postgres.sh" "$here/run.sh" "$@"
+fi
+engine=sqlite3
+if [ "${1:-}" = --postgres ]; then
+  engine=psql
+  shift
+fi
+export PICTURES= DB EMPTY_DB
 if [ "${1:-}" = --pictures ]; then
   mkdir -p "$2"
   PICTURES=$(cd "$2" && pwd)
   shift 2
 fi
 
-for program in node npm nats-server sqlite3 chromium; do
+for program in node npm nats-server "$engine" chromium; do
   PATH="$PATH:/usr/sbin" command -v "$program" >/dev/null || { echo "run.sh: $program is missing" >&2; exit 1; }
 done
 work=$(mktemp -d)
+DB=$work/shop.db
+EMPTY_DB=$work/empty.db
+if [ "$engine" = psql ]; then
+  DB=$SHOP
+  EMPTY_DB=${SHOP/\/shop?/\/empty?}
+fi
 finish() {
   end_below "$BASHPID"
+  for _ in $(seq 100); do
+    [ -n "$(jobs -pr)" ] || break
+    sleep 0.1
+  done
   rm -rf "$work"
 }
 
@@ -38,13 +58,15 @@ compare_bundle() {
 
 check() {
   at_end finish
-  compare_bundle
+  [ "$engine" = psql ] || compare_bundle
   (cd "$here" && npm ci --ignore-scripts --silent)
   start_nats
   { make_store; break_store; start_workers; } 2>"$work/store.log" || { cat "$work/store.log" >&2; return 1; }
   eventually is_broken
   stela migrate >/dev/null
-  "$programs/stela" migrate --db "$work/empty.db" >/dev/null
-  STELA_PROGRAM="$programs/stela" WORK="$work" node "$here/walk.mjs" "$@"
+  [ "$engine" = sqlite3 ] || psql -q "$DB" -c 'CREATE DATABASE empty'
+  "$programs/stela" migrate --db "$EMPTY_DB" >/dev/null
+  # Each of its waits ends; this is for what nobody thought of.
+  STELA_PROGRAM="$programs/stela" WORK="$work" timeout -k 10 1200 node "$here/walk.mjs" "$@"
 }
 run check "$@"

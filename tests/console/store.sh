@@ -1,8 +1,14 @@
 # To be sourced: a shop's store in the middle of an incident, made by real means, with a broker and workers.
-# $programs: the folder of `stela` and `orders`. $work: a folder of its own.
+# $programs: the folder of `stela` and `orders`. $work: a folder of its own. $DB: the store, a file or URL.
 
-stela() { "$programs/stela" "$@" --db "$work/shop.db"; }
-orders() { ORDERS_DB="$work/shop.db" "$programs/orders" "$@"; }
+stela() { "$programs/stela" "$@" --db "$DB"; }
+orders() { ORDERS_DB=$DB "$programs/orders" "$@"; }
+run_sql() {
+  case $DB in
+    postgresql:*) psql -q -v ON_ERROR_STOP=1 "$DB" ;;
+    *) sqlite3 -cmd ".timeout 5000" "$DB" ;;
+  esac
+}
 
 eventually() {  # COMMAND…: for ten seconds
   for _ in $(seq 200); do ! "$@" || return 0; sleep 0.05; done
@@ -41,7 +47,7 @@ append_strange_texts() {
 # The last day, minute by minute, with a gap in which nobody looked.
 note_history() {
   local now=$(($(date +%s) / 60))
-  sqlite3 -cmd ".timeout 5000" "$work/shop.db" <<SQL
+  run_sql <<SQL
 DELETE FROM stela_samples;
 WITH RECURSIVE minutes(m) AS (SELECT 0 UNION ALL SELECT m + 1 FROM minutes WHERE m < 1500),
   noted(m) AS (SELECT m FROM minutes WHERE m NOT BETWEEN 28 AND 33 AND m NOT BETWEEN 500 AND 620),
@@ -52,7 +58,7 @@ SELECT s.series, $now - m, CASE s.name
   WHEN 'outbox.published_total' THEN h - m * 1300 - (m * 41 % 19) * 30 - CASE WHEN m < 17 THEN (17 - m) * -200 ELSE 3400 END
   WHEN 'outbox.failed_total' THEN CASE WHEN m < 18 THEN 30 ELSE 12 END
   WHEN 'outbox.pending' THEN CASE WHEN m < 17 THEN (17 - m) * 300 ELSE m % 5 END
-  WHEN 'outbox.lag_ms' THEN CASE WHEN m < 17 THEN (17 - m) * 60000 ELSE (m * 53) % 900 + (m % 97 = 0) * 40000 END
+  WHEN 'outbox.lag_ms' THEN CASE WHEN m < 17 THEN (17 - m) * 60000 ELSE (m * 53) % 900 + CASE WHEN m % 97 = 0 THEN 40000 ELSE 0 END END
   WHEN 'outbox.workers' THEN 2 ELSE 0 END
 FROM noted, stela_series s, head;
 SQL

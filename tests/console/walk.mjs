@@ -6,10 +6,24 @@ import { readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { chromium } from 'playwright-core';
 
-const { STELA_PROGRAM: stela, WORK: work, PICTURES: pictures, STELA_WEB_ROOT: webRoot } = process.env;
+const { STELA_PROGRAM: stela, WORK: work, PICTURES: pictures, STELA_WEB_ROOT: webRoot, DB: database, EMPTY_DB: empty } = process.env;
 const chosen = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const database = `${work}/shop.db`;
+const isOnServer = database.startsWith('postgresql:');
+const toAct = isOnServer ? ['--operate-as', `shop=${database}`] : ['--allow-actions'];
+
+/** Nothing is waited for without an end. */
+async function within(seconds, what, promise) {
+  let timer = 0;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what}: not within ${seconds} s`)), seconds * 1000);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 // ---- The server
 
@@ -21,11 +35,11 @@ let origin = '';
 function serve(port = 0, ...more) {
   const file = `${work}/port`;
   rmSync(file, { force: true });
-  const options = ['--db', `shop=${database}`, '--db', `empty=${work}/empty.db`, '--listen', `127.0.0.1:${port}`, '--port-file', file, ...more];
+  const options = ['--db', `shop=${database}`, '--db', `empty=${empty}`, '--listen', `127.0.0.1:${port}`, '--port-file', file, ...more];
   if (webRoot) options.push('--web-root', webRoot);
   server = spawn(program, ['serve', ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
-  return new Promise((resolve, reject) => {
-    let said = '';
+  let said = '';
+  return within(20, 'a link of stela serve', new Promise((resolve, reject) => {
     for (const stream of [server.stdout, server.stderr]) {
       stream.on('data', (data) => {
         said += data;
@@ -36,21 +50,29 @@ function serve(port = 0, ...more) {
       });
     }
     server.once('exit', () => reject(new Error(`stela serve ended: ${said}`)));
-  });
+  }));
 }
 
-const end = (signal) => new Promise((resolve) => {
-  if (server.exitCode !== null || server.signalCode !== null) return resolve();
+/** Ends it; one that has ended is no wait. */
+async function end(signal) {
+  if (server.exitCode !== null || server.signalCode !== null) return;
   server.removeAllListeners('exit');
-  server.once('exit', resolve);
+  const ended = new Promise((resolve) => server.once('exit', resolve));
   server.kill(signal);
-});
+  try {
+    await within(10, `the end of stela serve by ${signal}`, ended);
+  } catch (error) {
+    server.kill('SIGKILL');
+    throw error;
+  }
+}
 
 /** What a command prints, whatever its exit code says of it. */
 function run(...words) {
   try {
-    return execFileSync(stela, [...words, '--db', database], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    return execFileSync(stela, [...words, '--db', database], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], timeout: 30_000 });
   } catch (error) {
+    if (error.code === 'ETIMEDOUT') throw error;
     return error.stdout;
   }
 }
@@ -76,16 +98,16 @@ function watch(page, faults, allowed = () => false) {
 }
 
 const failed = [];
-async function check(name, act, { allowed, size = [1280, 800], of = context, always = false } = {}) {
+async function check(name, act, { allowed, size = [1280, 800], of = context, always = false, seconds = 60 } = {}) {
   if (!always && chosen.length > 0 && !chosen.some((word) => name.includes(word))) return;
-  const page = await of.newPage();
+  const page = await within(20, 'a page of the browser', of.newPage());
   page.setDefaultTimeout(8000);
   await page.setViewportSize({ width: size[0], height: size[1] });
   const faults = [];
   watch(page, faults, allowed);
   const began = Date.now();
   try {
-    await act(page);
+    await within(seconds, name, act(page));
     assert.deepEqual(faults, []);
     console.log(`${name}: as it should be, ${((Date.now() - began) / 1000).toFixed(1)} s`);
   } catch (error) {
@@ -93,7 +115,7 @@ async function check(name, act, { allowed, size = [1280, 800], of = context, alw
     console.log(`${name}: FAILED\n${error.message}`);
     if (pictures) await page.screenshot({ path: `${pictures}/failed-${name.replace(/\W+/g, '-')}.png` }).catch(() => undefined);
   }
-  await page.close();
+  await within(10, 'the end of a page', page.close()).catch((error) => console.log(`  ${error.message}`));
 }
 
 const visit = (page, path) => page.goto(`${origin}/s/shop/${path}`);
@@ -180,7 +202,7 @@ for (const [colorScheme, width] of looks) {
       if (pictures) await page.screenshot({ path: `${pictures}/${name.replaceAll(' ', '-')}-${colorScheme}-${width}.png`, fullPage: width < 2000 });
     }
     assert.deepEqual(wrong, []);
-  }, { size: [width, 800] });
+  }, { size: [width, 800], seconds: 240 });
 }
 
 await check('the overview says what is wrong and what to do', async (page) => {
@@ -266,7 +288,7 @@ await check('pages follow each other', async (page) => {
   await page.click('button:text("Next page")');
   await page.waitForFunction((number) => document.querySelector('.rows tbody th')?.innerText === String(number - 1), Number(last));
   await page.goBack();
-  await page.waitForFunction((number) => [...document.querySelectorAll('.rows tbody th')].at(-1).innerText === number, last);
+  await page.waitForFunction((number) => [...document.querySelectorAll('.rows tbody th')].at(-1)?.innerText === number, last);
   await visit(page, 'events?type=order.cancelled');
   await page.waitForSelector('.rows tbody tr');
   assert.equal(await page.locator('.rows tbody tr').count(), 1);
@@ -499,7 +521,7 @@ const acting = await browser.newContext({ locale: 'en-GB', timezoneId: 'Europe/B
 let acts = null;
 async function actOn(page, path) {
   if (acts === null) {
-    acts = await anew('--allow-actions');
+    acts = await anew(...toAct);
     await page.goto(acts);
     await page.waitForSelector('.worst');
   }
@@ -671,7 +693,7 @@ await check('acts: a server that dies meanwhile, and one of an environment', asy
   await asks(page);
   await end('SIGKILL');
   await said(page, 'not answered:');
-  await page.goto(await serve(Number(new URL(origin).port), '--allow-actions', '--environment', 'production'));
+  await page.goto(await serve(Number(new URL(origin).port), ...toAct, '--environment', 'production'));
   await page.waitForSelector('.environment');
   await visit(page, 'timers');
   await begin(page, 'Hold');
@@ -700,9 +722,7 @@ await check('what an event made of the state', async (page) => {
   await page.waitForSelector("text=doesn't know the type behind 'mail'");
 }, { of: await browser.newContext(), allowed: (message) => message.text().includes('500') });
 
-await browser.close();
-await end('SIGTERM');
-if (failed.length > 0) {
-  console.log(`Failed: ${failed.join(', ')}`);
-  process.exit(1);
-}
+await within(20, 'the end of the browser', browser.close()).catch((error) => console.log(error.message));
+await end('SIGTERM').catch((error) => failed.push(error.message));
+if (failed.length > 0) console.log(`Failed: ${failed.join(', ')}`);
+process.exit(failed.length > 0 ? 1 : 0);
