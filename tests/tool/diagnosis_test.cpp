@@ -404,6 +404,17 @@ TEST_F(Explaining, ToldThatNobodyWorks) {
                     HasSubstr("outbox work'")));
 }
 
+TEST_F(Explaining, EachOfTheEventsThatAreNotPublished) {
+  for (const auto type : {"note.taken", "note.read", "note.burnt"}) {
+    run({"events", "append", "--db", db_, "--stream", "note-1", "--type", type, "--data", "{}"});
+  }
+
+  EXPECT_EQ(why("4").out,
+            "event 4 (note.taken v1, version 1 of 'note-1') isn't one that is published\n");
+  EXPECT_EQ(why("5").out,
+            "event 5 (note.read v1, version 2 of 'note-1') isn't one that is published\n");
+}
+
 TEST_F(Explaining, AStoppedPartitionAndWhatWaitsForIt) {
   RawSqlite{db_}.run(
       "UPDATE outbox_partitions SET stopped = 'broker_lost', stopped_detail = 'gone\x1b[2J'");

@@ -120,7 +120,7 @@ int check(Invocation& call) try {
 }
 
 /// By its sequence or id; of a stream, its last event.
-std::optional<StoredEvent> stored_event(Store& store, const std::string& what) {
+EventRange stored_event(Store& store, const std::string& what) {
   GlobalSequence sequence;
   if (!what.empty() && what.find_first_not_of("0123456789") == std::string::npos) {
     sequence = GlobalSequence{to_integer(what, "a sequence", {1, largest})};
@@ -128,11 +128,9 @@ std::optional<StoredEvent> stored_event(Store& store, const std::string& what) {
     sequence = StoreOperations{store}.find_event(*id, most_near).value_or(GlobalSequence{});
   } else {
     const StreamQuery last{.direction = Direction::backward, .limit = 1};
-    for (const StoredEvent& event : store.read_stream(StreamId::parse(what), last)) return event;
-    return {};
+    return store.read_stream(StreamId::parse(what), last);
   }
-  for (const StoredEvent& event : store.read_at({{sequence}})) return event;
-  return {};
+  return store.read_at({{sequence}});
 }
 
 /// The message of an event; of a stream, the first that waits, else its last event's.
@@ -147,12 +145,14 @@ Chain explain(StoreSession& session, const Facts& facts, const std::vector<Findi
               const std::string& what) {
   Chain chain = chain_of_name(facts, findings, what);
   if (!chain.empty() || !facts.outbox) return chain;
-  const auto event = stored_event(session.store(), what);
-  if (!event) return {};
-  if (const auto message = find_message(session.operations(), *event, what)) {
-    return chain_of_message(session.operations(), *message, facts, findings);
+  // An event is a view of its range.
+  for (const StoredEvent& event : stored_event(session.store(), what)) {
+    if (const auto message = find_message(session.operations(), event, what)) {
+      return chain_of_message(session.operations(), *message, facts, findings);
+    }
+    return chain_without_message(event, facts, findings);
   }
-  return chain_without_message(*event, facts, findings);
+  return {};
 }
 
 /// Those that nobody knows of, and the chain doesn't say.
