@@ -15,6 +15,7 @@ using test::run;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class ParkedAlike : public test::ToolOutbox {
  protected:
@@ -66,6 +67,22 @@ TEST_F(ParkedAlike, AreListedByAPlan) {
 
   EXPECT_THAT(plan.out, AllOf(HasSubstr("order-1"), HasSubstr("order-2"), Not(HasSubstr("order-3")),
                               HasSubstr("2 messages of 2 streams would be retried.")));
+}
+
+TEST_F(ParkedAlike, AreListedByTheFirstOfEachStream) {
+  const Ran all = outbox({"list", "--group", "f0", "--json"});
+  EXPECT_THAT(all.out, AllOf(StartsWith(R"({"sequence":1,"state":"parked")"),
+                             HasSubstr(R"("stream":"order-2")"), Not(HasSubstr("order-3"))));
+
+  const Ran first = outbox({"list", "--group", "f0", "--limit", "1"});
+  EXPECT_THAT(first.err + first.out, AllOf(HasSubstr("order-1"), HasSubstr("--after 1")));
+  EXPECT_THAT(outbox({"list", "--group", "f0", "--after", "1"}).out,
+              AllOf(HasSubstr("order-2"), Not(HasSubstr("order-1"))));
+  EXPECT_THAT(outbox({"list", "--group", "f0", "--newest-first", "--after", "2"}).out,
+              AllOf(HasSubstr("order-1"), Not(HasSubstr("order-2"))));
+  EXPECT_EQ(outbox({"list", "--group", "f9"}).code, 3);
+  EXPECT_THAT(outbox({"list", "--group", "f0", "--state", "parked"}).err,
+              HasSubstr("leave --state out"));
 }
 
 TEST_F(ParkedAlike, AreWaitedFor) {

@@ -263,7 +263,6 @@ std::vector<Animal> of_projections() {
   const ProjectorOptions patient{.max_attempts = 5, .retry_backoff = 1h, .retry_backoff_max = 1h};
   Animal parked = of("tally", "projector_parked",
                      fail_to_project({.on_error = OnError::park, .max_attempts = 1}));
-  parked.words = {{"SEQUENCE", "1"}};
   parked.settle = catch_up;
   Animal behind =
       of("payment_deadline", "process_overdue", let_process_be_overdue_and_behind, fire_timers);

@@ -473,7 +473,6 @@ std::vector<Animal> of_partitions() {
   for (Animal& each : of_the_broker()) all.push_back(std::move(each));
   for (Animal& each : all) {
     if (each.code == "partition_damaged") each.mend = repair;
-    if (each.code == "partition_poison") each.words = {{"SEQUENCE", "1"}};
   }
   return all;
 }

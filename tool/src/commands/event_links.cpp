@@ -69,7 +69,9 @@ constexpr Field<TreeNode> tree_fields[] = {
       return node.message ? std::optional{node.message->partition} : std::nullopt;
     }>("partition"),
     field<[](const TreeNode& node) {
-      const bool is_known = node.message && node.message->broker_from != 0;
+      // A batch has the first and the last of its places.
+      const bool is_known = node.message && node.message->broker_from != 0 &&
+                            node.message->broker_from == node.message->broker_to;
       return is_known ? std::optional{static_cast<std::int64_t>(node.message->broker_to)}
                       : std::nullopt;
     }>("broker_sequence"),

@@ -12,6 +12,7 @@
 
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
 #include <array>
 
 namespace stela::tool {
@@ -57,7 +58,37 @@ void seek(const Arguments& arguments, Store& store, MessageQuery& query) {
   query.to = times.query.to;
 }
 
+/// What fails alike, by the first parked message of each stream.
+int list_group(Invocation& call, const std::string& group) {
+  for (const auto option : {"--state", "--partition", "--stream", "--type", "--error", "--since"}) {
+    if (!call.arguments.has(option)) continue;
+    throw Misuse{"--group chooses by itself; leave " + std::string{option} + " out"};
+  }
+  Page page{call.arguments};
+  StoreSession session{call, {.only_reads = true}};
+  std::vector<ParkedRun> runs = session.operations().plan_retry({.all = true, .group = group}).runs;
+  if (runs.empty()) {
+    throw Exit{not_found, "no parked message is of the group '" + in_one_line(group) +
+                              "'; 'outbox groups' lists them"};
+  }
+  std::ranges::sort(runs, {}, &ParkedRun::head);
+  if (page.is_backward()) std::ranges::reverse(runs);
+  const GlobalSequence after{call.arguments.integer("--after", {0, largest}).value_or(0)};
+  Listing listing{call.out, description::message};
+  for (const ParkedRun& run : runs) {
+    const bool is_past =
+        after == GlobalSequence{} || (page.is_backward() ? run.head < after : run.head > after);
+    if (!is_past) continue;
+    if (!page.take(run.head.value())) break;
+    if (const auto message = session.operations().show(run.head)) listing.add(*message);
+  }
+  listing.print();
+  page.tell(call.out, "messages", 0);
+  return done;
+}
+
 int list_messages(Invocation& call) {
+  if (const auto group = call.arguments.text("--group")) return list_group(call, *group);
   Page page{call.arguments};
   MessageQuery query = messages_asked_for(call.arguments, page);
   StoreSession session{call, {.only_reads = true}};
@@ -178,26 +209,29 @@ int purge_messages(Invocation& call) {
 }
 
 Command list_command() {
-  return {.path = "outbox list",
-          .summary = "List pending and parked messages, or those of one state",
-          .options = {db_option,
-                      {"--state", "NAME",
-                       "pending, in_flight, retrying, parked, discarded or published", "", false,
-                       "pending|in_flight|retrying|parked|discarded|published"},
-                      {"--partition", "P", "of this partition", "", false, "@partitions"},
-                      stream_option,
-                      {"--type", "NAME", "only events of this type"},
-                      {"--error", "TEXT",
-                       "only messages whose last error contains this text, in any case"},
-                      since_option,
-                      until_option,
-                      newest_first_option,
-                      limit_option,
-                      after_event_option,
-                      look_further_option},
-          .examples = {{"parked messages and their errors", "outbox list --state parked"},
-                       {"the last ones", "outbox list --newest-first --limit 10"}},
-          .run = list_messages};
+  return {
+      .path = "outbox list",
+      .summary = "List pending and parked messages, or those of one state",
+      .options = {db_option,
+                  {"--state", "NAME",
+                   "pending, in_flight, retrying, parked, discarded or published", "", false,
+                   "pending|in_flight|retrying|parked|discarded|published"},
+                  {"--partition", "P", "of this partition", "", false, "@partitions"},
+                  stream_option,
+                  {"--type", "NAME", "only events of this type"},
+                  {"--error", "TEXT",
+                   "only messages whose last error contains this text, in any case"},
+                  {"--group", "GROUP",
+                   "the first parked message of each stream that fails alike: see 'outbox groups'"},
+                  since_option,
+                  until_option,
+                  newest_first_option,
+                  limit_option,
+                  after_event_option,
+                  look_further_option},
+      .examples = {{"parked messages and their errors", "outbox list --state parked"},
+                   {"the last ones", "outbox list --newest-first --limit 10"}},
+      .run = list_messages};
 }
 
 }  // namespace

@@ -92,6 +92,8 @@ struct Facts {
   /// When what a finding counts began, where the counts above don't say it: by its code and
   /// subject.
   std::map<std::pair<Code, std::string>, Timestamp> since = {};
+  /// By projector: the first event that it parked.
+  std::map<std::string, GlobalSequence> first_parked = {};
   /// Findings that operators know of.
   std::vector<Acknowledgement> acknowledged = {};
 };

@@ -47,6 +47,7 @@ void ask_since(StoreSession& session, Facts& facts) {
     for (const ParkedEvent& event : projections.parked(one.name)) {
       if (event.state == ParkedEventState::skipped) continue;
       note(facts, Code::projector_parked, one.name, event.parked_at);
+      facts.first_parked.try_emplace(one.name, event.sequence);
     }
   }
   nats::InboxOperations inbox{session.store()};

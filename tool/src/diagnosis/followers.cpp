@@ -286,16 +286,19 @@ void judge_projectors(const Facts& facts, const Tolerance& tolerance, Findings& 
       judge_failure(one, findings);
     }
     judge_lag(one, facts, tolerance, findings);
-    findings.add_judged(
-        tolerance.parked_events, static_cast<double>(one.parked),
-        {.code = Code::projector_parked,
-         .subject = one.name,
-         .amount = one.parked,
-         .trouble = "parked events",
-         .sentence = name_of(one) + "parked " + counted(one.parked, "event"),
-         .remedy = "'" + facts.call + "projections list' says why; then '" + facts.call +
-                   "projections retry " + in_one_line(one.name) + " SEQUENCE', or '" + facts.call +
-                   "projections skip " + in_one_line(one.name) + " SEQUENCE'"});
+    const auto first = facts.first_parked.find(one.name);
+    const std::string parked =
+        in_one_line(one.name) + ' ' +
+        (first == facts.first_parked.end() ? "SEQUENCE" : std::to_string(first->second.value()));
+    findings.add_judged(tolerance.parked_events, static_cast<double>(one.parked),
+                        {.code = Code::projector_parked,
+                         .subject = one.name,
+                         .amount = one.parked,
+                         .trouble = "parked events",
+                         .sentence = name_of(one) + "parked " + counted(one.parked, "event"),
+                         .remedy = "'" + facts.call + "projections list' says why; then '" +
+                                   facts.call + "projections retry " + parked + "', or '" +
+                                   facts.call + "projections skip " + parked + "'"});
   }
 }
 
