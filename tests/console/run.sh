@@ -40,7 +40,10 @@ if [ "$engine" = psql ]; then
   DB=$SHOP
   EMPTY_DB=${SHOP/\/shop?/\/empty?}
 fi
+log=$work/store.log
 finish() {
+  # What went wrong before there was a store.
+  [ ! -s "$log" ] || cat "$log" >&2
   end_below "$BASHPID"
   for _ in $(seq 100); do
     [ -n "$(jobs -pr)" ] || break
@@ -61,8 +64,9 @@ check() {
   [ "$engine" = psql ] || compare_bundle
   (cd "$here" && npm ci --ignore-scripts --silent)
   start_nats
-  { make_store; break_store; start_workers; } 2>"$work/store.log" || { cat "$work/store.log" >&2; return 1; }
+  { make_store; break_store; start_workers; } 2>"$log"
   eventually is_broken
+  log=
   stela migrate >/dev/null
   [ "$engine" = sqlite3 ] || psql -q "$DB" -c 'CREATE DATABASE empty'
   "$programs/stela" migrate --db "$EMPTY_DB" >/dev/null

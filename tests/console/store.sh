@@ -5,7 +5,7 @@ stela() { "$programs/stela" "$@" --db "$DB"; }
 orders() { ORDERS_DB=$DB "$programs/orders" "$@"; }
 run_sql() {
   case $DB in
-    postgresql:*) psql -q -v ON_ERROR_STOP=1 "$DB" ;;
+    postgresql:*) PGOPTIONS='-c search_path=stela' psql -q -v ON_ERROR_STOP=1 "$DB" ;;
     *) sqlite3 -cmd ".timeout 5000" "$DB" ;;
   esac
 }

@@ -20,6 +20,10 @@ export interface Action {
   isFinal?: boolean;
 }
 
+/** The grant that it needs. */
+export const needs = ({ command }: Action): 'operate' | 'admin' =>
+  /^(outbox partitions (resume|adopt)|projections rebuild)$/.test(command) ? 'admin' : 'operate';
+
 const plain = (command: string, verb: string, what: string, ...operands: string[]): Action => ({ command, verb, what, operands });
 const final = (...of: Parameters<typeof plain>): Action => ({ ...plain(...of), isFinal: true });
 
@@ -47,7 +51,8 @@ export function ofPoison(findings: Finding[], only?: number): Action[] {
 
 /** Parked messages as a list's filters choose them, where the command has the same filters. */
 export function ofList(filters: Record<string, string | null>): Action[] {
-  const { state, partition, since, until, stream, type, error } = filters;
+  const { state, partition, since, until, stream, type, error, group } = filters;
+  if (group) return ofGroup(group);
   if (state !== 'parked' || partition || since || until || (stream && (type || error))) return [];
   const options = stream ? { stream } : type || error ? { ...(type && { type }), ...(error && { error }) } : { all: '' };
   const what = stream ? `all of ${stream}` : type || error ? 'streams by this filter' : 'all that are parked';
@@ -62,6 +67,12 @@ export function ofPartition({ partition, stopped, attempts }: Partition): Action
     ...(stopped === 'poison' ? [] : [final('outbox partitions adopt', 'Adopt', name, partition)]),
   ];
 }
+
+/** What takes its time: it is a job with its progress. */
+export const ofStore: Action[] = [
+  plain('verify', 'Verify', 'all events'),
+  { ...plain('outbox reconcile', 'Compare', 'what is published with the broker'), options: { 'against-broker': '' } },
+];
 
 // ---- Followers
 

@@ -7,17 +7,22 @@ export class Problem extends Error {
   constructor(
     readonly status: number,
     detail: string,
+    /** How a session may be had here: by a link, a token, a proxy. */
+    readonly ways: string[] = [],
   ) {
     super(detail);
   }
 }
 
-export type Session = { state: 'opening' } | { state: 'open'; about: About } | { state: 'none'; why: string } | { state: 'silent' };
+export type Session = { state: 'opening' } | { state: 'open'; about: About } | { state: 'none'; why: string; ways: string[] } | { state: 'silent' };
 export const session = signal<Session>({ state: 'opening' });
 
 export function about(): About | null {
   return session.value.state === 'open' ? session.value.about : null;
 }
+
+/** A command as it is typed here: an application has a program of its own. */
+export const typed = (words: string): string => `${about()?.program ?? 'stela'} ${words}`;
 
 // Cookies go to every port of a host; what a page stores doesn't.
 const tokenPlace = `stela token ${new URL(document.baseURI).pathname}`;
@@ -48,32 +53,45 @@ async function send(path: string, options: RequestInit): Promise<Response> {
     throw new Problem(0, isLate ? `The server hasn't answered for ${patience_ms / 1000} s.` : "The server can't be reached.");
   }
   if (response.ok || response.status === 304) return response;
-  throw new Problem(response.status, await detail(response));
+  throw await problemOf(response);
 }
 
-async function detail(response: Response): Promise<string> {
+async function problemOf(response: Response): Promise<Problem> {
+  const unsaid = `The server answered with ${response.status}.`;
   try {
-    const problem = (await response.json()) as { detail?: string; title?: string };
-    return problem.detail ?? problem.title ?? `The server answered with ${response.status}.`;
+    const { detail, title, ways } = (await response.json()) as { detail?: string; title?: string; ways?: string[] };
+    return new Problem(response.status, detail ?? title ?? unsaid, ways);
   } catch {
-    return `The server answered with ${response.status}.`;
+    return new Problem(response.status, unsaid);
   }
 }
 
-/** Opens the session: with the key of a link, else with what an earlier one left. */
-export async function open(key: string | null): Promise<void> {
+async function enter(proof: { key?: string; token?: string }): Promise<void> {
+  const headers = { 'Content-Type': 'application/json' };
+  const opened = await send('session', { method: 'POST', headers, body: JSON.stringify(proof) });
+  localStorage.setItem(tokenPlace, ((await opened.json()) as { token: string }).token);
+}
+
+async function look(): Promise<void> {
+  const response = await send('session', { headers: { 'Stela-Token': token() } });
+  session.value = { state: 'open', about: (await response.json()) as About };
+}
+
+/** Opens the session: with a link's key or a person's token, else with what an earlier one left, else as a proxy says. */
+export async function open(proof: { key?: string; token?: string } | null): Promise<void> {
   try {
-    if (key !== null) {
-      const headers = { 'Content-Type': 'application/json' };
-      const opened = await send('session', { method: 'POST', headers, body: JSON.stringify({ key }) });
-      localStorage.setItem(tokenPlace, ((await opened.json()) as { token: string }).token);
+    if (proof !== null) await enter(proof);
+    try {
+      await look();
+    } catch (error) {
+      if (!(error instanceof Problem) || !error.ways.includes('proxy')) throw error;
+      await enter({});
+      await look();
     }
-    const response = await send('session', { headers: { 'Stela-Token': token() } });
-    session.value = { state: 'open', about: (await response.json()) as About };
   } catch (error) {
     const problem = error instanceof Problem ? error : new Problem(0, String(error));
     if (problem.status === 0) session.value = { state: 'silent' };
-    else session.value = { state: 'none', why: key === null ? '' : problem.message };
+    else session.value = { state: 'none', why: proof === null ? '' : problem.message, ways: problem.ways };
   }
 }
 
@@ -118,6 +136,7 @@ export function reading(store: string, words: string[], options: Parameters = {}
   for (const [name, value] of Object.entries(options)) {
     if (value !== null && value !== undefined && value !== '') query.set(name, String(value));
   }
-  const text = query.toString();
+  // The server takes a plus sign as what it is.
+  const text = query.toString().replaceAll('+', '%20');
   return ['s', store, ...words].map(encodeURIComponent).join('/') + (text === '' ? '' : `?${text}`);
 }

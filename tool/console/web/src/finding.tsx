@@ -1,6 +1,7 @@
 // Findings, as the diagnosis says them. Nothing is judged here.
 import type { ComponentChildren } from 'preact';
 import { ofFinding } from './actions';
+import { typed } from './api';
 import { Acts } from './job';
 import { Command, Foreign, Mark } from './parts';
 import { isHere, toEvent, toFollower, toPartition } from './route';
@@ -32,13 +33,18 @@ export function Sentence({ text: said }: { text: string }) {
 
 /** What to do: the words, and the commands in them ready to be copied. */
 export function Remedy({ text }: { text: string }) {
-  const pieces = text.split(/'(stela [^']*)'/);
+  const pieces = text.split(new RegExp(`'(${typed('').replace(/[^\w ]/g, '\\$&')}[^']*)'`));
   return (
     <p class="remedy">
       <span aria-hidden="true">→ </span><span class="unseen">What to do: </span>
-      {pieces.map((piece, index) => (index % 2 === 1 ? <Command key={index} line={piece} /> : visible(piece)))}
+      {pieces.map((piece, index) => (index % 2 === 0 ? visible(piece) : <Step key={index} line={piece} />))}
     </p>
   );
+}
+
+/** What is in capitals is for the reader to fill in: such a line isn't one to copy. */
+function Step({ line }: { line: string }) {
+  return /\b[A-Z]{3,}\b/.test(line) ? <code>{visible(line)}</code> : <Command line={line} />;
 }
 
 /** The page of what it is about, unless that is this one. */

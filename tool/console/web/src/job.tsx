@@ -2,8 +2,8 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { ofLine, type Action } from './actions';
-import { about } from './api';
+import { needs, ofLine, type Action } from './actions';
+import { about, typed } from './api';
 import { Following, isOpen, type Job } from './jobs';
 import { EventLink, StreamLink } from './links';
 import { announce, Command, Facts, Foreign, Mark } from './parts';
@@ -19,10 +19,16 @@ interface Shown {
 }
 const shown = signal<Shown | null>(null);
 
-const only_reads = (): string => `This console only reads: ${about()?.program} serve --allow-actions, or --operate-as URL`;
+/** Why this may not be done here, or not by whoever asks. */
+function refusalOf(action: Action): string | null {
+  const { can_act, acts, grants, program } = about()!;
+  if (!(acts ?? can_act)) return `This console only reads: ${program} serve --allow-actions, or --operate-as URL`;
+  const grant = needs(action);
+  return !grants || grants[grant] ? null : `Needs the grant '${grant}'`;
+}
 
 /** As it would be typed. */
-export const lineOf = (job: Job): string => `${about()?.program ?? 'stela'} ${job.command}`;
+export const lineOf = (job: Job): string => typed(job.command);
 
 function open(action: Action): void {
   const following = new Following(route.value.store!);
@@ -39,26 +45,29 @@ export function lookAt(job: Job): void {
 
 // ---- The buttons that open it
 
-/** Why the buttons of a list do nothing. */
-export function OnlyReads() {
-  return about()?.can_act ? null : <p class="quiet">{only_reads()}</p>;
+/** Why buttons of a list do nothing. */
+export function Refusals({ of }: { of: Action[] }) {
+  const refusals = [...new Set(of.map(refusalOf))].filter((each) => each !== null);
+  return <>{refusals.map((each) => <span key={each} class="quiet">{each}</span>)}</>;
 }
 
 /** Buttons for what may be done here. In a list they are brief: the row says of what. */
 export function Acts({ of, isBrief = false }: { of: Action[]; isBrief?: boolean }) {
-  const may = about()?.can_act ?? false;
   if (of.length === 0) return null;
   return (
     <span class="acts">
-      {of.map((action) => (
-        <button
-          key={action.command} type="button" class="small" aria-disabled={may ? undefined : 'true'} title={may ? undefined : only_reads()}
-          onClick={() => (may ? open(action) : announce(only_reads()))}
-        >
-          {action.verb}<span class={isBrief ? 'unseen' : ''}> <Foreign text={action.what} /></span>…
-        </button>
-      ))}
-      {!may && !isBrief && <span class="quiet">{only_reads()}</span>}
+      {of.map((action) => {
+        const refusal = refusalOf(action);
+        return (
+          <button
+            key={action.command} type="button" class="small" aria-disabled={refusal === null ? undefined : 'true'} title={refusal ?? undefined}
+            onClick={() => (refusal === null ? open(action) : announce(refusal))}
+          >
+            {action.verb}<span class={isBrief ? 'unseen' : ''}> <Foreign text={action.what} /></span>…
+          </button>
+        );
+      })}
+      {!isBrief && <Refusals of={of} />}
     </span>
   );
 }
@@ -149,7 +158,7 @@ function Course({ of, job, head, close }: OfCourse) {
   const question = questionOf(job);
   const isDecided = following.decision.value !== null;
   const asks = job.state === 'asks' && !isDecided;
-  const isUnderWay = job.state === 'runs' || (job.state === 'asks' && isDecided);
+  const isUnderWay = job.state === 'runs' || job.state === 'waits' || (job.state === 'asks' && isDecided);
   const isElsewhere = isMine && !isDecided && job.question !== '' && !asks;
   return (
     <>
@@ -157,16 +166,31 @@ function Course({ of, job, head, close }: OfCourse) {
         {asks && <p class="question"><Foreign text={question ?? 'Run this command?'} /></p>}
         {asks && <p class="quiet">The question lasts 15 minutes.{question !== null && ' What isn’t any more as it was found is left alone.'}</p>}
         {job.state === 'looks' && <p class="quiet">Looking what it would do …</p>}
+        {job.state === 'waits' && <p>Waits until another job is done.</p>}
+        {isUnderWay && <Progress of={job} />}
         {isUnderWay && <p>Under way; it goes on if this is closed, and is listed in <a href={address(['log', 'jobs'])}>Log, Jobs</a>.</p>}
         {!isOpen(job) && <Became job={job} />}
-        {isElsewhere && job.state !== 'cancelled' && <p class="quiet">Somebody else confirmed it.</p>}
+        {isElsewhere && job.state !== 'cancelled' && <p class="quiet">{job.decided_by ? <><Foreign text={job.decided_by} /> confirmed it.</> : 'Somebody else confirmed it.'}</p>}
         <Refusal of={of} />
       </div>
       <p><Command line={lineOf(job)} /></p>
       {asks ? <Decision of={of} job={job} head={head} close={close} /> : (
-        <p class="decide"><button type="button" onClick={close}>{job.state === 'looks' ? 'Cancel' : 'Close'}</button></p>
+        <p class="decide">
+          {isUnderWay && job.state !== 'asks' && <button type="button" onClick={() => void following.decide('cancel')}>Cancel the job</button>}
+          <button type="button" onClick={close}>{job.state === 'looks' ? 'Cancel' : 'Close'}</button>
+        </p>
       )}
     </>
+  );
+}
+
+function Progress({ of: { progress } }: { of: Job }) {
+  if (!progress) return null;
+  const { stage, done, total } = progress;
+  return (
+    <p>
+      <progress value={done} max={Math.max(total, done, 1)} aria-label={stage} /> <Foreign text={stage} />: {count(done)}{total > 0 && ` of ${count(total)}`}
+    </p>
   );
 }
 
@@ -206,7 +230,7 @@ function Decision({ of, job, head, close }: OfCourse) {
 
 // ---- What became of it
 
-const outcomes: Record<Job['state'], Severity> = { looks: 'ok', asks: 'warning', runs: 'ok', done: 'ok', failed: 'critical', cancelled: 'ok' };
+const outcomes: Record<Job['state'], Severity> = { looks: 'ok', asks: 'warning', waits: 'ok', runs: 'ok', done: 'ok', failed: 'critical', cancelled: 'ok' };
 export const Outcome = ({ of: { state } }: { of: Job }) => <Mark severity={outcomes[state]}>{state}</Mark>;
 
 type Printed = Record<string, unknown>;
@@ -216,11 +240,12 @@ function Became({ job }: { job: Job }) {
   return (
     <>
       <p class="question">
-        {job.state === 'cancelled' && 'Cancelled: nothing was done.'}
+        {job.state === 'cancelled' && (job.error === '' ? 'Cancelled: nothing was done.' : <>Cancelled: <Foreign text={job.error} /></>)}
         {job.state === 'done' && (isChanged ? <Mark severity="warning">Done, but not all of it: some has changed since.</Mark> : 'Done.')}
         {job.state === 'failed' && <><Mark severity="critical">Not done:</Mark> <Foreign text={reason(job.error)} /></>}
       </p>
       {job.printed.map((each, index) => <Lines key={index} of={each} />)}
+      {job.printed_all === false && <p class="quiet">More was printed than is kept here.</p>}
       {job.notes.map((note) => <p key={note}><Foreign text={note} /></p>)}
     </>
   );

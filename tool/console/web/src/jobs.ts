@@ -8,14 +8,18 @@ export interface Job {
   job: number;
   /** As it would be typed, without the program's name. */
   command: string;
-  state: 'looks' | 'asks' | 'runs' | 'done' | 'failed' | 'cancelled';
+  state: 'looks' | 'asks' | 'waits' | 'runs' | 'done' | 'failed' | 'cancelled';
   question: string;
   error: string;
+  decided_by?: string | null;
+  progress?: { stage: string; done: number; total: number } | null;
+  /** False: more was printed than is kept. */
+  printed_all?: boolean;
   printed: Record<string, unknown>[];
   notes: string[];
 }
 
-export const isOpen = ({ state }: Job): boolean => state === 'looks' || state === 'asks' || state === 'runs';
+export const isOpen = ({ state }: Job): boolean => ['looks', 'asks', 'waits', 'runs'].includes(state);
 const isDecidable = ({ state }: Job): boolean => state === 'looks' || state === 'asks';
 
 const at_first_ms = 200;

@@ -1,7 +1,7 @@
 // Links to what the pages name, and the dash of what isn't there.
 import type { ComponentChildren } from 'preact';
 import { Code, Foreign } from './parts';
-import { address, toEvent, toFollower, toPartition } from './route';
+import { address, toCorrelation, toEvent, toFollower, toPartition } from './route';
 import { count } from './text';
 
 /** Text of the database, or a dash for none. */
@@ -31,5 +31,5 @@ export function FollowerLink({ of }: { of: string }) {
 }
 
 export function CorrelationLink({ id }: { id: string | null }) {
-  return id === null ? <>–</> : <a href={address(['events'], { correlation: id })}><Code text={id} /></a>;
+  return id === null ? <>–</> : <a href={toCorrelation(id)}><Code text={id} /></a>;
 }

@@ -5,6 +5,7 @@ import { render, type ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { about, open, session } from './api';
 import { Empty, Title } from './parts';
+import { Correlation } from './pages/correlation';
 import { EventPage } from './pages/event';
 import { Events } from './pages/events';
 import { Find } from './pages/find';
@@ -24,7 +25,7 @@ function useKeyOfLink(): void {
     if (key === null) return;
     history.replaceState(null, '', location.pathname + location.search);
     route.value = { ...route.peek(), key: null };
-    void open(key);
+    void open({ key });
   });
 }
 
@@ -37,6 +38,8 @@ function Page({ store }: { store: string }): ComponentChildren {
       return <Outbox store={store} tab={first ?? ''} />;
     case 'e':
       return <EventPage store={store} event={first ?? ''} />;
+    case 'c':
+      return <Correlation key={first} store={store} id={first ?? ''} />;
     case 'stream':
       return <Stream key={first} store={store} stream={first ?? ''} />;
     case 'events':

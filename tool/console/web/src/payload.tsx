@@ -1,5 +1,6 @@
 // An event's payload and metadata, as text.
 import { useState } from 'preact/hooks';
+import { about } from './api';
 import { count, pretty } from './text';
 import type { StoredEvent } from './types';
 
@@ -25,7 +26,19 @@ export function actorOf(event: StoredEvent): string | null {
 
 type Carrier = Pick<StoredEvent, 'payload' | 'payload_base64'>;
 
+/** What the viewer's grants hide. */
+export function Hidden() {
+  const shown = about()?.grants?.payloads ?? 'full';
+  if (shown === 'full') return null;
+  return <p class="quiet">{shown === 'none' ? "Not shown: needs the grant 'payloads'." : 'Masked: keys, types and lengths are as they are; values need the grant ‘payloads: full’.'}</p>;
+}
+
 export function Content({ of, label }: { of: Carrier; label: string }) {
+  if (about()?.grants?.payloads === 'none') return <Hidden />;
+  return <><Hidden /><Shown of={of} label={label} /></>;
+}
+
+function Shown({ of, label }: { of: Carrier; label: string }) {
   if (of.payload_base64 !== null) return <Json value={of.payload_base64} label={`${label}, not JSON: Base64`} />;
   return <Json value={of.payload} label={label} />;
 }
@@ -35,7 +48,7 @@ export function Payload({ event }: { event: StoredEvent }) {
     <>
       <h3>Payload</h3>
       <Content of={event} label="Payload" />
-      {event.metadata !== null && <details><summary>Metadata</summary><Json value={event.metadata} label="Metadata" /></details>}
+      {event.metadata !== null && about()?.grants?.payloads !== 'none' && <details><summary>Metadata</summary><Json value={event.metadata} label="Metadata" /></details>}
     </>
   );
 }

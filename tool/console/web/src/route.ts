@@ -46,6 +46,7 @@ export function address(segments: string[], query: Record<string, string | numbe
 
 export const toEvent = (sequence: number): string => address(['e', String(sequence)]);
 export const toStream = (stream: string): string => address(['stream', stream]);
+export const toCorrelation = (id: string): string => address(['c', id]);
 export const toPartition = (partition: string): string => address(['outbox', partition]);
 export const toFollower = (name: string): string => address(['followers', name]);
 

@@ -9,7 +9,7 @@ import { Announcements, Foreign, Mark } from './parts';
 import { singleKeys, theme, utc, type Theme } from './preferences';
 import { address, go, route } from './route';
 import { sentence } from './text';
-import { clock } from './time';
+import { clock, exact } from './time';
 
 export const entries: [segments: string[], name: string, key: string][] = [
   [[], 'Overview', 'o'],
@@ -20,7 +20,7 @@ export const entries: [segments: string[], name: string, key: string][] = [
   [['log'], 'Log', 'l'],
 ];
 /** Entries of places that one comes to. */
-const homes: Record<string, string> = { e: 'events', stream: 'events', find: '' };
+const homes: Record<string, string> = { e: 'events', c: 'events', stream: 'events', find: '' };
 
 const helpIsOpen = signal(false);
 
@@ -123,6 +123,17 @@ function Environment() {
   return environment === null ? null : <div class="environment" ref={line}><Foreign text={environment} /></div>;
 }
 
+/** What isn't a database in use says so. */
+function FromExport() {
+  const from = about()?.export;
+  if (!from) return null;
+  return (
+    <p class="offline">
+      This is what <Foreign text={from.file} class="code" /> holds; its last event is of {from.last_event_at === null ? 'no time' : exact(from.last_event_at)}.
+    </p>
+  );
+}
+
 export function Shell({ children }: { children: ComponentChildren }) {
   useKeys();
   const home = route.value.page[0] ?? '';
@@ -134,6 +145,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
     <>
       <button type="button" class="skip" onClick={() => document.querySelector<HTMLElement>('main')?.focus()}>To the content</button>
       <Environment />
+      <FromExport />
       <header>
         <a class="brand" href={isOpen ? address([]) : ''}>Stela</a>
         {isOpen && <Stores />}
@@ -145,6 +157,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           </nav>
         )}
         {isOpen && <Search />}
+        {isOpen && about()?.who && <span class="who"><Foreign text={about()!.who!} /></span>}
         <button type="button" class="help" aria-label="Keys and display" title="Keys and display" onClick={() => (helpIsOpen.value = true)}>?</button>
       </header>
       {silentSince.value !== null && session.value.state === 'open' && (
@@ -188,16 +201,38 @@ export function NoSession() {
       </div>
     );
   }
+  const ways = now.state === 'none' ? now.ways : [];
   return (
     <div class="place">
       <h1 tabIndex={-1}>This page has no session</h1>
       {now.state === 'none' && now.why !== '' && <p><Foreign text={sentence(now.why)} /></p>}
-      <p>
-        A link of <code>stela serve</code> opens one session, within five minutes. This one is used up or too old, or the server was
-        restarted since.
-      </p>
-      <p>Start <code>stela serve</code> again: it prints a new link. Open that in this browser, and this page goes on, too.</p>
+      {ways.includes('token') && <TokenForm />}
+      {(ways.length === 0 || ways.includes('link')) && (
+        <>
+          <p>
+            A link of <code>stela serve</code> opens one session, within five minutes. This one is used up or too old, or the server was
+            restarted since.
+          </p>
+          <p>Start <code>stela serve</code> again: it prints a new link. Open that in this browser, and this page goes on, too.</p>
+        </>
+      )}
+      {ways.includes('proxy') && <p>People come here through a proxy, which says who they are.</p>}
       <button type="button" onClick={() => void open(null)}>Look again</button>
     </div>
+  );
+}
+
+/** A person's own token: it goes to the server once, and isn't kept. */
+function TokenForm() {
+  const enter = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    void open({ token: String(new FormData(form).get('token')).trim() });
+  };
+  return (
+    <form class="filters" onSubmit={enter} aria-label="Session">
+      <label><span>Your token</span><input name="token" type="password" required autocomplete="off" /></label>
+      <button type="submit">Open</button>
+    </form>
   );
 }

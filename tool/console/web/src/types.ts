@@ -25,8 +25,21 @@ export interface Envelope<T> {
   more?: More | null;
   data: T;
 }
+/** What a person may do; payloads are more than payloads: states, texts of errors. */
+export interface Grants {
+  view: boolean;
+  payloads: 'none' | 'masked' | 'full';
+  operate: boolean;
+  admin: boolean;
+}
 export interface About {
   stores: string[];
+  who?: string;
+  grants?: Grants;
+  /** The console may act, whoever asks. */
+  acts?: boolean;
+  /** It shows an export's contents, and no database in use. */
+  export?: { file: string; last_event_at: string | null } | null;
   program: string;
   version: string;
   environment: string | null;

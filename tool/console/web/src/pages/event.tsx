@@ -1,7 +1,7 @@
 // An event: where its message is, what it holds, what caused it and what it led to.
 import type { VNode } from 'preact';
 import { ofMessage, ofPoison, type Action } from '../actions';
-import { reading as path } from '../api';
+import { reading as path, typed } from '../api';
 import { Worst } from '../finding';
 import { Acts } from '../job';
 import { CauseLink, CorrelationLink, EventLink, FollowerLink, PartitionLink, StreamLink, orDash } from '../links';
@@ -57,10 +57,12 @@ function Shown({ store, event }: { store: string; event: StoredEvent }) {
       </section>
       <section aria-labelledby="tree">
         <h2 id="tree">Cause and effects</h2>
-        <Read reading={tree}>{(twigs) => <Tree twigs={twigs} />}</Read>
+        <Read reading={tree}>
+          {(twigs) => (twigs.length > 1 ? <Tree twigs={twigs} /> : <p class="quiet">Nothing caused it, and it has caused nothing yet.</p>)}
+        </Read>
       </section>
       <Handled store={store} sequence={event.sequence} />
-      <p class="commands"><Command line={`stela events show ${event.sequence}`} /> <Command line={`stela why ${event.sequence}`} /></p>
+      <p class="commands"><Command line={typed(`events show ${event.sequence}`)} /> <Command line={typed(`why ${event.sequence}`)} /></p>
     </>
   );
 }
@@ -118,8 +120,7 @@ function MessageFacts({ message, acts }: { message: Message; acts: Action[] }) {
 
 // ---- What caused it, what it led to, who is past it
 
-function Tree({ twigs }: { twigs: Twig[] }) {
-  if (twigs.length <= 1) return <p class="quiet">Nothing caused it, and it has caused nothing yet.</p>;
+export function Tree({ twigs }: { twigs: Twig[] }) {
   const least = Math.min(...twigs.map((twig) => twig.depth));
   return (
     <Table

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { reading as path } from '../api';
 import { useReading } from '../live';
 import { Empty, Foreign, Read, Title } from '../parts';
-import { address, go, route } from '../route';
+import { address, go, route, toCorrelation } from '../route';
 import type { Found } from '../types';
 
 function placeOf(found: Found): string | null {
@@ -21,7 +21,7 @@ function placeOf(found: Found): string | null {
     case 'consumer':
       return address(['followers', found.name]);
     case 'correlation':
-      return address(['events'], { correlation: found.name });
+      return toCorrelation(found.name);
     case 'tag':
       return address(['events'], { tag: found.name });
     case 'type':

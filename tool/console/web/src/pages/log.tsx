@@ -1,7 +1,7 @@
 // What operators did, what changed by itself, what is known, and the settings.
 import type { VNode } from 'preact';
-import { ofFinding } from '../actions';
-import { reading as path } from '../api';
+import { ofFinding, ofStore } from '../actions';
+import { about, reading as path } from '../api';
 import { Acts, lineOf, lookAt, Outcome } from '../job';
 import type { Job } from '../jobs';
 import { orDash } from '../links';
@@ -98,6 +98,7 @@ function Jobs({ store, tabs }: Of) {
     <>
       <Title text="Log" reading={jobs} />
       {tabs}
+      {about()?.grants && <Acts of={ofStore} />}
       <Read reading={jobs}>
         {({ data: rows }) =>
           rows.length === 0 ? <Empty>Nothing was begun here since the console started. The actions of all are in Actions.</Empty> : (

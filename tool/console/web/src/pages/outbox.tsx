@@ -1,16 +1,18 @@
 // The outbox: partitions, messages by state, groups of failures, workers, generations.
+import { useMemo } from 'preact/hooks';
 import { ofGroup, ofList, ofPartition, ofPoison } from '../actions';
-import { reading as path } from '../api';
+import { reading as path, typed } from '../api';
+import { Chart } from '../chart';
 import { bySubject, Line, Worst } from '../finding';
-import { Acts, OnlyReads } from '../job';
+import { Acts, Refusals } from '../job';
 import { EventLink, PartitionLink, StreamLink, orDash } from '../links';
 import { useReading, type Reading } from '../live';
 import { Clock, Command, Empty, Facts, Filters, Foreign, Mark, Pager, Read, Table, Tabs, Title } from '../parts';
 import { address, choose, route } from '../route';
 import { partitionState } from '../states';
 import { Ago, duration, now, roughly } from '../time';
-import { count, known, plural, words } from '../text';
-import type { Check, Finding, Group, Message, Outbox as Status, Partition, Worker } from '../types';
+import { count, known, plural, rate, words } from '../text';
+import type { Check, Finding, Group, Message, Minute, Outbox as Status, Partition, Worker } from '../types';
 
 export function Outbox({ store, tab }: { store: string; tab: string }) {
   const status = useReading<Status>(path(store, ['outbox', 'status']), 2000);
@@ -107,7 +109,7 @@ function Partitions({ status, findings }: { status: Status; findings: Map<string
           { head: 'Broker', number: true, cell: (row) => count(row.broker_sequence) },
         ]}
       />
-      {deviating.some((row) => ofPartition(row).length > 0) && <OnlyReads />}
+      <p><Refusals of={deviating.flatMap(ofPartition)} /></p>
       {!isWhole && (
         <p class="pager">
           <span>{count(rows.length - shown.length)} more, of which nothing is to be said</span>
@@ -128,6 +130,7 @@ interface OfPartition {
 function PartitionPage({ store, name, status, findings }: OfPartition) {
   const why = useReading<Finding[]>(path(store, ['why', name]), 5000);
   const messages = useReading<Message[]>(path(store, ['outbox', 'list'], { partition: name, limit: 50 }));
+  const hour = useReading<Minute[]>(path(store, ['outbox', 'history'], { partition: name, since: '1h' }), 60_000);
   const partition = status.data?.partitions.find((each) => each.partition === name);
   const state = partition && partitionState(partition, findings.get(name));
   return (
@@ -161,6 +164,8 @@ function PartitionPage({ store, name, status, findings }: OfPartition) {
           )
         }
       </Read>
+      <h2>Published</h2>
+      <Read reading={hour}>{(rows) => <PublishedCurve rows={rows} />}</Read>
       <h2>Pending and parked</h2>
       <Read reading={messages}>{(rows) => <MessageRows rows={rows} none="Nothing of this partition is pending or parked." />}</Read>
       <Pager reading={messages} shown={messages.data?.length ?? 0} />
@@ -168,9 +173,15 @@ function PartitionPage({ store, name, status, findings }: OfPartition) {
   );
 }
 
+/** By the log of batches: a minute without one is a zero here. */
+function PublishedCurve({ rows }: { rows: Minute[] }) {
+  const curves = useMemo(() => [{ name: 'published', values: rows.map((row) => row.published_per_second), show: (value: number) => `${rate(value)} /s` }], [rows]);
+  return <Chart title="The last hour" times={rows.map((row) => row.at)} step_s={60} curves={curves} marks={[]} complete={rows.length - 1} />;
+}
+
 // ---- Messages
 
-const filters = ['state', 'partition', 'stream', 'type', 'error', 'since', 'until', 'after', 'newest-first'];
+const filters = ['state', 'partition', 'stream', 'type', 'error', 'group', 'since', 'until', 'after', 'newest-first'];
 const states = ['pending', 'in_flight', 'retrying', 'parked', 'discarded', 'published'];
 
 function Messages({ store }: { store: string }) {
@@ -186,6 +197,7 @@ function Messages({ store }: { store: string }) {
           { name: 'stream', label: 'Stream' },
           { name: 'type', label: 'Type' },
           { name: 'error', label: 'Error contains' },
+          { name: 'group', label: 'Group', hint: 'see Groups' },
           { name: 'since', label: 'Since', hint: '15m' },
           { name: 'newest-first', label: 'Order', options: [['', 'oldest first'], ['1', 'newest first']] },
         ]}
@@ -231,7 +243,7 @@ function Groups({ store }: { store: string }) {
     <Read reading={groups}>
       {(rows) =>
         rows.length === 0 ? <Empty>No message is parked.</Empty> : (
-          <><OnlyReads /><ul class="groups">
+          <><p><Refusals of={rows.flatMap((group) => ofGroup(group.group))} /></p><ul class="groups">
             {rows.map((group) => (
               <li key={group.group}>
                 <p>
@@ -241,7 +253,7 @@ function Groups({ store }: { store: string }) {
                 {group.error !== null && <p class="error"><Foreign text={group.error} /></p>}
                 <p class="quiet">
                   first <Ago at={group.first_at} />, last <Ago at={group.last_at} /> · sample <EventLink of={group.sample} /> ·{' '}
-                  <a href={address(['outbox', 'messages'], { state: 'parked', type: group.type })}>parked messages of this type</a>
+                  <a href={address(['outbox', 'messages'], { group: group.group })}>the first of each stream</a>
                 </p>
                 <Acts of={ofGroup(group.group)} isBrief />
               </li>
@@ -256,7 +268,7 @@ function Groups({ store }: { store: string }) {
 // ---- Workers and generations
 
 function Workers({ workers, findings }: { workers: Worker[]; findings: Map<string, Finding> }) {
-  if (workers.length === 0) return <Empty>No worker has run yet: <Command line="stela outbox work" /></Empty>;
+  if (workers.length === 0) return <Empty>No worker has run yet: <Command line={typed('outbox work')} /></Empty>;
   return (
     <>
       <Table

@@ -1,14 +1,15 @@
 // A stream: its events in order, the payload of one, and two versions beside each other.
 import { useRef } from 'preact/hooks';
-import { about, reading as path } from '../api';
+import { about, reading as path, typed } from '../api';
 import { EventLink } from '../links';
 import { useReading, type Reading } from '../live';
-import { Clock, Command, Empty, Foreign, Pager, Read, Table, Title } from '../parts';
-import { compare, Content, Json } from '../payload';
+import { Clock, Command, Empty, Foreign, Mark, Pager, Read, Table, Title } from '../parts';
+import { compare, Content, Hidden, Json } from '../payload';
 import { address, choose, route } from '../route';
 import { duration } from '../time';
-import { count, inShell, plural, reason, visible } from '../text';
-import type { StoredEvent } from '../types';
+import { count, inShell, plural, reason, visible, words } from '../text';
+import type { Message, StoredEvent } from '../types';
+import { messageSeverity } from './outbox';
 
 const page_rows = 200;
 const rows_before = 8;
@@ -62,6 +63,7 @@ function Shown({ store, stream, rows, reading, at, other, isNewest }: Of) {
   const far = useReading<StoredEvent[]>(isFar ? path(store, ['streams', 'show', stream], { from: other, to: other }) : null);
   const second = isFar ? far.data?.[0] : rows.find((row) => row.stream_version === other);
   const newest = rows[0]!;
+  const messages = useMessages(store, stream, rows);
   const show = (version: number | null): void => choose({ at: version === null ? null : String(version), after: null });
   return (
     <>
@@ -112,7 +114,7 @@ function Shown({ store, stream, rows, reading, at, other, isNewest }: Of) {
               { head: 'Recorded', cell: (row) => <Clock at={row.recorded_at} /> },
               { head: 'Later by', number: true, cell: (row) => later(rows, row) },
               { head: 'Event', number: true, cell: (row) => <EventLink of={row.sequence} /> },
-              { head: 'To publish', cell: (row) => (row.publishes ? 'yes' : 'local') },
+              { head: 'Message', cell: (row) => <Published row={row} message={messages.get(row.sequence)} /> },
             ]}
           />
           <Pager reading={reading} shown={rows.length} />
@@ -124,12 +126,29 @@ function Shown({ store, stream, rows, reading, at, other, isNewest }: Of) {
           ) : (
             <Compared of={[chosen, second].sort((a, b) => a.stream_version - b.stream_version) as [StoredEvent, StoredEvent]} />
           )}
-          {about()?.has_types && <State store={store} stream={stream} at={chosen.stream_version} />}
-          <p class="commands"><Command line={`stela streams show ${inShell(stream)}`} /></p>
+          {about()?.has_types && about()?.grants?.payloads !== 'none' && <State store={store} stream={stream} at={chosen.stream_version} />}
+          <p class="commands"><Command line={typed(`streams show ${inShell(stream)}`)} /></p>
         </div>
       </div>
     </>
   );
+}
+
+/** Where the messages of a stream's events are. */
+function useMessages(store: string, stream: string, rows: StoredEvent[]): Map<number, Message> {
+  const isAsked = rows.some((row) => row.publishes);
+  // The list goes back from there, as the rows do.
+  const options = { stream, limit: page_rows, 'newest-first': 1, after: rows[0]!.sequence + 1 };
+  const read = (state: string | null) => useReading<Message[]>(isAsked ? path(store, ['outbox', 'list'], { ...options, state }) : null, 5000);
+  const lists = [read(null), read('published'), read('discarded')];
+  return new Map(lists.flatMap(({ data }) => (data ?? []).map((message): [number, Message] => [message.sequence, message])));
+}
+
+function Published({ row, message }: { row: StoredEvent; message: Message | undefined }) {
+  if (!row.publishes) return <>local</>;
+  if (message === undefined) return <span class="quiet">to publish</span>;
+  const { state, broker_from: from, broker_to: to } = message;
+  return <><Mark severity={messageSeverity(state)}>{words(state)}</Mark>{from !== null && from === to && ` #${count(from)}`}</>;
 }
 
 function Version({ of }: { of: StoredEvent }) {
@@ -198,6 +217,7 @@ function State({ store, stream, at }: { store: string; stream: string; at: numbe
   return (
     <>
       <h2>State after {count(after.data?.stream_version ?? at)}</h2>
+      <Hidden />
       <Read reading={after}>
         {(found) => (
           <>

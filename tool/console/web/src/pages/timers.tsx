@@ -1,6 +1,6 @@
 // Timers by due time, and one with what it carries.
 import { ofAllTimers, ofParkedTimers, ofTimer } from '../actions';
-import { reading as path } from '../api';
+import { reading as path, typed } from '../api';
 import { Acts } from '../job';
 import { CauseLink, CorrelationLink, FollowerLink, orDash } from '../links';
 import { useReading } from '../live';
@@ -115,7 +115,7 @@ export function TimerPage({ store, of }: { store: string; of: [string, string, s
           </>
         )}
       </Read>
-      <p class="commands"><Command line={`stela timers show ${of.map(inShell).join(' ')}`} /></p>
+      <p class="commands"><Command line={typed(`timers show ${of.map(inShell).join(' ')}`)} /></p>
     </>
   );
 }
