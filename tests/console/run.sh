@@ -2,8 +2,9 @@
 # Walks through the console's page with a browser, against `stela serve` on a store in the middle of an
 # incident: real broker, real workers. Also checks that the page in the tree is what its sources give.
 # Works from any folder; leaves nothing running.
-# Usage: run.sh [--postgres] [--pictures FOLDER] [CHECK…]
+# Usage: run.sh [--postgres] [--guide] [--pictures FOLDER] [CHECK…]
 #   --postgres         on a PostgreSQL cluster of its own, which it starts and removes
+#   --guide            make the pictures of docs/guides/console.md anew
 #   --pictures FOLDER  keep a picture of each page: light, dark, narrow and wide
 #   CHECK              only checks whose name contains this word
 # The programs are those of STELA_PROGRAMS, else of the build in build/ci; the page is the one that is built in, or that
@@ -23,7 +24,12 @@ if [ "${1:-}" = --postgres ]; then
   engine=psql
   shift
 fi
-export PICTURES= DB EMPTY_DB
+export PICTURES= GUIDE= DB EMPTY_DB
+if [ "${1:-}" = --guide ]; then
+  GUIDE=$source_folder/docs/pictures
+  mkdir -p "$GUIDE"
+  shift
+fi
 if [ "${1:-}" = --pictures ]; then
   mkdir -p "$2"
   PICTURES=$(cd "$2" && pwd)

@@ -6,7 +6,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { chromium } from 'playwright-core';
 
-const { STELA_PROGRAM: stela, WORK: work, PICTURES: pictures, STELA_WEB_ROOT: webRoot, DB: database, EMPTY_DB: empty } = process.env;
+const { STELA_PROGRAM: stela, WORK: work, PICTURES: pictures, GUIDE: guide, STELA_WEB_ROOT: webRoot, DB: database, EMPTY_DB: empty } = process.env;
 const chosen = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const isOnServer = database.startsWith('postgresql:');
@@ -130,6 +130,11 @@ const settled = async (page) => {
   await page.waitForSelector('main h1');
   await page.waitForFunction(() => document.querySelector('main .asof, main .quiet, main .place') !== null);
   await page.waitForTimeout(400);
+};
+
+/** A picture of the guide. */
+const illustrate = async (page, name, height) => {
+  if (guide) await page.screenshot({ path: `${guide}/console-${name}.png`, clip: { x: 0, y: 0, width: 1280, height } });
 };
 
 async function violations(page, only = undefined) {
@@ -337,6 +342,7 @@ await check('a correlation: lanes with arrows, and the same as an outline', asyn
   // Each effect is below its cause, and further in.
   const depths = await page.locator('section .rows .depth').evaluateAll((cells) => cells.map((cell) => Number(/d(\d+)/.exec(cell.className)[1])));
   assert.equal(depths.filter((depth) => depth > 0).length, caused.length);
+  await illustrate(page, 'correlation', 600);
   await page.locator('.lanes svg a').nth(1).click();
   await page.waitForSelector(`h1:has-text("Event ${all[1].sequence}")`);
   await page.click(`.facts a:has-text("order 1001")`);
@@ -473,6 +479,7 @@ await check('all of it can refuse', async (page) => {
   await visit(page, 'outbox/messages');
   await page.waitForSelector('.refused');
   assert.match(await text(page), /not answered: the database <b>is<\/b> locked/);
+  assert.doesNotMatch(await text(page), /shown|that is all/, 'silence is no empty list');
   assert.deepEqual(await violations(page), []);
   await page.unroute('**/outbox/list?*');
   await page.click('text=Ask again');
@@ -508,6 +515,9 @@ await check('nothing spins within 200 ms', async (page) => {
   await page.selectOption('select[name=state]', 'published');
   await page.waitForSelector('text=Reading …');
   await page.waitForFunction(() => document.querySelector('.rows td')?.innerText === 'published');
+  // The first answer, too, may take its time.
+  await page.reload();
+  await page.waitForSelector('text=Reading …');
 });
 
 await check('nobody without a session sees anything', async (page) => {
@@ -745,6 +755,7 @@ await check('acts: by the keyboard alone: from a group to what became of it', as
   assert.match(await page.innerText('.job'), new RegExp(`Messages\\s+2\\s+Streams\\s+2[^]*Left alone\\s+${parked.stream} at ${parked.sequence}: \\w+`));
   assert.deepEqual(await violations(page), []);
   await shoot(page, 'retried');
+  await illustrate(page, 'retried', 600);
   assert.equal(parkedNow(), 0);
   assert.match(logged()[0].who, /console/);
   await tabTo(page, 'Close');
@@ -861,6 +872,7 @@ await check('what an event made of the state', async (page) => {
   await page.waitForFunction(() => /State after 1\s+6 values differ/.test(document.querySelector('.beside').innerText));
   assert.deepEqual(await violations(page), []);
   if (pictures) await page.screenshot({ path: `${pictures}/state.png` });
+  await illustrate(page, 'state', 720);
   await visit(page, 'stream/mail-91');
   await page.waitForSelector("text=doesn't know the type behind 'mail'");
 }, { of: await browser.newContext(), allowed: (message) => message.text().includes('500') });

@@ -21,6 +21,9 @@ export function about(): About | null {
   return session.value.state === 'open' ? session.value.about : null;
 }
 
+/** Payloads, and texts that may have their words, are shown as they are. */
+export const hasPayloads = (): boolean => (about()?.grants?.payloads ?? 'full') === 'full';
+
 /** A command as it is typed here: an application has a program of its own. */
 export const typed = (words: string): string => `${about()?.program ?? 'stela'} ${words}`;
 

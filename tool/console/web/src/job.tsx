@@ -176,7 +176,8 @@ function Course({ of, job, head, close }: OfCourse) {
       <p><Command line={lineOf(job)} /></p>
       {asks ? <Decision of={of} job={job} head={head} close={close} /> : (
         <p class="decide">
-          {isUnderWay && job.state !== 'asks' && <button type="button" onClick={() => void following.decide('cancel')}>Cancel the job</button>}
+          {job.stopping && <span class="quiet">Ends at the next safe point …</span>}
+          {isUnderWay && job.state !== 'asks' && !job.stopping && <button type="button" onClick={() => void following.decide('cancel')}>Cancel the job</button>}
           <button type="button" onClick={close}>{job.state === 'looks' ? 'Cancel' : 'Close'}</button>
         </p>
       )}

@@ -11,7 +11,10 @@ export interface Job {
   state: 'looks' | 'asks' | 'waits' | 'runs' | 'done' | 'failed' | 'cancelled';
   question: string;
   error: string;
+  asked_by?: string;
   decided_by?: string | null;
+  /** It was cancelled while it ran, and ends where that is safe. */
+  stopping?: boolean;
   progress?: { stage: string; done: number; total: number } | null;
   /** False: more was printed than is kept. */
   printed_all?: boolean;

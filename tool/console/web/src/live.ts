@@ -67,7 +67,7 @@ export function useReading<T>(path: string | null, every = 0): Reading<T> {
     let isAnswered = false;
     // What another path gave is shown for a moment, and not longer.
     const slow = window.setTimeout(() => {
-      setState((now) => (now.path === path ? now : { ...nothing<T>(path), isSlow: true }));
+      setState((now) => (now.path === path && (now.data !== null || now.problem !== null) ? now : { ...nothing<T>(path), isSlow: true }));
     }, spinner_after_ms);
 
     const wait = (ms: number): void => {
@@ -83,7 +83,7 @@ export function useReading<T>(path: string | null, every = 0): Reading<T> {
         isAnswered = true;
         const at = Date.now();
         silentSince.value = null;
-        if (answer.envelope) noteServerTime(answer.envelope.as_of.at);
+        if (answer.envelope) noteServerTime(answer.envelope.as_of.at, answer.envelope.as_of.export !== undefined);
         const envelope = answer.envelope;
         setState((now) =>
           envelope === null

@@ -2,10 +2,11 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { hasPayloads } from './api';
 import type { Reading } from './live';
 import { address, choose, route } from './route';
 import { clock, Clock, exact, localNow, roughly } from './time';
-import { visible } from './text';
+import { sentence, visible } from './text';
 import type { Severity } from './types';
 
 const shapes: Record<Severity, string> = { critical: '■', warning: '▲', unknown: '◌', known: '·', ok: '' };
@@ -180,6 +181,7 @@ export function Read<T>({ reading, children }: { reading: Reading<T>; children: 
 function Refused({ reading }: { reading: Anything }) {
   const problem = reading.problem!;
   if (problem.status === 404) return <p class="quiet">Not found: <Foreign text={problem.message} /></p>;
+  if (problem.status === 403) return <p class="quiet"><Foreign text={sentence(problem.message)} />.</p>;
   return (
     <div class="refused">
       <p><Mark severity="unknown">not answered:</Mark> <Foreign text={problem.message} /></p>
@@ -204,6 +206,8 @@ export function NotAnswered({ why }: { why: string | null }) {
 export function Pager({ reading, shown }: { reading: Reading<unknown[]>; shown: number }) {
   const { more } = reading;
   const first = ['after', 'before'].find((name) => route.value.query.has(name));
+  // What didn't answer isn't a list of nothing.
+  if (reading.data === null) return null;
   return (
     <p class="pager">
       <span>{more && more.note !== '' ? <Foreign text={more.note} /> : `${shown} shown, ${more ? 'more' : 'that is all'}`}</span>
@@ -223,6 +227,8 @@ export interface Field {
   label: string;
   options?: [string, string][];
   hint?: string;
+  /** What it is compared with may be a payload's words. */
+  isOfPayloads?: boolean;
 }
 
 /** Filters that are the page's parameters. */
@@ -251,7 +257,10 @@ export function Filters({ fields, children }: { fields: Field[]; children?: Comp
               ))}
             </select>
           ) : (
-            <input name={field.name} defaultValue={query.get(field.name) ?? ''} placeholder={field.hint} autocomplete="off" spellcheck={false} />
+            <input
+              name={field.name} defaultValue={query.get(field.name) ?? ''} autocomplete="off" spellcheck={false}
+              disabled={field.isOfPayloads && !hasPayloads()} placeholder={field.isOfPayloads && !hasPayloads() ? "grant 'payloads'" : field.hint}
+            />
           )}
         </label>
       ))}

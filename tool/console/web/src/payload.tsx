@@ -1,6 +1,6 @@
 // An event's payload and metadata, as text.
 import { useState } from 'preact/hooks';
-import { about } from './api';
+import { about, hasPayloads } from './api';
 import { count, pretty } from './text';
 import type { StoredEvent } from './types';
 
@@ -28,8 +28,8 @@ type Carrier = Pick<StoredEvent, 'payload' | 'payload_base64'>;
 
 /** What the viewer's grants hide. */
 export function Hidden() {
-  const shown = about()?.grants?.payloads ?? 'full';
-  if (shown === 'full') return null;
+  const shown = about()?.grants?.payloads;
+  if (hasPayloads()) return null;
   return <p class="quiet">{shown === 'none' ? "Not shown: needs the grant 'payloads'." : 'Masked: keys, types and lengths are as they are; values need the grant ‘payloads: full’.'}</p>;
 }
 

@@ -10,12 +10,15 @@ setInterval(() => {
 document.addEventListener('visibilitychange', () => (tick.value = Date.now()));
 
 const serverIsAhead = signal(0);
-export function noteServerTime(at: string): void {
+/** In an export no time goes by. */
+const end = signal<number | null>(null);
+export function noteServerTime(at: string, isEnd: boolean): void {
+  end.value = isEnd ? Date.parse(at) : null;
   const ahead = Date.parse(at) - Date.now();
   // Less is the way that the answer took.
   if (Number.isFinite(ahead) && Math.abs(ahead - serverIsAhead.peek()) > 1500) serverIsAhead.value = ahead;
 }
-export const now = (): number => tick.value + serverIsAhead.value;
+export const now = (): number => end.value ?? tick.value + serverIsAhead.value;
 export const localNow = (): number => tick.value;
 
 const two = (value: number): string => String(value).padStart(2, '0');

@@ -2,7 +2,9 @@
 
 export interface AsOf {
   sequence: number | null;
+  /** Of an export, the time of its last event. */
   at: string;
+  export?: string;
 }
 export interface Asked {
   what: string;

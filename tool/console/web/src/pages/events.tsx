@@ -25,7 +25,7 @@ function Fields({ isLive }: { isLive: boolean }) {
     { name: 'type', label: 'Type', hint: 'order.placed' },
     { name: 'category', label: 'Category', hint: 'order' },
     { name: 'stream', label: 'Stream', hint: 'order-7' },
-    { name: 'tag', label: 'Tag' },
+    { name: 'tag', label: 'Tag', isOfPayloads: true },
     { name: 'correlation', label: 'Correlation' },
     { name: 'since', label: 'Since', hint: '1h' },
     { name: 'until', label: 'Until' },

@@ -108,6 +108,7 @@ function Jobs({ store, tabs }: Of) {
                 { head: 'Job', number: true, cell: (row) => count(row.job) },
                 { head: 'Command', names: true, wraps: true, cell: (row) => <Foreign text={lineOf(row)} class="code" /> },
                 { head: 'State', cell: (row) => <Outcome of={row} /> },
+                { head: 'Who', cell: (row) => orDash(row.decided_by ?? row.asked_by) },
                 { head: 'Question', wraps: true, cell: (row) => <Foreign text={row.question.startsWith("Run '") ? '' : row.question} /> },
                 { head: 'Said', wraps: true, cell: (row) => <Foreign text={[reason(row.error), ...row.notes].filter(Boolean).join(' ')} /> },
                 { head: 'Do', cell: (row) => <button type="button" class="small" onClick={() => lookAt(row)}>Show<span class="unseen"> job {row.job}</span></button> },

@@ -196,7 +196,7 @@ function Messages({ store }: { store: string }) {
           { name: 'partition', label: 'Partition', hint: 'p03' },
           { name: 'stream', label: 'Stream' },
           { name: 'type', label: 'Type' },
-          { name: 'error', label: 'Error contains' },
+          { name: 'error', label: 'Error contains', isOfPayloads: true },
           { name: 'group', label: 'Group', hint: 'see Groups' },
           { name: 'since', label: 'Since', hint: '15m' },
           { name: 'newest-first', label: 'Order', options: [['', 'oldest first'], ['1', 'newest first']] },
