@@ -298,6 +298,49 @@ await check('the tail shows what is committed', async (page) => {
   await page.waitForFunction((count) => document.querySelectorAll('.rows tbody tr').length === count + 1, rows);
 });
 
+/** The interfaces of the page, as far as commands print them, by what has such a row. */
+const rowsOf = (...words) => run(...words, '--json').trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
+const shapes = {
+  Check: () => rowsOf('check'),
+  Finding: () => rowsOf('check')[0].findings,
+  Counts: () => [status(), ...status().partitions],
+  Outbox: () => [status()],
+  Partition: () => status().partitions,
+  Worker: () => status().workers,
+  Generation: () => status().generations,
+  Message: () => rowsOf('outbox', 'list'),
+  Group: () => rowsOf('outbox', 'groups'),
+  Projector: () => rowsOf('projections', 'status'),
+  Process: () => rowsOf('processes', 'list'),
+  Minute: () => rowsOf('outbox', 'history'),
+  Change: () => rowsOf('changes'),
+  Known: () => rowsOf('findings', 'known'),
+  Setting: () => rowsOf('config', 'show'),
+  StoredEvent: () => events(),
+  Twig: () => rowsOf('events', 'tree', String(parked.sequence)),
+  Timer: () => rowsOf('timers', 'list'),
+};
+
+await check('the types of the page are those of what the commands print', async () => {
+  const source = readFileSync(new URL('../../tool/console/web/src/types.ts', import.meta.url), 'utf8');
+  const wrong = [];
+  for (const [name, rows] of Object.entries(shapes)) {
+    const body = new RegExp(`interface ${name}(?: extends \\w+)? \\{([^}]*)\\}`).exec(source)[1];
+    const printed = rows();
+    assert.ok(printed.length > 0, `no ${name} is printed`);
+    for (const [, field, may, type] of body.matchAll(/^ {2}(\w+)(\??): (.*);$/gm)) {
+      for (const row of printed) {
+        const value = row[field];
+        if (value === undefined && may === '') wrong.push(`${name} has no ${field}`);
+        if (value === null && !/null|unknown/.test(type)) wrong.push(`${name}'s ${field} can be null`);
+        const isPlain = /^(number|string|boolean)( \||$)/.test(type);
+        if (isPlain && value !== null && value !== undefined && !type.includes(typeof value)) wrong.push(`${name}'s ${field} is a ${typeof value}`);
+      }
+    }
+  }
+  assert.deepEqual([...new Set(wrong)], []);
+});
+
 await check('pages follow each other', async (page) => {
   await visit(page, 'events');
   await page.waitForSelector('.rows tbody tr');
@@ -860,6 +903,23 @@ await check('acts: a server that dies meanwhile, and one of an environment', asy
   await page.keyboard.press('Enter');
   await said(page, 'No timer fires until');
 }, { of: acting, allowed: (message) => /401|ERR_/.test(message.text()) });
+
+await check('by the keyboard alone: from a stream to its state at 5', async (page) => {
+  program = `${dirname(stela)}/orders`;
+  await page.goto(await anew());
+  await page.waitForSelector('h1:has-text("Overview")');
+  await page.keyboard.press('/');
+  await page.keyboard.type('stock-lamp');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.beside .rows');
+  for (let i = 0; i < 10 && (await page.evaluate(() => document.activeElement.name)) !== 'at'; ++i) await page.keyboard.press('Tab');
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type('5');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('h2:has-text("State after 5")');
+  await page.waitForFunction(() => /State after 5\s+\d+ values? differs?/.test(document.querySelector('.beside').innerText));
+  assert.match(page.url(), /stream\/stock-lamp\?at=5/);
+}, { of: await browser.newContext() });
 
 await check('what an event made of the state', async (page) => {
   program = `${dirname(stela)}/orders`;

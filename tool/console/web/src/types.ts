@@ -70,12 +70,8 @@ export interface Check {
   findings: Finding[];
   message: string | null;
 }
-export interface Partition {
-  partition: string;
-  owner: string | null;
-  epoch: number;
-  lease_left_s: number | null;
-  is_current: boolean;
+/** Messages by state, of a partition or of all. */
+export interface Counts {
   pending: number;
   pending_is_lower_bound: boolean;
   in_flight: number;
@@ -84,6 +80,13 @@ export interface Partition {
   parked: number;
   discarded: number;
   published: number;
+}
+export interface Partition extends Counts {
+  partition: string;
+  owner: string | null;
+  epoch: number;
+  lease_left_s: number | null;
+  is_current: boolean;
   published_through: number;
   broker_sequence: number;
   attempts: number;
@@ -113,19 +116,11 @@ export interface Generation {
   partition_count: number;
   is_drained: boolean;
 }
-export interface Outbox {
+export interface Outbox extends Counts {
   fence: string;
   leasing: boolean;
   partitioner: string;
   partition_count: number;
-  pending: number;
-  pending_is_lower_bound: boolean;
-  in_flight: number;
-  retrying: number;
-  redeliveries: number;
-  parked: number;
-  discarded: number;
-  published: number;
   stopped: number;
   lag_s: number | null;
   partitions: Partition[];
