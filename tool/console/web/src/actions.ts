@@ -84,6 +84,9 @@ export function ofProjector({ projector, state, stopped, failing }: Projector): 
   ];
 }
 
+/** An application's own tool has the projector. */
+export const ofRebuild = (projector: string): Action => ({ ...plain('projections rebuild', 'Rebuild', projector), options: { projector } });
+
 const skip = (projector: string, event: number): Action =>
   final('projections skip', 'Skip', `event ${event} in ${projector}`, projector, String(event));
 

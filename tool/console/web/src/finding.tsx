@@ -11,7 +11,8 @@ import type { Finding, Severity } from './types';
 
 /** A sentence of the diagnosis, with links to the events and partitions that it names, and times as they are chosen. */
 export function Sentence({ text: said }: { text: string }) {
-  const text = sentence(said);
+  // What a viewer may not read has a star for each letter.
+  const text = sentence(said).replace(/\*{4,}/g, '(masked)');
   const pieces: ComponentChildren[] = [];
   const names = /\b((?:[Ee]vent|[Mm]essage) )(\d+)\b|\b([Pp]artition )?(p\d{2,4})\b(?![\w.])|\b(\d{4}-\d\d-\d\dT[\d:.]+Z)/g;
   let end = 0;

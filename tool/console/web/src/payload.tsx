@@ -30,7 +30,7 @@ type Carrier = Pick<StoredEvent, 'payload' | 'payload_base64'>;
 export function Hidden() {
   const shown = about()?.grants?.payloads;
   if (hasPayloads()) return null;
-  return <p class="quiet">{shown === 'none' ? "Not shown: needs the grant 'payloads'." : 'Masked: keys, types and lengths are as they are; values need the grant ‘payloads: full’.'}</p>;
+  return <p class="quiet">{shown === 'none' ? "Not shown: needs the grant 'payloads'." : "Masked: keys, types and lengths are as they are; values need the grant 'payloads'."}</p>;
 }
 
 export function Content({ of, label }: { of: Carrier; label: string }) {

@@ -6,7 +6,7 @@ import { Worst } from '../finding';
 import { Acts } from '../job';
 import { CauseLink, CorrelationLink, EventLink, FollowerLink, PartitionLink, StreamLink, orDash } from '../links';
 import { useReading } from '../live';
-import { Code, Command, Facts, Foreign, Mark, Read, Table, Title } from '../parts';
+import { Code, Command, Empty, Facts, Foreign, Mark, Read, Table, Title } from '../parts';
 import { address, toEvent } from '../route';
 import { Ago, Clock, duration, exact } from '../time';
 import { count, plural, words } from '../text';
@@ -71,12 +71,14 @@ function Shown({ store, event }: { store: string; event: StoredEvent }) {
 
 function Publication({ store, event, twig }: { store: string; event: StoredEvent; twig: Twig | undefined }) {
   const why = useReading<Finding[]>(path(store, ['why', String(event.sequence)]), 2000);
-  const isMessage = twig !== undefined && twig.state !== 'local';
+  const isMessage = twig !== undefined && !['local', 'not in the outbox'].includes(twig.state);
   const message = useReading<Message>(isMessage ? path(store, ['outbox', 'show', String(event.sequence)]) : null, 2000);
   return (
     <section aria-labelledby="publication" class="boxed">
       <h2 id="publication">Publication</h2>
-      <Read reading={why}>{(chain) => (chain[0] ? <Worst finding={chain[0]} causes={chain.slice(1)} /> : null)}</Read>
+      {why.problem?.status === 404 ? <Empty>This store has no outbox.</Empty> : (
+        <Read reading={why}>{(chain) => (chain[0] ? <Worst finding={chain[0]} causes={chain.slice(1)} /> : null)}</Read>
+      )}
       {isMessage && <Read reading={message}>{(found) => <MessageFacts message={found} acts={[...ofPoison(why.data ?? [], found.sequence), ...ofMessage(found)]} />}</Read>}
     </section>
   );

@@ -1,6 +1,6 @@
 // Projections, reactions, processes and consumers in one list: whoever follows the events.
-import { ofConsumer, ofLetter, ofParkedEvent, ofProjector } from '../actions';
-import { reading as path } from '../api';
+import { ofConsumer, ofLetter, ofParkedEvent, ofProjector, ofRebuild } from '../actions';
+import { about, reading as path } from '../api';
 import { bySubject, Line, Worst } from '../finding';
 import { Acts } from '../job';
 import { EventLink, FollowerLink, orDash } from '../links';
@@ -112,6 +112,7 @@ export function Follower({ store, name }: { store: string; name: string }) {
 
 function Build({ of }: { of: Projector }) {
   const state = projectorState(of, undefined);
+  const isOurs = about()?.has_types === true && about()?.grants !== undefined && of.kind !== 'reaction' && of.state === 'living';
   return (
     <section>
       <h2>{of.kind === 'reaction' ? 'Reaction' : 'Projection'} <span class="quiet">v{of.projector_version}, build {of.build}</span></h2>
@@ -127,7 +128,7 @@ function Build({ of }: { of: Projector }) {
           ['Skipped', count(of.skipped)],
         ]}
       />
-      <Acts of={ofProjector(of)} />
+      <Acts of={[...ofProjector(of), ...(isOurs ? [ofRebuild(of.projector)] : [])]} />
     </section>
   );
 }
