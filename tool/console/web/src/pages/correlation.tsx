@@ -12,7 +12,9 @@ import { Tree } from './event';
 import { messageSeverity } from './outbox';
 
 const page_rows = 200;
-const most_trees = 20;
+const most_trees = 10;
+/** More trees than that are read once. */
+const most_followed = 3;
 
 export function Correlation({ store, id }: { store: string; id: string }) {
   const after = route.value.query.get('after');
@@ -47,7 +49,7 @@ function Shown({ store, rows }: { store: string; rows: StoredEvent[] }) {
       <Lanes layout={layout} states={states} />
       <section aria-labelledby="outline">
         <h2 id="outline">Causes and effects</h2>
-        {roots.slice(0, most_trees).map(({ sequence }) => <Root key={sequence} store={store} of={sequence} keep={keep} />)}
+        {roots.slice(0, most_trees).map(({ sequence }) => <Root key={sequence} store={store} of={sequence} keep={keep} every={roots.length > most_followed ? 0 : 5000} />)}
         {twigs.length > 0 && <Tree twigs={twigs.map((twig) => ({ ...twig, is_asked: false }))} />}
         {roots.length > most_trees && <Empty>{count(roots.length - most_trees)} more have no cause here: they are in the list.</Empty>}
       </section>
@@ -56,8 +58,8 @@ function Shown({ store, rows }: { store: string; rows: StoredEvent[] }) {
 }
 
 /** What an event without a cause led to is read for itself; all of them are one table. */
-function Root({ store, of, keep }: { store: string; of: number; keep: (root: number, found: Twig[]) => void }) {
-  const tree = useReading<Twig[]>(path(store, ['events', 'tree', String(of)], { limit: page_rows }), 5000);
+function Root({ store, of, keep, every }: { store: string; of: number; keep: (root: number, found: Twig[]) => void; every: number }) {
+  const tree = useReading<Twig[]>(path(store, ['events', 'tree', String(of)], { limit: page_rows }), every);
   useEffect(() => {
     if (tree.data !== null) keep(of, tree.data);
   }, [JSON.stringify(tree.data)]);

@@ -139,8 +139,9 @@ function useMessages(store: string, stream: string, rows: StoredEvent[]): Map<nu
   const isAsked = rows.some((row) => row.publishes);
   // The list goes back from there, as the rows do.
   const options = { stream, limit: page_rows, 'newest-first': 1, after: rows[0]!.sequence + 1 };
-  const read = (state: string | null) => useReading<Message[]>(isAsked ? path(store, ['outbox', 'list'], { ...options, state }) : null, 5000);
-  const lists = [read(null), read('published'), read('discarded')];
+  const read = (state: string | null, every: number) =>
+    useReading<Message[]>(isAsked ? path(store, ['outbox', 'list'], { ...options, state }) : null, every);
+  const lists = [read(null, 5000), read('published', 5000), read('discarded', 0)];
   return new Map(lists.flatMap(({ data }) => (data ?? []).map((message): [number, Message] => [message.sequence, message])));
 }
 
