@@ -77,10 +77,10 @@ int list_group(Invocation& call, const std::string& group) {
   Listing listing{call.out, description::message};
   for (const ParkedRun& run : runs) {
     const bool is_past =
-        after == GlobalSequence{} || (page.is_backward() ? run.head < after : run.head > after);
+        after == GlobalSequence{} || (page.is_backward() ? run.head() < after : run.head() > after);
     if (!is_past) continue;
-    if (!page.take(run.head.value())) break;
-    if (const auto message = session.operations().show(run.head)) listing.add(*message);
+    if (!page.take(run.head().value())) break;
+    if (const auto message = session.operations().show(run.head())) listing.add(*message);
   }
   listing.print();
   page.tell(call.out, "messages", 0);
