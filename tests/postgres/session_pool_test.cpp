@@ -82,6 +82,22 @@ class Holder {
   std::jthread thread_;
 };
 
+TEST_F(PostgresReaders, ReadOverTheConnectionThatTheStoreWasOpenedBy) {
+  {
+    Store first = open_store({});
+    append(first, "order-1");
+  }
+  ASSERT_TRUE(eventually([&] { return connections().empty(); }));
+  Store store = open_store({.read_only = true, .durable_reads = false});
+  const auto opened = connections();
+  ASSERT_EQ(opened.size(), 1U);
+
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+  EXPECT_FALSE(store.read_all({}).next_page().empty());
+
+  EXPECT_EQ(connections(), opened);
+}
+
 TEST_F(PostgresReaders, AreNoMoreThanTheOptionSaysForAnyNumberOfThreads) {
   constexpr int threads = 64;
   constexpr int reads = 20;

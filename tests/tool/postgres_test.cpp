@@ -75,6 +75,21 @@ class ToolOnPostgres : public ::testing::Test {
   PostgresServer server_{{.tcp = true, .access = "host all app 127.0.0.1/32 scram-sha-256"}};
 };
 
+TEST_F(ToolOnPostgres, DiagnosesOverTwoConnections) {
+  // One reads, and a new one tells with which settings the server would serve others.
+  well({"migrate"});
+  append(3);
+  const auto sessions = [&] {
+    return sql("SELECT sessions FROM pg_stat_database WHERE datname = 'shop'", "postgres");
+  };
+  const std::string before = sessions();
+
+  stela({"check"});
+
+  EXPECT_TRUE(eventually([&] { return sessions() != before; }));
+  EXPECT_EQ(std::stoi(sessions()), std::stoi(before) + 2);
+}
+
 TEST_F(ToolOnPostgres, MakesAStoreOnlyWhenItIsAskedTo) {
   const Ran before = stela({"streams", "list"});
   EXPECT_EQ(before.code, 3);

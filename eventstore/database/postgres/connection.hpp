@@ -174,6 +174,11 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   /// True of a server that replays another's log.
   bool is_standby() const noexcept;
   const ConnectionOptions& options() const noexcept { return options_; }
+  /// What a store's first connection finds out for all of them.
+  void learn(bool is_pooled, std::string sql_schema) {
+    options_.is_pooled = is_pooled;
+    options_.sql_schema = std::move(sql_schema);
+  }
   PGconn* handle() const noexcept { return connection_.get(); }
 
  private:
@@ -217,7 +222,7 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   static void note(void* self, const PGresult* result) noexcept;
 
   const database::OwningProcess owner_;
-  const ConnectionOptions options_;
+  ConnectionOptions options_;
   const std::string place_;
   std::unique_ptr<PGconn, Finish> connection_;
   bool is_lost_ = false;

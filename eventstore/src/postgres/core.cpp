@@ -56,14 +56,22 @@ void check_keeps_transactions(Connection& connection) {
   }
 }
 
-ConnectionOptions connection_options_of(const std::string& conninfo, const Options& options) {
+StoreIdentity identity_of(const std::string& conninfo, const Options& options, const Facts& facts) {
+  return {facts.store_id, "schema '" + options.schema + "' of " + postgres::describe(conninfo)};
+}
+
+}  // namespace
+
+/// It is the first one that is read over.
+Core::Contact Core::make_contact(const std::string& conninfo, const Options& options) {
   ConnectionOptions all{.conninfo = conninfo,
                         .schema = options.schema,
                         .connect_timeout = options.connect_timeout,
                         .reply_timeout = options.reply_timeout,
                         .patience = options.busy_timeout,
                         .is_read_only = options.read_only};
-  Connection connection{all};
+  auto session = std::make_unique<ServerSession>(all, ServerSession::First{});
+  Connection& connection = session->connection;
   all.is_pooled = is_behind_pooler(connection);
   if (all.is_pooled) check_keeps_transactions(connection);
   if (all.is_pooled && options.read_only) {
@@ -71,34 +79,32 @@ ConnectionOptions connection_options_of(const std::string& conninfo, const Optio
         "a store that is opened read-only can't go through a pooler, which hides that a standby is "
         "promoted; name the server itself"};
   }
-  return all;
-}
-
-/// From now on, connections know where SQL of the user's makes its tables.
-Facts prepare_on(ConnectionOptions& connection_options, const Options& options) {
-  Connection connection{connection_options};
+  connection.learn(all.is_pooled, {});
   set_up(connection);
   Facts facts = prepare(connection, options);
-  connection_options.sql_schema = facts.sql_schema.value_or("");
-  return facts;
+  all.sql_schema = facts.sql_schema.value_or("");
+  connection.learn(all.is_pooled, all.sql_schema);
+  find_first_in(connection, all.sql_schema);
+  // Who asks for the time later may do so inside a read, which has the connection.
+  const ServerTime time = ServerTime::ask(connection);
+  return {std::move(all), std::move(facts), std::move(session), time};
 }
-
-StoreIdentity identity_of(const std::string& conninfo, const Options& options, const Facts& facts) {
-  return {facts.store_id, "schema '" + options.schema + "' of " + postgres::describe(conninfo)};
-}
-
-}  // namespace
 
 Core::Core(const std::string& conninfo, const Options& options)
-    : options_{checked(options)},
-      connection_options_{connection_options_of(conninfo, options_)},
-      facts_{prepare_on(connection_options_, options_)},
+    : Core{conninfo, options, make_contact(conninfo, checked(options))} {}
+
+Core::Core(const std::string& conninfo, const Options& options, Contact first)
+    : options_{options},
+      connection_options_{std::move(first.connection_options)},
+      facts_{std::move(first.facts)},
       conventions_{facts_.codec,
                    options_.publishes,
                    options_.log,
                    options_.metrics,
                    std::make_shared<StoreIdentity>(identity_of(conninfo, options_, facts_)),
                    options_.clock},
+      sessions_{connection_options_, readers(), std::move(first.session)},
+      server_clock_{first.time},
       writer_{{.is_read_only = options_.read_only,
                .schema = options_.schema,
                .lock_timeout = options_.busy_timeout,

@@ -104,6 +104,16 @@ class Core final : public Store::Core, private Reading {
   std::optional<bool> is_present(std::int64_t number) const noexcept override;
 
  private:
+  /// What a store's first connection finds out for all of them.
+  struct Contact {
+    ConnectionOptions connection_options;
+    Facts facts;
+    std::unique_ptr<ServerSession> session;
+    ServerTime time;
+  };
+  static Contact make_contact(const std::string& conninfo, const Options& options);
+  Core(const std::string& conninfo, const Options& options, Contact first);
+
   /// UsageError if the request can't be stored.
   void fill(WriteWork& work, const AppendRequest& request) const;
   void notify(const WriteWork& work) noexcept;
@@ -126,13 +136,13 @@ class Core final : public Store::Core, private Reading {
 
   const database::OwningProcess owner_;
   const Options options_;
-  ConnectionOptions connection_options_;
+  const ConnectionOptions connection_options_;
   const Facts facts_;
   const Conventions conventions_;
   CommitListeners listeners_{conventions_};
   KindTable kinds_;
   TagCoverage coverage_;
-  mutable Sessions sessions_{connection_options_, readers()};
+  mutable Sessions sessions_;
   Presences presences_{sessions_};
   GroupPruning pruning_{sessions_};
   mutable ServerClock server_clock_;

@@ -127,10 +127,16 @@ void Core::attach(database::DataParticipant& participant, Work prepare) {
 void Core::migrate(std::string_view module, std::span<const database::Migration>,
                    std::span<const database::Migration> on_postgres) {
   if (on_postgres.empty()) refuse("the module '" + std::string{module} + "'");
-  const auto session = sessions_.open();
-  StandbyWait standby{session->connection, {sessions_, commit_deadline()}};
-  postgres::migrate(session->connection, options_, {module, on_postgres});
-  standby.check_confirmed();
+  const Module wanted{module, on_postgres};
+  bool is_there = false;
+  sessions_.lend(
+      [&](Connection& connection) { is_there = is_migrated(connection, options_, wanted); });
+  if (!is_there) {
+    const auto session = sessions_.open();
+    StandbyWait standby{session->connection, {sessions_, commit_deadline()}};
+    postgres::migrate(session->connection, options_, wanted);
+    standby.check_confirmed();
+  }
   writer_.know_schema(module, on_postgres.size());
 }
 

@@ -81,11 +81,6 @@ bool is_up_to_date(Connection& connection, const Module& module, bool is_read_on
   return applied.count == module.migrations.size();
 }
 
-bool is_migrated(Connection& connection, const Options& options, const Module& module) {
-  return has_ledger(connection, options.schema) &&
-         is_up_to_date(connection, module, options.read_only);
-}
-
 void make_ledger(Connection& connection, const std::string& schema) {
   Parameters parameters;
   parameters.add(schema);
@@ -255,6 +250,11 @@ std::string checksum_of(const database::Migration& migration) {
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(),
                                  database::text_checksum(migration.text), 16);
   return {digits.data(), end.ptr};
+}
+
+bool is_migrated(Connection& connection, const Options& options, const Module& module) {
+  return has_ledger(connection, options.schema) &&
+         is_up_to_date(connection, module, options.read_only);
 }
 
 void migrate(Connection& connection, const Options& options, const Module& module) {

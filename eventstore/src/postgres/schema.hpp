@@ -42,6 +42,9 @@ using KnownModules = std::map<std::string, std::int64_t, std::less<>>;
 /// them any more. Modules that it doesn't use don't matter.
 void check_writer(Connection& connection, const KnownModules& known);
 
+/// Whether there is nothing to bring up to date. Throws as `migrate`.
+bool is_migrated(Connection& connection, const Options& options, const Module& module);
+
 /// Brings the tables of a module up to date. A newer Stela's tables are left as they are, and will
 /// do unless one of its migrations shut out older writers, or readers: SchemaMismatch. So it is if
 /// they were made by other migrations; StoreBusy if another process migrates for too long.

@@ -17,19 +17,22 @@ Timestamp ask_for_time(Connection& connection) {
   return Timestamp{microseconds{row.integer(0, 0)}};
 }
 
+ServerTime ServerTime::ask(Connection& connection) {
+  const auto begun = steady_clock::now();
+  const Timestamp answer = ask_for_time(connection);
+  // The answer was made somewhere on the way there and back.
+  return {begun + (steady_clock::now() - begun) / 2, answer};
+}
+
 Timestamp ServerClock::now(Sessions& sessions) {
   const std::lock_guard lock{mutex_};
-  if (answer_ == Timestamp{} || steady_clock::now() - asked_at_ > lifetime) {
+  if (last_.answer == Timestamp{} || steady_clock::now() - last_.asked_at > lifetime) {
     // Other threads wait for the mutex.
     const Sessions::Urgent urgent;
-    sessions.read([&](Connection& connection) {
-      const auto begun = steady_clock::now();
-      answer_ = ask_for_time(connection);
-      // The answer was made somewhere on the way there and back.
-      asked_at_ = begun + (steady_clock::now() - begun) / 2;
-    });
+    sessions.read([&](Connection& connection) { last_ = ServerTime::ask(connection); });
   }
-  return answer_ + std::chrono::duration_cast<microseconds>(steady_clock::now() - asked_at_);
+  return last_.answer +
+         std::chrono::duration_cast<microseconds>(steady_clock::now() - last_.asked_at);
 }
 
 }  // namespace stela::postgres

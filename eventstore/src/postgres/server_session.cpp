@@ -52,10 +52,7 @@ std::string users_path_of(Connection& connection) {
       // Nor are they another store's.
       "AND to_regclass(quote_ident(s.name) || '.stela_migrations') IS NULL",
       std::move(parameters), "finding the user's schemas");
-  const std::string& own = connection.options().sql_schema;
-  std::string path = own.empty() ? "" : postgres::quoted(own);
-  if (!path.empty() && !row.bytes(0, 0).empty()) path += ", ";
-  return path.append(row.bytes(0, 0));
+  return std::string{row.bytes(0, 0)};
 }
 
 }  // namespace
@@ -65,8 +62,15 @@ bool is_behind_pooler(Connection& connection) {
   return row.integer(0, 0) != PQbackendPID(connection.handle());
 }
 
+void find_first_in(Connection& connection, const std::string& schema) {
+  if (schema.empty()) return;
+  const std::string& others = connection.users_path();
+  connection.set_users_path(postgres::quoted(schema) + (others.empty() ? "" : ", " + others));
+}
+
 void set_up(Connection& connection) {
   connection.set_users_path(users_path_of(connection));
+  find_first_in(connection, connection.options().sql_schema);
   if (connection.options().is_pooled) return;
   const std::string path = own_path(connection.options().schema);
   Parameters parameters;
@@ -221,12 +225,13 @@ struct Sessions::Waiter {
   std::unique_ptr<ServerSession> session;
 };
 
-Sessions::Sessions(ConnectionOptions options, int readers)
+Sessions::Sessions(ConnectionOptions options, int readers, std::unique_ptr<ServerSession> first)
     : options_{std::move(options)},
       readers_{static_cast<std::size_t>(readers)},
       outage_{options_.patience} {
   // What gives a session back can't fail.
   idle_.reserve(readers_);
+  if (first != nullptr) idle_.push_back(std::move(first));
 }
 
 std::unique_ptr<ServerSession> Sessions::open() {
@@ -282,8 +287,9 @@ void Sessions::give_place(std::unique_ptr<ServerSession> session) noexcept {
 }
 
 void Sessions::check_run(ServerSession& session) {
-  // Its transactions ask for themselves.
-  if (options_.is_pooled) return;
+  // Its transactions ask for themselves, behind a pooler.
+  const bool was_asked = session.run_found_at != std::chrono::steady_clock::time_point{};
+  if (options_.is_pooled && was_asked) return;
   constexpr std::chrono::seconds longest{1};
   const auto found = session.run_found_at;
   const bool is_distrusted = [&] {

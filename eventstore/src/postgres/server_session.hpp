@@ -22,6 +22,8 @@ namespace stela::postgres {
 
 Uuid to_uuid(std::string_view bytes) noexcept;
 
+/// Where SQL of the user's finds its tables first.
+void find_first_in(Connection& connection, const std::string& schema);
 /// Sets what a session has for its life; nothing behind a pooler. UsageError if it is behind one
 /// and its options don't say so.
 void set_up(Connection& connection);
@@ -49,6 +51,9 @@ bool take_run(Connection& connection, const Result& row);
 /// its own. A standby has none. The tables must be there. Threads: one at a time.
 struct ServerSession {
   explicit ServerSession(const ConnectionOptions& options);
+  /// A store's first one: it isn't set up yet, and is asked for its run once it is used.
+  struct First {};
+  ServerSession(const ConnectionOptions& options, First) : connection{options} {}
 
   /// Asks in which run it is.
   void find_run();
@@ -74,7 +79,8 @@ int default_readers() noexcept;
 /// Threads: any number at once.
 class Sessions {
  public:
-  Sessions(ConnectionOptions options, int readers);
+  /// `first` may be null.
+  Sessions(ConnectionOptions options, int readers, std::unique_ptr<ServerSession> first);
 
   /// While one lives, its thread waits for no session of any store: others wait for what the thread
   /// holds. It also is urgent while it has a session, and inside a transaction.

@@ -186,7 +186,8 @@ void read_rights(Connection& connection, ServerStatus& status) {
 ServerStatus server_status(Store& store) {
   const auto* const core = dynamic_cast<Core*>(&store.database());
   if (core == nullptr) throw UsageError{"this store isn't on PostgreSQL"};
-  // Not a read of the store's, which would wait until what it saw is durable.
+  // Not a read of the store's, which would wait until what it saw is durable; and a new connection,
+  // as others have the settings of the time when they were made.
   Connection connection{core->connection_options()};
   ServerStatus status;
   status.schema = connection.options().schema;

@@ -4,6 +4,7 @@
 #include "database/database.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/states.hpp"
+#include "tables/generations.hpp"
 #include "tables/locator.hpp"
 
 #include <stela/framework/error.hpp>
@@ -102,7 +103,7 @@ class MessageList {
       last.step();
       return last.sequence();
     }
-    if (query_.state != MessageState::in_flight) return store_.last_sequence().value();
+    if (query_.state != MessageState::in_flight) return last_event(connection);
     std::int64_t last = 0;
     auto partitions = connection.rows(sql::partitions{});
     while (partitions.step()) {
