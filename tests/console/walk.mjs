@@ -542,11 +542,21 @@ await check('an empty store', async (page) => {
 }, { allowed: (message) => message.text().includes('404') });
 
 await check('nothing spins within 200 ms', async (page) => {
-  let delay = 120;
-  await page.route('**/outbox/list?*', async (answer) => {
+  // However busy the machine is: the answers are known, and come after this time.
+  const kept = new Map();
+  let delay = 0;
+  await page.route('**/api/v1/s/shop/**', async (answer) => {
+    const url = answer.request().url();
+    if (!kept.has(url)) {
+      const response = await answer.fetch();
+      kept.set(url, { status: response.status(), contentType: 'application/json', body: await response.text() });
+    }
     await new Promise((resolve) => setTimeout(resolve, delay));
-    await answer.continue();
+    await answer.fulfill(kept.get(url)).catch(() => undefined);
   });
+  await visit(page, 'outbox/messages');
+  await page.waitForSelector('.rows');
+  delay = 60;
   await page.addInitScript(() => {
     globalThis.reading = 0;
     new MutationObserver(() => (globalThis.reading += document.body?.innerText.includes('Reading …') ? 1 : 0)).observe(document, { childList: true, subtree: true, characterData: true });

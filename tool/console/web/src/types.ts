@@ -61,7 +61,6 @@ export interface Finding {
   sentence: string;
   remedy: string | null;
   known: string | null;
-  caused_by?: number | null;
 }
 export interface Check {
   as_of: AsOf;
