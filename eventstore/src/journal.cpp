@@ -124,6 +124,21 @@ std::vector<JournalEntry> Journal::entries(const JournalQuery& query) {
   return all;
 }
 
+void Journal::note(const JournalEntry& entry) {
+  if (entry.who.empty() || entry.part.empty() || entry.what.empty()) {
+    throw UsageError{"an entry of the journal needs who, part and what"};
+  }
+  const Timestamp now = store_.database().now();
+  store_.database().write([&](Connection& connection) {
+    database::note(connection, now,
+                   database::StateChange{.part = entry.part,
+                                         .subject = entry.subject,
+                                         .what = entry.what,
+                                         .who = entry.who,
+                                         .detail = entry.detail});
+  });
+}
+
 void Journal::acknowledge(const Acknowledgement& known) {
   if (known.code.empty()) throw UsageError{"an acknowledgement needs the code of a finding"};
   if (known.why.empty()) throw UsageError{"an acknowledgement needs a reason"};
