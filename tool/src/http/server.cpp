@@ -5,10 +5,12 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "http/server.hpp"
+#include "http/socket_file.hpp"
 
 #define BOOST_ERROR_CODE_HEADER_ONLY 1
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -31,6 +33,7 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using asio::ip::tcp;
+using Stream = asio::generic::stream_protocol;
 using boost::system::error_code;
 
 /// For sending a request, and for taking its answer.
@@ -42,6 +45,9 @@ constexpr std::chrono::milliseconds accept_pause{100};
 /// An answer takes a second more for so many bytes.
 constexpr std::size_t slowest_line = 100'000;
 constexpr std::size_t longest_head = std::size_t{8} * 1024;
+/// Of what a client goes on sending after its request was refused, so much is read: it would lose
+/// the answer otherwise.
+constexpr std::size_t longest_rest = std::size_t{256} * 1024;
 
 /// What the page throws is its answer.
 template <class Page>
@@ -82,6 +88,12 @@ struct HttpHead {
   bool stays_open = false;
   /// Why it is refused; 0: it isn't.
   unsigned refusal = 0;
+
+  static HttpHead refused(unsigned status) {
+    HttpHead head;
+    head.refusal = status;
+    return head;
+  }
 };
 
 /// The status that refuses the body that is announced; 0: it may come.
@@ -95,15 +107,14 @@ unsigned refusal_of(const HttpRequest& request, bool is_chunked, std::size_t len
   return length > most ? 413 : 0;
 }
 
-/// Nothing if it makes no sense.
-std::optional<HttpHead> parse_head(std::string_view text, std::size_t most) {
-  if (is_ambiguous(text)) return {};
+HttpHead parse_head(std::string_view text, std::size_t most) {
+  if (is_ambiguous(text)) return HttpHead::refused(400);
   http::request_parser<http::empty_body> parser;
   parser.header_limit(longest_head);
   parser.body_limit(std::uint64_t{1} << 40U);
   error_code error;
   parser.put(asio::buffer(text.data(), text.size()), error);
-  if (!parser.is_header_done()) return {};
+  if (!parser.is_header_done()) return HttpHead::refused(400);
   const auto& message = parser.get();
   HttpHead head;
   HttpRequest& request = head.request;
@@ -141,6 +152,7 @@ struct HttpLane {
 struct HttpShared {
   HttpPages pages;
   HttpLimits limits;
+  std::uint16_t port = 0;
   int open = 0;
   /// Those that haven't sent a whole request, the oldest first.
   std::vector<HttpConnection*> asking;
@@ -152,7 +164,7 @@ struct HttpShared {
 /// that takes its time is done by the thread of the clients.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
-  HttpConnection(tcp::socket socket, HttpShared& shared)
+  HttpConnection(Stream::socket socket, HttpShared& shared)
       : socket_{std::move(socket)}, limit_{shared.clients}, shared_{shared} {
     ++shared_.open;
   }
@@ -190,32 +202,35 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void read() {
     socket_.async_read_some(asio::buffer(piece_),
                             [self = shared_from_this()](const error_code& error, std::size_t size) {
-                              if (error) return;
+                              if (error) return self->refuse_half();
                               if (self->received_.empty()) self->limit_time(slowest_client);
                               self->received_.append(self->piece_.data(), size);
                               self->take();
                             });
   }
 
-  /// A head that is too long or makes no sense ends the connection.
+  /// What has come is no request, and no more comes.
+  void refuse_half() {
+    if (head_ || received_.empty()) return;
+    head_ = HttpHead::refused(400);
+    respond();
+  }
+
   void take() {
     if (!head_) {
       constexpr std::string_view blank_line = "\r\n\r\n";
       const std::size_t end = received_.find(blank_line);
-      if (end == std::string::npos) {
-        if (received_.size() < longest_head) read();
-        return;
-      }
       const std::size_t size = end + blank_line.size();
-      if (size <= longest_head) {
+      if (end == std::string::npos && received_.size() < longest_head) return read();
+      if (end == std::string::npos || size > longest_head) {
+        head_ = HttpHead::refused(431);
+      } else {
         head_ = parse_head(std::string_view{received_}.substr(0, size), shared_.limits.body);
+        received_.erase(0, size);
       }
-      if (!head_) return;
-      received_.erase(0, size);
     }
     if (received_.size() < head_->body) return read();
-    error_code ignored;
-    head_->request.port = socket_.local_endpoint(ignored).port();
+    head_->request.port = shared_.port;
     head_->request.body = received_.substr(0, head_->body);
     received_.erase(0, head_->body);
     respond();
@@ -244,6 +259,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
       response.body = shared_.limits.body > 0 ? "only GET, HEAD and POST\n" : "only GET and HEAD\n";
     } else if (response.status == 413) {
       response.body = "at most " + std::to_string(shared_.limits.body) + " bytes\n";
+    } else if (response.status == 431) {
+      response.body =
+          "the head of a request has at most " + std::to_string(longest_head) + " bytes\n";
+    } else if (head_->request.method.empty()) {
+      response.body = "this is no request of HTTP/1.1\n";
     } else {
       response.body = "a body has a Content-Length, and belongs to a POST\n";
     }
@@ -269,11 +289,22 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
         [self = shared_from_this(), stays_open](const error_code& error, std::size_t) {
           if (!error && stays_open) return self->run();
           error_code ignored;
-          self->socket_.shutdown(tcp::socket::shutdown_send, ignored);
+          self->socket_.shutdown(Stream::socket::shutdown_send, ignored);
+          self->shared_.asking.push_back(self.get());
+          if (!error) self->pass_over(longest_rest);
         });
   }
 
-  tcp::socket socket_;
+  /// Until the client has ended, too.
+  void pass_over(std::size_t most) {
+    if (most == 0) return;
+    socket_.async_read_some(asio::buffer(piece_), [self = shared_from_this(), most](
+                                                      const error_code& error, std::size_t size) {
+      if (!error) self->pass_over(most - std::min(size, most));
+    });
+  }
+
+  Stream::socket socket_;
   asio::steady_timer limit_;
   std::array<char, 4096> piece_;
   std::string received_;
@@ -290,16 +321,13 @@ class HttpServer::Impl {
   Impl(const HttpAddress& address, HttpPages pages, const HttpLimits& limits) {
     shared_.pages = std::move(pages);
     shared_.limits = limits;
-    const std::string where = address.host + ":" + std::to_string(address.port);
-    error_code error;
-    const auto host = asio::ip::make_address(address.host, error);
-    if (error) throw Misuse{"'" + in_one_line(address.host) + "' isn't an IP address"};
-    const tcp::endpoint endpoint{host, address.port};
-    acceptor_.open(endpoint.protocol(), error);
-    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address{true}, error);
-    if (!error) acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-    if (error) throw Exit{failed, "can't listen on " + where + ": " + error.message()};
+    if (address.socket_file.empty()) {
+      listen(address);
+    } else {
+      file_.emplace(address.socket_file, address.socket_mode);
+      acceptor_.assign(Stream{AF_UNIX, 0}, file_->release());
+      url_ = "unix:" + address.socket_file;
+    }
     accept();
     for (std::size_t i = 0; i < limits.lanes; ++i) {
       HttpLane& lane = *shared_.lanes.emplace_back(std::make_unique<HttpLane>());
@@ -316,11 +344,32 @@ class HttpServer::Impl {
     for (const auto& lane : shared_.lanes) lane->threads.clear();
   }
 
-  tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
+  const std::string& url() const noexcept { return url_; }
+  std::uint16_t port() const noexcept { return shared_.port; }
 
  private:
+  void listen(const HttpAddress& address) {
+    const std::string where = address.host + ":" + std::to_string(address.port);
+    error_code error;
+    const auto host = asio::ip::make_address(address.host, error);
+    if (error) throw Misuse{"'" + in_one_line(address.host) + "' isn't an IP address"};
+    tcp::acceptor acceptor{shared_.clients};
+    tcp::endpoint endpoint{host, address.port};
+    acceptor.open(endpoint.protocol(), error);
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address{true}, error);
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    if (error) throw Exit{failed, "can't listen on " + where + ": " + error.message()};
+    endpoint = acceptor.local_endpoint();
+    shared_.port = endpoint.port();
+    const std::string shown = host.to_string();
+    url_ =
+        "http://" + (host.is_v6() ? "[" + shown + "]" : shown) + ":" + std::to_string(shared_.port);
+    acceptor_.assign(Stream{endpoint.protocol()}, acceptor.release());
+  }
+
   void accept() {
-    acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
+    acceptor_.async_accept([this](const error_code& error, Stream::socket socket) {
       if (error) return accept_later();
       const bool is_full = shared_.open >= shared_.limits.connections;
       const bool makes_room = is_full && !shared_.asking.empty();
@@ -339,7 +388,9 @@ class HttpServer::Impl {
   }
 
   HttpShared shared_;
-  tcp::acceptor acceptor_{shared_.clients};
+  std::optional<SocketFile> file_;
+  asio::basic_socket_acceptor<Stream> acceptor_{shared_.clients};
+  std::string url_;
   asio::steady_timer pause_{shared_.clients};
   std::jthread answering_;
 };
@@ -365,14 +416,11 @@ HttpServer::HttpServer(const HttpAddress& address, HttpPages pages, const HttpLi
 HttpServer::~HttpServer() = default;
 
 std::string HttpServer::url() const {
-  const tcp::endpoint at = impl_->endpoint();
-  const std::string host = at.address().to_string();
-  return "http://" + (at.address().is_v6() ? "[" + host + "]" : host) + ":" +
-         std::to_string(at.port());
+  return impl_->url();
 }
 
 std::uint16_t HttpServer::port() const {
-  return impl_->endpoint().port();
+  return impl_->port();
 }
 
 }  // namespace stela::tool

@@ -17,6 +17,9 @@ namespace stela::tool {
 struct HttpAddress {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;
+  /// In place of both: a socket that is a file, for those whom its rights let connect.
+  std::string socket_file = {};
+  unsigned socket_mode = 0600;
 };
 
 /// "9464" (on loopback), "0.0.0.0:9464", "[::1]:9464". Misuse, naming `what`, if it is none of
@@ -46,18 +49,19 @@ struct HttpLimits {
 };
 
 /// Answers requests of HTTP/1.1. Bodies have a Content-Length. Slow clients are cut off; if there
-/// are too many, the oldest that hasn't asked is at once. While a page makes others wait, as one of
-/// a database that hangs, those that are answered at once don't.
-/// Threads: has one for the clients, and the makers.
+/// are too many, the oldest that hasn't asked is at once. What makes no sense is answered with 400,
+/// a head that is too long with 431. While a page makes others wait, as one of a database that
+/// hangs, those that are answered at once don't. Threads: has one for the clients, and the makers.
 class HttpServer {
  public:
-  /// Exit if it can't listen there.
+  /// Exit if it can't listen there. The file of a socket whose server has died is replaced, and its
+  /// own is removed at the end.
   HttpServer(const HttpAddress& address, HttpPages pages, const HttpLimits& limits = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  /// "http://127.0.0.1:9464".
+  /// "http://127.0.0.1:9464", or "unix:/run/stela.sock".
   std::string url() const;
   std::uint16_t port() const;
 
