@@ -12,6 +12,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,8 @@ struct Principal {
   std::string who;
   /// Whether the question is answered with yes. May wait for it.
   std::function<bool(std::string_view question)> agrees;
+  /// Asks the command to end at the next safe point.
+  std::stop_source stop = {};
 };
 
 /// Threads: one at a time.
@@ -60,6 +63,8 @@ class Invocation {
   bool confirm(std::string_view question);
   /// As confirm, of what a terminal isn't asked about.
   bool confirm_elsewhere(std::string_view question);
+  /// Whether whoever runs it wants it to end.
+  bool is_stopped() const { return principal != nullptr && principal->stop.stop_requested(); }
   /// Who is noted in the logs of operators; empty: the user and host of the process.
   std::string who() const { return principal == nullptr ? std::string{} : principal->who; }
 

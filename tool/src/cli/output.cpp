@@ -254,6 +254,8 @@ std::string ProgressBar::in_words(std::string_view stage, std::int64_t finished,
 }
 
 void ProgressBar::show(std::string_view stage, std::int64_t finished, std::int64_t total) {
+  if (out_.on_progress()) return out_.on_progress()(stage, finished, total);
+  if (out_.is_kept()) return;
   const auto now = Clock::now();
   if (stage != stage_) {
     stage_ = stage;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,9 @@ class Output {
     bool log_json = false;
     /// Takes everything in place of stdout and stderr; Exit if it is more than 16 MiB.
     Kept* kept = nullptr;
+    /// Hears how far a long piece of work has come; the total is 0 if nobody knows it.
+    std::function<void(std::string_view stage, std::int64_t finished, std::int64_t total)>
+        on_progress = {};
   };
   explicit Output(const Options& options);
   ~Output();
@@ -48,6 +52,7 @@ class Output {
   bool is_json() const noexcept { return options_.json; }
   /// For a program that runs the command: nobody has typed its name.
   bool is_kept() const noexcept { return options_.kept != nullptr; }
+  const auto& on_progress() const noexcept { return options_.on_progress; }
   bool has_color() const noexcept { return color_; }
   bool is_terminal() const noexcept { return terminal_; }
   /// stdout is a terminal that can be drawn on: one that calls itself dumb gets lines.

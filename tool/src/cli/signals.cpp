@@ -1,6 +1,7 @@
 #include "cli/signals.hpp"
 
 #include "cli/exit.hpp"
+#include "cli/invocation.hpp"
 
 #include <unistd.h>
 
@@ -28,13 +29,25 @@ sigset_t awaited() {
 
 Signals::Signals(std::function<void()> asked, std::function<void()> forced)
     : asked_{std::move(asked)}, forced_{std::move(forced)} {
+  start();
+}
+
+Signals::Signals(const Invocation& call) {
+  if (!call.out.is_kept()) {
+    start();
+  } else if (call.principal != nullptr) {
+    stop_ = call.principal->stop;
+  }
+}
+
+void Signals::start() {
   const sigset_t set = awaited();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   waiter_ = std::jthread{[this] { wait(); }};
 }
 
 Signals::~Signals() {
-  pthread_kill(waiter_.native_handle(), SIGUSR2);
+  if (waiter_.joinable()) pthread_kill(waiter_.native_handle(), SIGUSR2);
 }
 
 void Signals::wait() {

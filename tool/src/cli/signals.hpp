@@ -7,6 +7,8 @@
 
 namespace stela::tool {
 
+class Invocation;
+
 /// As long as it lives, the first SIGINT, SIGTERM or SIGHUP asks for a stop, and a second SIGINT or
 /// SIGTERM ends the process at once with 130. SIGHUP stays ignored where it is. To be made before
 /// other threads are started: they inherit that the signals aren't theirs.
@@ -16,6 +18,8 @@ class Signals {
   /// `asked` is called on the waiting thread when a stop is asked for; `forced` before the process
   /// ends.
   explicit Signals(std::function<void()> asked = {}, std::function<void()> forced = {});
+  /// Where another program runs the command, that one hears of signals, and stops it.
+  explicit Signals(const Invocation& call);
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
@@ -26,6 +30,7 @@ class Signals {
   void request_stop() { stop_.request_stop(); }
 
  private:
+  void start();
   void wait();
 
   std::function<void()> asked_;

@@ -15,7 +15,7 @@ int purge_append_ids(Invocation& call) {
   if (!text) throw Misuse{"which ids? --older-than TIME, a time such as 90d"};
   const auto age = parse_duration(*text);
   if (!age) throw Misuse{not_a_duration("--older-than", *text)};
-  const Signals signals;
+  const Signals signals{call};
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   const Timestamp before = system_clock().now() - *age;
   ProgressBar bar{call.out, "append ids"};

@@ -108,7 +108,7 @@ void print_verified(Invocation& call, const VerifyResult& result) {
 }
 
 int verify(Invocation& call) {
-  const Signals signals;
+  const Signals signals{call};
   StoreSession session{call, {.only_reads = true}};
   ProgressBar bar{call.out, "steps"};
   const auto outbox = outbox_check(session.partitioner());
@@ -133,7 +133,7 @@ int verify(Invocation& call) {
 }
 
 int backup(Invocation& call) {
-  const Signals signals;
+  const Signals signals{call};
   StoreSession session{call, {.only_reads = true}};
   if (session.place().is_on_server()) {
     throw Exit{failed,

@@ -200,7 +200,7 @@ int show_tree(Invocation& call) {
 }
 
 int build_index(Invocation& call) {
-  const Signals signals;
+  const Signals signals{call};
   StoreSession session{call};
   ProgressBar bar{call.out, "events"};
   const auto indexed = StoreOperations{session.store()}.index_links(

@@ -284,7 +284,7 @@ int tail(Invocation& call) {
   EventSelection selection{call.arguments};
   selection.query.with_tags = call.out.is_json();
   const std::int64_t limit = call.arguments.integer("--limit", {1, largest}).value_or(largest);
-  const Signals signals;
+  const Signals signals{call};
   StoreSession session{call, {.only_reads = true}};
   Store& store = session.store();
   selection.seek(store);
@@ -305,7 +305,7 @@ int tail(Invocation& call) {
 }
 
 int stats(Invocation& call) {
-  const Signals signals;
+  const Signals signals{call};
   StoreSession session{call, {.only_reads = true}};
   const std::int64_t head = session.store().last_sequence().value();
   const std::int64_t passed =

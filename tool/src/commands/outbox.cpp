@@ -164,7 +164,7 @@ int republish(Invocation& call) {
                        selection.until || !selection.stream.empty();
   if (!bounded) throw Misuse{"which events? Pass --from, --to, --since, --until or --stream"};
   if (selection.from > selection.to) throw Misuse{"--from is after --to"};
-  const Signals signals;
+  const Signals signals{call};
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   // From the first event on is everything that is there, and not what comes meanwhile.
   if (given.has("--from") && !given.has("--to")) selection.to = session.store().last_sequence();

@@ -141,7 +141,7 @@ std::string in_words(const Outcome& outcome) {
 int await_outcome(Invocation& call, OutboxOperations& operations, const RetryPlan& plan,
                   std::chrono::milliseconds most) {
   const auto until = std::chrono::steady_clock::now() + most;
-  const Signals signals;
+  const Signals signals{call};
   std::mutex mutex;
   std::condition_variable_any wake;
   std::chrono::milliseconds pause{50};

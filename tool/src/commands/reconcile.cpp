@@ -167,18 +167,21 @@ int import_from_broker(Invocation& call, StoreSession& session, ProgressBar& bar
     return done;
   }
   if (plan.fitting > 0 && !call.confirm(in_words(plan) + " Import what fits?")) return failed;
-  const Signals signals;
+  const Signals signals{call};
   const AppliedImport applied = session.operations().apply(plan, broker, signals.token());
   bar.clear();
   return report_import(call, plan, applied);
 }
 
 /// At most one of the two, and what belongs to them.
-void check_brokers(const Arguments& arguments) {
+void check_brokers(const Invocation& call) {
+  const Arguments& arguments = call.arguments;
   const bool imports = arguments.has("--from-broker");
   if (imports && (arguments.has("--against-broker") || arguments.has("--from"))) {
     throw Misuse{"--from-broker goes neither with --against-broker nor with --from"};
   }
+  // The console names its broker for all commands.
+  if (call.out.is_kept()) return;
   for (const char* const option : {"--nats", "--stream", "--prefix"}) {
     if (imports || arguments.has("--against-broker") || !arguments.has(option)) continue;
     throw Misuse{std::string{option} + " is for --against-broker and --from-broker"};
@@ -186,11 +189,14 @@ void check_brokers(const Arguments& arguments) {
 }
 
 int reconcile(Invocation& call) {
-  check_brokers(call.arguments);
+  check_brokers(call);
   const GlobalSequence from{call.arguments.integer("--from", {1, largest}).value_or(1)};
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   ProgressBar bar{call.out, "events"};
-  session.operations().on_progress([&](const Progress& p) { bar.show(p.stage, p.done, p.total); });
+  session.operations().on_progress([&](const Progress& p) {
+    bar.show(p.stage, p.done, p.total);
+    if (call.is_stopped()) throw Exit{interrupted, "what was done until then stays"};
+  });
   if (call.arguments.has("--against-broker")) return compare(call, session, bar, from);
   if (call.arguments.has("--from-broker")) return import_from_broker(call, session, bar);
   const Reconciled found = session.operations().reconcile(from, reconcile_mode(call.arguments));

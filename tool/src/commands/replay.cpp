@@ -45,7 +45,7 @@ int report_replay(Invocation& call, const ReplayResult& result) {
 }
 
 int replay_with(Invocation& call, const ReplayFilter& filter) {
-  const Signals signals;
+  const Signals signals{call};
   StoreSession session{call};
   Replayer replayer{session.projections()};
   if (call.arguments.has("--dry-run")) return dry_run(call, replayer, filter);

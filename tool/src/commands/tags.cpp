@@ -75,7 +75,7 @@ const App::TagAdder& adder_of(const App& app, const std::string& type) {
 int add_tags_to_events(Invocation& call) {
   const std::string type = call.arguments.required("--type");
   const App::TagAdder& adder = adder_of(call.app, type);
-  const Signals signals;
+  const Signals signals{call};
   StoreSession session{call};
   ProgressBar bar{call.out, "events"};
   const AddedTags added = adder(

@@ -150,7 +150,7 @@ void tell_of_timers(Invocation& call, Store& store) {
 int export_events(Invocation& call) {
   const AllQuery query = query_of_export(call.arguments);
   const std::string path = file_of(call.arguments);
-  const Signals signals;
+  const Signals signals{call};
   StoreSession session{call, {.only_reads = true, .reads_durably = true}};
   ProgressBar bar{call.out, "events"};
   std::ios::sync_with_stdio(false);
@@ -204,7 +204,7 @@ void tell_hold(Invocation& call, Store& store) {
 
 int import_events(Invocation& call) {
   const std::string path = file_of(call.arguments);
-  const Signals signals;
+  const Signals signals{call};
   StoreSession session{call};
   std::ifstream file;
   if (path != "-") file = open_to_read(path, "'" + path + "'");
