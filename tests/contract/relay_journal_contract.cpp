@@ -77,6 +77,17 @@ TEST_P(RelayJournalContract, TellsWhatAnOperatorChanged) {
                                              "adopted by ann: stopped by broker_lost", lost));
 }
 
+TEST_P(RelayJournalContract, TakesWhatAnOperatorDecidedElsewhere) {
+  Journal journal{store_of(*subject)};
+  journal.note({.part = "console",
+                .subject = "job 1",
+                .what = "confirmed",
+                .who = "ann",
+                .detail = "retry"});
+  EXPECT_THROW(journal.note({.part = "console", .what = "confirmed"}), UsageError);
+  EXPECT_THAT(History{store_of(*subject)}.changes(), ElementsAre("confirmed by ann: retry"));
+}
+
 TEST_P(RelayJournalContract, TellsSinceWhenWhatWasLostIsNotSentAgain) {
   struct EmptyBroker final : BrokerContents {
     bool read(PartitionId, Take take) override {

@@ -4,8 +4,8 @@
 #include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
 #include "tool/http.hpp"
-#include "tool/json_walk.hpp"
 #include "tool/program.hpp"
+#include "tool/served_console.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/codec/json_reader.hpp>
@@ -60,72 +60,7 @@ TEST(ConsoleSessions, KeepsSixtyFour) {
   EXPECT_FALSE(sessions.token_of(first->id, now + 2s));
 }
 
-std::string text_of(const std::string& path) {
-  std::ifstream in{path};
-  return {std::istreambuf_iterator<char>{in}, {}};
-}
-
-/// A store with a row of everything, and its console.
-class Console : public ::testing::Test {
- protected:
-  void SetUp() override {
-    Store store = open_or_create();
-    test::populate(store, db_, [this](const std::string& sql) { test::RawSqlite{db_}.run(sql); });
-    std::ofstream{token_file_} << token_ << '\n';
-    std::filesystem::permissions(token_file_, std::filesystem::perms::owner_read);
-    start();
-  }
-
-  void start(const std::vector<std::string>& more = {}) {
-    std::filesystem::remove(port_file_);
-    std::vector<std::string> words{"serve",       "--db",     "shop=" + db_,  "--listen", "0",
-                                   "--port-file", port_file_, "--token-file", token_file_};
-    words.insert(words.end(), more.begin(), more.end());
-    console_.emplace(words);
-    ASSERT_TRUE(test::eventually([&] { return text_of(port_file_).ends_with('\n'); }))
-        << console_->err();
-    port_ = static_cast<std::uint16_t>(std::stoi(text_of(port_file_)));
-    ASSERT_TRUE(test::eventually([&] { return console_->out().ends_with('\n'); }));
-  }
-
-  std::string host() const { return "Host: 127.0.0.1:" + std::to_string(port_) + "\r\n"; }
-  std::string request(const std::string& first_line, const std::string& fields) const {
-    return ask(port_, first_line + " HTTP/1.1\r\n" + fields + "Connection: close\r\n\r\n");
-  }
-  /// With the token of programs.
-  std::string data(const std::string& path) const {
-    return request("GET /api/v1/s/shop/" + path,
-                   host() + "Authorization: Bearer " + token_ + "\r\n");
-  }
-
-  /// What a browser has after its first visit.
-  struct Browser {
-    std::string cookie;
-    std::string token;
-  };
-  Browser visit() {
-    const std::string link = console_->out();
-    const std::string body = R"({"key":")" + link.substr(link.find("#k=") + 3, 64) + "\"}";
-    const std::string answer =
-        ask(port_, "POST /api/v1/session HTTP/1.1\r\n" + host() +
-                       "Content-Type: application/json\r\nConnection: close\r\nContent-Length: " +
-                       std::to_string(body.size()) + "\r\n\r\n" + body);
-    const std::size_t at = answer.find("Set-Cookie: ");
-    if (at == std::string::npos) return {};
-    return {answer.substr(at + 12, answer.find(';', at) - at - 12),
-            test::member(body_of(answer), "token")};
-  }
-
-  Store open_or_create() { return sqlite::open(db_, {.durability = sqlite::Durability::relaxed}); }
-
-  const test::TempDir folder_;
-  const std::string db_ = folder_.file("shop.db");
-  const std::string port_file_ = folder_.file("port");
-  const std::string token_file_ = folder_.file("token");
-  const std::string token_ = std::string(64, 'a');
-  std::optional<test::Running> console_;
-  std::uint16_t port_ = 0;
-};
+class Console : public test::ServedConsole {};
 
 TEST_F(Console, GivesWhatTheCommandsPrint) {
   for (const std::vector<std::string>& words :

@@ -1,6 +1,7 @@
 #include "tool/http.hpp"
 
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include "support/loopback.hpp"
 
@@ -10,11 +11,11 @@ namespace stela::test {
 
 namespace {
 
-std::string ask(std::uint16_t port, const std::string& request, bool ends) {
-  const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const sockaddr_in address = loopback(port);
+std::string ask(const sockaddr* address, socklen_t size_of_address, const std::string& request,
+                bool ends) {
+  const int file = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   std::string answer;
-  if (connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+  if (connect(file, address, size_of_address) == 0 &&
       send(file, request.data(), request.size(), MSG_NOSIGNAL) > 0) {
     if (ends) shutdown(file, SHUT_WR);
     std::array<char, 4096> buffer;
@@ -26,7 +27,19 @@ std::string ask(std::uint16_t port, const std::string& request, bool ends) {
   return answer;
 }
 
+std::string ask(std::uint16_t port, const std::string& request, bool ends) {
+  const sockaddr_in address = loopback(port);
+  return ask(reinterpret_cast<const sockaddr*>(&address), sizeof address, request, ends);
+}
+
 }  // namespace
+
+std::string ask_file(const std::string& path, const std::string& request) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  return ask(reinterpret_cast<const sockaddr*>(&address), sizeof address, request, false);
+}
 
 std::string ask(std::uint16_t port, const std::string& request) {
   return ask(port, request, false);

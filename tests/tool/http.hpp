@@ -11,6 +11,8 @@ std::string ask(std::uint16_t port, const std::string& request);
 /// As ask, but says that there is nothing more to come.
 std::string ask_and_end(std::uint16_t port, const std::string& request);
 std::string get(std::uint16_t port, const std::string& path);
+/// By a socket that is a file.
+std::string ask_file(const std::string& path, const std::string& request);
 /// What stands behind the headers.
 std::string body_of(const std::string& answer);
 

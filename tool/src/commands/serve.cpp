@@ -3,6 +3,7 @@
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "console/console.hpp"
+#include "console/export_copy.hpp"
 #include "description/description.hpp"
 #include "http/server.hpp"
 #include "store_session.hpp"
@@ -10,13 +11,13 @@
 #include <poll.h>
 #include <pwd.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace stela::tool {
 namespace {
@@ -53,15 +54,18 @@ ServedStore store_of(const std::string& text) {
   return {name_of(text), text};
 }
 
-std::string operator_name() {
+std::string host_name() {
   std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  return host.data();
+}
+
+std::string user_name() {
   std::array<char, 4096> buffer;
   passwd entry{};
   passwd* found = nullptr;
-  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
   getpwuid_r(getuid(), &entry, buffer.data(), buffer.size(), &found);
-  const std::string user = found != nullptr ? entry.pw_name : std::to_string(getuid());
-  return user + "@" + host.data() + " (console)";
+  return found != nullptr ? entry.pw_name : std::to_string(getuid());
 }
 
 Uuid id_of(Invocation& call, const std::string& place) {
@@ -116,17 +120,41 @@ std::vector<ServedStore> stores_of(Invocation& call) {
   return stores;
 }
 
-HttpAddress loopback_address(Invocation& call) {
+bool is_loopback(const HttpAddress& address) {
+  return address.host == "127.0.0.1" || address.host == "::1";
+}
+
+/// Whoever can connect to a socket that is a file may say whose requests the proxy passes on,
+/// unless there is a secret: then others of the group may connect, too.
+HttpAddress address_of(Invocation& call, bool has_proxy_secret) {
+  constexpr std::string_view unix_prefix = "unix:";
   const std::string text = call.arguments.text("--listen").value_or(std::string{standard_address});
+  if (text.starts_with(unix_prefix)) {
+    return {.socket_file = text.substr(unix_prefix.size()),
+            .socket_mode = has_proxy_secret ? 0660U : 0600U};
+  }
   HttpAddress address = parse_address(text, "the port of --listen");
   if (address.host == "localhost") address.host = "127.0.0.1";
-  if (address.host != "127.0.0.1" && address.host != "::1") {
-    throw Misuse{
-        "'" + in_one_line(address.host) +
-        "' isn't loopback, and the console speaks no TLS: listen on 127.0.0.1, and reach it "
-        "from elsewhere by 'ssh -L 7410:127.0.0.1:7410 HOST'"};
-  }
   return address;
+}
+
+/// Where others can connect somebody has decided who may.
+void check_openness(const HttpAddress& address, const Gate::Options& gate) {
+  if (!gate.proxy_field.empty() && gate.people_file.empty()) {
+    throw Misuse{"--auth proxy-header says who asks, and not what they may: add --people-file"};
+  }
+  if (!address.socket_file.empty()) return;
+  if (!gate.proxy_field.empty() && gate.proxy_secret.empty()) {
+    throw Misuse{
+        "anybody who connects to a port could say who they are: add --proxy-secret-file, or "
+        "listen on unix:PATH"};
+  }
+  if (is_loopback(address) || !gate.people_file.empty()) return;
+  throw Misuse{
+      "'" + in_one_line(address.host) +
+      "' isn't loopback, and nobody has said who may ask there. Listen on 127.0.0.1, and reach it "
+      "from elsewhere by 'ssh -L 7410:127.0.0.1:7410 HOST'; or add --people-file, and a proxy that "
+      "speaks TLS (--auth proxy-header=NAME --proxy-secret-file FILE)"};
 }
 
 std::string base_path_of(Invocation& call) {
@@ -138,21 +166,47 @@ std::string base_path_of(Invocation& call) {
   return path;
 }
 
-/// Of programs that ask with it.
-std::string token_in(const std::string& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) throw Misuse{"--token-file: can't read '" + path + "'"};
-  if ((status.st_mode & 077U) != 0) {
-    throw Misuse{"others may read '" + path + "': chmod 600 " + path};
-  }
-  std::ifstream in{path};
-  std::string token;
-  in >> token;
-  if (token.size() < 32) {
-    throw Misuse{"the token in '" + path +
+/// Its first word.
+std::string secret_in(std::string_view option, const std::string& path) {
+  std::istringstream in{read_private(option, path)};
+  std::string secret;
+  in >> secret;
+  if (secret.size() < 32) {
+    throw Misuse{std::string{option} + ": the secret in '" + path +
                  "' has under 32 characters: 'openssl rand -hex 32' makes one"};
   }
-  return token;
+  return secret;
+}
+
+/// "proxy-header=Remote-User": the field, in lower case.
+std::string proxy_field_in(std::string auth) {
+  constexpr std::string_view prefix = "proxy-header=";
+  std::transform(auth.begin(), auth.end(), auth.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string field = auth.starts_with(prefix) ? auth.substr(prefix.size()) : std::string{};
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  if (field.empty() || field.find_first_not_of(allowed) != std::string::npos) {
+    throw Misuse{"--auth is 'proxy-header=NAME', with the name of a field: Remote-User"};
+  }
+  return field;
+}
+
+Gate::Options gate_options(Invocation& call) {
+  const Arguments& arguments = call.arguments;
+  Gate::Options options{.base_path = base_path_of(call),
+                        .people_file = arguments.text("--people-file").value_or(""),
+                        .hosts = arguments.all("--host")};
+  if (const auto file = arguments.text("--token-file")) {
+    options.machine_token = secret_in("--token-file", *file);
+  }
+  if (const auto auth = arguments.text("--auth")) options.proxy_field = proxy_field_in(*auth);
+  if (const auto file = arguments.text("--proxy-secret-file")) {
+    if (options.proxy_field.empty()) {
+      throw Misuse{"--proxy-secret-file goes with --auth proxy-header=NAME"};
+    }
+    options.proxy_secret = secret_in("--proxy-secret-file", *file);
+  }
+  return options;
 }
 
 void write_port(const std::string& path, std::uint16_t port) {
@@ -170,6 +224,41 @@ void look_for(const Api& api, const std::vector<ServedStore>& stores, Output& ou
     }
     if (head.code != done) out.note(store.name + " doesn't answer yet: " + head.kept.error);
   }
+}
+
+/// Exit, with the import's own sentence.
+void run_well(const ConsoleCommands& commands, const ServedStore& store, const CommandCall& call,
+              Output::Kept& kept) {
+  Output out{{.json = true, .no_color = true, .kept = &kept}};
+  const int code = commands.run(commands.find(call.command), commands.arguments(store, call), out,
+                                Invocation::Access::writes);
+  if (code != done) throw Exit{static_cast<ExitCode>(code), kept.error};
+}
+
+/// The database that an export becomes. Nobody acts on it.
+ServedStore imported(Invocation& call, const ConsoleCommands& commands, const ExportCopy& copy) {
+  for (const std::string_view option : {"--db", "--nats", "--allow-actions", "--operate-as"}) {
+    if (!call.arguments.has(option)) continue;
+    throw Misuse{"--export is looked at alone: leave " + std::string{option} + " out"};
+  }
+  if (call.settings().is_set("nats.url")) {
+    throw Misuse{"--export is looked at without a broker: leave nats.url out of the settings"};
+  }
+  const std::string path = *call.arguments.text("--export");
+  ServedStore store{.name = name_of(path), .place = copy.file()};
+  Output::Kept ignored;
+  run_well(commands, store, {.command = "migrate"}, ignored);
+  run_well(commands, store, {.command = "import", .operands = {path}}, ignored);
+  Output::Kept last;
+  run_well(commands, store,
+           {.command = "events list", .options = {{"newest-first", ""}, {"limit", "1"}}}, last);
+  constexpr std::string_view key = "\"recorded_at\":\"";
+  const std::size_t at = last.out.find(key);
+  if (at == std::string::npos) throw Exit{failed, "'" + path + "' has no event"};
+  const std::size_t begin = at + key.size();
+  store.exported_at = last.out.substr(begin, last.out.find('"', begin) - begin);
+  store.exported_in = std::filesystem::path{path}.filename().string();
+  return store;
 }
 
 void print_link(Output& out, std::string_view link) {
@@ -212,19 +301,29 @@ int serve(Invocation& call) {
   Bell bell;
   const Signals signals{[&bell] { bell.ring(); }};
   const ConsoleCommands commands{call.app, call.commands, call.arguments};
-  Console::Options options{.stores = stores_of(call),
-                           .base_path = base_path_of(call),
-                           .environment = call.arguments.text("--environment").value_or(""),
-                           .web_root = call.arguments.text("--web-root").value_or(""),
-                           .asks_broker = call.settings().is_set("nats.url"),
-                           .who = operator_name()};
-  if (const auto file = call.arguments.text("--token-file"))
-    options.machine_token = token_in(*file);
+  Gate::Options gate = gate_options(call);
+  const HttpAddress address = address_of(call, !gate.proxy_secret.empty());
+  check_openness(address, gate);
+  const bool is_file = !address.socket_file.empty();
+  gate.has_links = !is_file && is_loopback(address) && gate.proxy_field.empty();
+  if (!is_file && !is_loopback(address)) {
+    gate.hosts.push_back(address.host + ":" + std::to_string(address.port));
+  }
+  std::optional<ExportCopy> copy;
+  if (call.arguments.has("--export")) copy.emplace();
+  Console::Options options{
+      .stores = copy ? std::vector{imported(call, commands, *copy)} : stores_of(call),
+      .gate = gate,
+      .environment = call.arguments.text("--environment").value_or(""),
+      .web_root = call.arguments.text("--web-root").value_or(""),
+      .asks_broker = call.settings().is_set("nats.url"),
+      .user = user_name(),
+      .host = host_name()};
   look_for(Api{commands}, options.stores, call.out);
   const std::size_t lanes = options.stores.size();
   Console console{commands, call.app, std::move(options)};
   const HttpServer server{
-      loopback_address(call),
+      address,
       {.at_once = [&](const HttpRequest& request) { return console.answer_at_once(request); },
        .in_time = [&](const HttpRequest& request) { return console.answer(request); },
        .lane = [&](const HttpRequest& request) { return console.lane(request); }},
@@ -235,11 +334,15 @@ int serve(Invocation& call) {
        .body = longest_body,
        .requests = 100}};
   if (const auto file = call.arguments.text("--port-file")) write_port(*file, server.port());
-  bool has_terminal = isatty(STDIN_FILENO) == 1;
-  call.out.note(std::string{"Open this link within five minutes; it is good once."} +
-                (has_terminal ? " Enter makes another, Ctrl-C ends." : ""));
+  bool has_terminal = gate.has_links && isatty(STDIN_FILENO) == 1;
+  if (gate.has_links) {
+    call.out.note(std::string{"Open this link within five minutes; it is good once."} +
+                  (has_terminal ? " Enter makes another, Ctrl-C ends." : ""));
+  }
   do {
-    print_link(call.out, server.url() + console.new_link());
+    print_link(call.out, server.url() + (gate.has_links ? console.new_link()
+                                         : is_file      ? ""
+                                                        : gate.base_path));
   } while (wait_for_enter(bell, has_terminal));
   return done;
 }
@@ -257,12 +360,18 @@ Command serve_command() {
           "it prints opens one session. From another host: 'ssh -L 7410:127.0.0.1:7410 HOST'.",
       .options =
           {{"--db", "[NAME=]PLACE", "a database, a file or URL; again for another", "", true},
+           {"--export", "FILE", "in place of a database, what 'export' wrote"},
            {"--nats", "URL", "also ask this broker", "nats.url"},
            jetstream_option,
            prefix_option,
-           {"--listen", "[HOST:]PORT", "where on loopback; 127.0.0.1:7410 unless said otherwise"},
+           {"--listen", "ADDRESS",
+            "[HOST:]PORT or unix:PATH; 127.0.0.1:7410 unless said otherwise"},
            {"--port-file", "FILE", "write the port there once it listens"},
            {"--token-file", "FILE", "programs may ask with this token, as 'Authorization: Bearer'"},
+           {"--people-file", "FILE", "who may do what: lines of NAME GRANTS SHA256-OF-TOKEN"},
+           {"--auth", "proxy-header=NAME", "a proxy says in this field who asks"},
+           {"--proxy-secret-file", "FILE", "what the proxy sends along as Stela-Proxy-Secret"},
+           {"--host", "NAME", "also answer to this name, as the browser has it", "", true},
            {"--base-path", "PATH", "the path that a proxy has for it: /stela/"},
            {"--allow-actions", "", "let those with a session act on files: retry, discard, resume"},
            {"--operate-as", "[NAME=]URL", "let them act on a server, as this role", "", true},

@@ -3,6 +3,7 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "console/problem.hpp"
+#include "console/redaction.hpp"
 #include "console/routes.hpp"
 
 #include <stela/eventstore/store.hpp>
@@ -77,6 +78,18 @@ HttpResponse refusal_of(int code, std::string_view error) {
   }
 }
 
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+std::optional<Grant> missing_grant(const Route& route, const Options& options,
+                                   const Grants& grants) {
+  if (!grants.has(route.grant)) return route.grant;
+  const bool searches = std::any_of(options.begin(), options.end(), [](const auto& option) {
+    return searches_payloads("--" + option.first);
+  });
+  if (searches && !grants.has(Grant::payloads)) return Grant::payloads;
+  return {};
+}
+
 }  // namespace
 
 std::string Api::Answer::json() const {
@@ -87,7 +100,7 @@ std::string Api::Answer::json() const {
 
 Api::Answer Api::ask(const ServedStore& store, const CommandCall& call) const {
   const Route& route = *route_of(call.command);
-  Answer answer{.is_list = route.is_list};
+  Answer answer{.is_list = route.is_list, .has_states = route.has_states};
   try {
     Arguments arguments = commands_.arguments(store, call);
     // Somebody looks at a page: a server that is silent for longer is said to be.
@@ -109,7 +122,8 @@ Api::Answer Api::ask(const ServedStore& store, const CommandCall& call) const {
 }
 
 std::string Api::as_of(const ServedStore& store) const {
-  const std::string at = to_string(system_clock().now());
+  const bool is_export = !store.exported_in.empty();
+  const std::string at = is_export ? store.exported_at : to_string(system_clock().now());
   const Answer head = ask(store, {.command = "events head"});
   // {"head":4711}
   const std::string text = head.json();
@@ -117,11 +131,16 @@ std::string Api::as_of(const ServedStore& store) const {
   const bool is_known = head.code == done && colon != std::string::npos;
   const std::string sequence =
       is_known ? text.substr(colon + 1, text.size() - colon - 2) : std::string{"null"};
-  return "{\"sequence\":" + sequence + ",\"at\":\"" + at + "\"}";
+  std::string json = "{\"sequence\":" + sequence + ",\"at\":\"" + at + "\"";
+  if (is_export) {
+    json += ",\"export\":";
+    json::append_string(json, store.exported_in);
+  }
+  return json + "}";
 }
 
-HttpResponse Api::answer(const ServedStore& store, std::string_view path,
-                         std::string_view query) const {
+HttpResponse Api::answer(const ServedStore& store, std::string_view path, std::string_view query,
+                         const Grants& grants) const {
   const auto asked = asked_for(path);
   const auto options = decode_query(query);
   if (!asked || !options)
@@ -129,11 +148,20 @@ HttpResponse Api::answer(const ServedStore& store, std::string_view path,
   if (asked->route == nullptr) {
     return problem(404, "Not found", "there is nothing of this name to ask for");
   }
+  if (const auto missing = missing_grant(*asked->route, *options, grants)) {
+    return not_granted(*missing);
+  }
+  const Redaction redaction{grants.payloads, true};
   const std::string as_of_json = as_of(store);
   const Answer answer = ask(store, {asked->route->command, asked->operands, *options});
   // A check's and an explanation's code says what they found.
-  if (!answer.kept.error.empty()) return refusal_of(answer.code, answer.kept.error);
-  return json_answer("{\"as_of\":" + as_of_json + ",\"data\":" + answer.json() +
+  if (!answer.kept.error.empty()) {
+    const bool is_of_asker = answer.code == usage || answer.code == not_found;
+    return refusal_of(answer.code,
+                      is_of_asker ? answer.kept.error : redaction.sentence(answer.kept.error));
+  }
+  return json_answer("{\"as_of\":" + as_of_json +
+                     ",\"data\":" + redaction.json(answer.json(), answer.has_states) +
                      ",\"more\":" + in_json(answer.kept.more) + "}");
 }
 

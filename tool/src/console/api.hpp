@@ -3,6 +3,7 @@
 
 #include "cli/output.hpp"
 #include "console/commands.hpp"
+#include "console/people.hpp"
 #include "http/message.hpp"
 
 #include <string>
@@ -16,9 +17,9 @@ class Api {
  public:
   explicit Api(const ConsoleCommands& commands) : commands_{commands} {}
 
-  /// `path` is what follows the store's name.
-  HttpResponse answer(const ServedStore& store, std::string_view path,
-                      std::string_view query) const;
+  /// `path` is what follows the store's name. A command whose grant is missing isn't run.
+  HttpResponse answer(const ServedStore& store, std::string_view path, std::string_view query,
+                      const Grants& grants) const;
 
   struct Answer {
     int code = 0;
@@ -26,6 +27,7 @@ class Api {
     /// What it printed: an object, or a list of them.
     std::string json() const;
     bool is_list = false;
+    bool has_states = false;
   };
   /// Of a command of the console's table.
   Answer ask(const ServedStore& store, const CommandCall& call) const;

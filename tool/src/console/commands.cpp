@@ -3,7 +3,10 @@
 #include "cli/command.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
+#include "console/redaction.hpp"
+#include "console/routes.hpp"
 #include "run_command.hpp"
+#include "store_session.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -88,6 +91,13 @@ std::string ConsoleCommands::line(const CommandCall& call) const {
   return line;
 }
 
+std::string ConsoleCommands::line_without_searches(CommandCall call) const {
+  for (auto& [name, value] : call.options) {
+    if (searches_payloads("--" + name)) value = not_shown;
+  }
+  return line(call);
+}
+
 const Command& ConsoleCommands::find(std::string_view name) const {
   return *std::find_if(commands_.begin(), commands_.end(),
                        [&](const Command& command) { return command.path == name; });
@@ -106,6 +116,17 @@ Arguments ConsoleCommands::arguments(const ServedStore& store, const CommandCall
 int ConsoleCommands::run(const Command& command, const Arguments& arguments, Output& out,
                          Invocation::Access access, const Principal* principal) const {
   return run_command(app_, commands_, command, arguments, out, access, principal);
+}
+
+void ConsoleCommands::note(const ServedStore& store, const JournalEntry& entry) const {
+  const Command& command = find("findings ack");
+  Arguments arguments;
+  arguments.add(db_option.name, store.place);
+  add_common(common_, command, arguments);
+  Output::Kept kept;
+  Output out{{.kept = &kept}};
+  Invocation call{app_, commands_, command, arguments, out};
+  Journal{StoreSession{call}.store()}.note(entry);
 }
 
 }  // namespace stela::tool

@@ -4,6 +4,7 @@
 #include "cli/arguments.hpp"
 #include "cli/invocation.hpp"
 
+#include <stela/eventstore/journal.hpp>
 #include <stela/tool/app.hpp>
 
 #include <span>
@@ -20,6 +21,10 @@ struct ServedStore {
   std::string place;
   /// The place for those who change something; empty: nobody may.
   std::string acting_place = {};
+  /// The export that it was made from, and its last event's time, which is its present; empty: it
+  /// is a database.
+  std::string exported_in = {};
+  std::string exported_at = {};
 };
 
 /// "outbox retry", with what was given to it.
@@ -46,11 +51,15 @@ class ConsoleCommands {
   const Command& find(std::string_view name) const;
   /// As it would be typed.
   std::string line(const CommandCall& call) const;
+  /// The same, without what was looked for in payloads.
+  std::string line_without_searches(CommandCall call) const;
   /// Misuse if the command takes fewer, more or other words and options. Which database, broker or
   /// file it is about isn't for a caller to say, nor whether it asks.
   Arguments arguments(const ServedStore& store, const CommandCall& call) const;
   int run(const Command& command, const Arguments& arguments, Output& out,
           Invocation::Access access, const Principal* principal = nullptr) const;
+  /// Notes what people decided about a command where they act. Error if it can't.
+  void note(const ServedStore& store, const JournalEntry& entry) const;
 
  private:
   const App& app_;

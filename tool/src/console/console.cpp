@@ -4,6 +4,7 @@
 #include "console/find.hpp"
 #include "console/openapi.hpp"
 #include "console/problem.hpp"
+#include "console/redaction.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
 #include <stela/framework/version.hpp>
@@ -58,9 +59,9 @@ Console::Console(const ConsoleCommands& commands, const App& app, Options option
       api_{commands},
       app_{app},
       options_{std::move(options)},
-      gate_{{.base_path = options_.base_path, .machine_token = options_.machine_token}},
-      page_{options_.base_path, options_.web_root},
-      jobs_{commands, options_.who} {
+      gate_{options_.gate},
+      page_{options_.gate.base_path, options_.web_root},
+      jobs_{commands, options_.user, options_.host} {
   for (const ServedStore& store : options_.stores) {
     overviews_.try_emplace(store.name, api_, store, options_.asks_broker);
   }
@@ -78,10 +79,10 @@ const ServedStore* Console::find_store(std::string_view name) const {
 }
 
 std::string Console::new_link() {
-  return options_.base_path + "#k=" + gate_.new_link();
+  return options_.gate.base_path + "#k=" + gate_.new_link();
 }
 
-std::string Console::facts() const {
+std::string Console::facts(const Asker& asker) const {
   std::string stores;
   for (const ServedStore& store : options_.stores) {
     stores += stores.empty() ? "" : ",";
@@ -97,10 +98,30 @@ std::string Console::facts() const {
   json::ObjectWriter{more}
       .add("program", app_.name)
       .add("version", version())
-      .add("can_act", can_act())
+      .add("can_act", can_act() && asker.grants.has(Grant::operate))
+      .add("acts", can_act())
       .add("has_types", app_.has_aggregates())
       .close();
-  return text + ",\"color\":null," + more.substr(1, more.size() - 2);
+  text += ",\"export\":";
+  const ServedStore& first = options_.stores.front();
+  if (first.exported_in.empty()) {
+    text += "null";
+  } else {
+    json::ObjectWriter{text}
+        .add("file", first.exported_in)
+        .add("last_event_at", first.exported_at)
+        .close();
+  }
+  std::string grants;
+  json::ObjectWriter{grants}
+      .add("view", asker.grants.view)
+      .add("payloads", name_of(asker.grants.payloads))
+      .add("operate", asker.grants.operate)
+      .add("admin", asker.grants.admin)
+      .close();
+  text += ",\"who\":";
+  json::append_string(text, asker.name.empty() ? options_.user : asker.name);
+  return text + ",\"grants\":" + grants + ",\"color\":null," + more.substr(1, more.size() - 2);
 }
 
 std::optional<HttpResponse> Console::answer_at_once(const HttpRequest& request) {
@@ -110,14 +131,18 @@ std::optional<HttpResponse> Console::answer_at_once(const HttpRequest& request) 
 }
 
 std::optional<HttpResponse> Console::pass(const HttpRequest& outside) {
-  if (auto refusal = gate_.refuse_host(outside)) return refusal;
-  const auto request = under(options_.base_path, outside);
-  if (!request) return problem(404, "Not found", "the console is at " + options_.base_path);
+  if (auto refusal = gate_.refuse_way(outside)) return refusal;
+  const auto request = under(options_.gate.base_path, outside);
+  if (!request) return problem(404, "Not found", "the console is at " + options_.gate.base_path);
   if (request->path == "/healthz") return HttpResponse{.body = "ok\n"};
-  if (request->path == "/api/v1/session") return gate_.session(*request, facts());
+  if (request->path == "/api/v1/session") {
+    return gate_.session(*request, [&](const Asker& asker) { return facts(asker); });
+  }
   if (auto refusal = refuse_change(*request)) return refusal;
   if (!request->path.starts_with("/api/")) return page_.answer(request->path);
-  if (auto refusal = gate_.refuse(*request)) return refusal;
+  HttpResponse refusal;
+  const auto asker = admit(*request, refusal);
+  if (!asker) return refusal;
   if (request->path == "/api/v1/openapi.json") return json_answer(openapi(commands_, version()));
   const auto place = place_of(request->path);
   if (!place) return problem(404, "Not found", "data is at /api/v1/s/STORE/");
@@ -125,10 +150,16 @@ std::optional<HttpResponse> Console::pass(const HttpRequest& outside) {
     return problem(404, "Not found", "there is no store '" + in_one_line(place->store) + "' here");
   }
   if (place->rest != "overview") return {};
-  return overviews_.find(place->store)->second.answer_at_once(*request);
+  return overviews_.find(place->store)->second.answer_at_once(*request, asker->grants.payloads);
 }
 
-/// Programs read; people who have a session act, where they may.
+std::optional<Asker> Console::admit(const HttpRequest& request, HttpResponse& refusal) {
+  auto asker = gate_.admit(request, refusal);
+  if (!asker || asker->grants.has(Grant::view)) return asker;
+  refusal = not_granted(Grant::view);
+  return {};
+}
+
 std::optional<HttpResponse> Console::refuse_change(const HttpRequest& request) const {
   if (request.method != "POST") return {};
   const auto place = place_of(request.path);
@@ -140,31 +171,42 @@ std::optional<HttpResponse> Console::refuse_change(const HttpRequest& request) c
         405, "Not allowed",
         "this console only reads; 'serve --allow-actions' and '--operate-as' let it act");
   }
-  if (!request.has("authorization")) return {};
-  return problem(403, "Not granted", "a program's token only reads");
+  return {};
 }
 
 std::size_t Console::lane(const HttpRequest& outside) const {
-  const auto request = under(options_.base_path, outside);
+  const auto request = under(options_.gate.base_path, outside);
   const auto place = request ? place_of(request->path) : std::nullopt;
   const ServedStore* store = place ? find_store(place->store) : nullptr;
   return store == nullptr ? 0 : static_cast<std::size_t>(store - options_.stores.data());
 }
 
 HttpResponse Console::answer(const HttpRequest& outside) {
-  const HttpRequest request = *under(options_.base_path, outside);
+  const HttpRequest request = *under(options_.gate.base_path, outside);
   const Place place = *place_of(request.path);
-  return guarded_answer(give(*find_store(place.store), place.rest, request));
+  // It may have lost its grants while it waited.
+  HttpResponse refusal;
+  const auto asker = admit(request, refusal);
+  if (!asker) return guarded_answer(std::move(refusal));
+  try {
+    return guarded_answer(give(*find_store(place.store), place.rest, request, *asker));
+  } catch (const std::exception& e) {
+    return guarded_answer(
+        problem(500, "Failed", Redaction{asker->grants.payloads, true}.sentence(e.what())));
+  }
 }
 
 HttpResponse Console::give(const ServedStore& store, std::string_view rest,
-                           const HttpRequest& request) {
-  if (rest == "overview") return overviews_.find(store.name)->second.answer(request);
-  if (rest == "find") return find(api_, store, request.query);
-  if (rest == "jobs" || rest.starts_with("jobs/")) {
-    return jobs_.answer(store, rest.substr(4), request);
+                           const HttpRequest& request, const Asker& asker) {
+  const Grants& grants = asker.grants;
+  if (rest == "overview") {
+    return overviews_.find(store.name)->second.answer(request, grants.payloads);
   }
-  return api_.answer(store, rest, request.query);
+  if (rest == "find") return find(api_, store, request.query, grants.has(Grant::payloads));
+  if (rest == "jobs" || rest.starts_with("jobs/")) {
+    return jobs_.answer(store, rest.substr(4), request, asker);
+  }
+  return api_.answer(store, rest, request.query, grants);
 }
 
 }  // namespace stela::tool

@@ -20,15 +20,14 @@ class Console {
  public:
   struct Options {
     std::vector<ServedStore> stores;
-    /// Begins and ends with "/".
-    std::string base_path = "/";
-    std::string machine_token = {};
+    Gate::Options gate = {};
     /// What the page names it, as "production"; empty: nothing.
     std::string environment = {};
     std::string web_root = {};
     bool asks_broker = false;
-    /// Who acts, for the logs of operators.
-    std::string who = {};
+    /// The user and the host that it runs as: who acts, for the logs of operators.
+    std::string user = {};
+    std::string host = {};
   };
 
   Console(const ConsoleCommands& commands, const App& app, Options options);
@@ -47,10 +46,13 @@ class Console {
  private:
   std::optional<HttpResponse> pass(const HttpRequest& request);
   std::optional<HttpResponse> refuse_change(const HttpRequest& request) const;
+  /// What people ask for has a grant, whatever it is.
+  std::optional<Asker> admit(const HttpRequest& request, HttpResponse& refusal);
   bool can_act() const;
   const ServedStore* find_store(std::string_view name) const;
-  HttpResponse give(const ServedStore& store, std::string_view rest, const HttpRequest& request);
-  std::string facts() const;
+  HttpResponse give(const ServedStore& store, std::string_view rest, const HttpRequest& request,
+                    const Asker& asker);
+  std::string facts(const Asker& asker) const;
 
   const ConsoleCommands& commands_;
   const Api api_;

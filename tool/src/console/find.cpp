@@ -37,7 +37,8 @@ bool has_named(const Api& api, const ServedStore& store, const Named& named,
          answer.kept.out.find(member) != std::string::npos;
 }
 
-std::string_view kind_of(const Api& api, const ServedStore& store, const std::string& name) {
+std::string_view kind_of(const Api& api, const ServedStore& store, const std::string& name,
+                         bool looks_for_tags) {
   const std::vector<Shown> all_shown{
       {"event", {"events show", {name}}},
       {"stream", {"streams show", {name}, {{"limit", "1"}}}},
@@ -48,6 +49,7 @@ std::string_view kind_of(const Api& api, const ServedStore& store, const std::st
     if (has_named(api, store, named, name)) return named.kind;
   }
   for (const Shown& shown : all_shown) {
+    if (shown.kind == "tag" && !looks_for_tags) continue;
     const Api::Answer answer = api.ask(store, shown.call);
     if (answer.code == done && !answer.kept.out.empty()) return shown.kind;
   }
@@ -56,13 +58,14 @@ std::string_view kind_of(const Api& api, const ServedStore& store, const std::st
 
 }  // namespace
 
-HttpResponse find(const Api& api, const ServedStore& store, std::string_view query) {
+HttpResponse find(const Api& api, const ServedStore& store, std::string_view query,
+                  bool looks_for_tags) {
   const auto options = decode_query(query);
   if (!options || options->size() != 1 || options->front().first != "q") {
     return problem(400, "Not understood", "?q=WORD");
   }
   const std::string& name = options->front().second;
-  const std::string_view kind = kind_of(api, store, name);
+  const std::string_view kind = kind_of(api, store, name, looks_for_tags);
   std::string json = "{\"kind\":";
   if (kind.empty()) {
     json += "null";

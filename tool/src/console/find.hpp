@@ -7,6 +7,8 @@ namespace stela::tool {
 
 /// `{"kind":…,"name":…}` of "q=WORD"; the kind is null if nothing has that name. Only what an index
 /// serves is looked for.
-HttpResponse find(const Api& api, const ServedStore& store, std::string_view query);
+/// Tags are, for whoever may see payloads.
+HttpResponse find(const Api& api, const ServedStore& store, std::string_view query,
+                  bool looks_for_tags);
 
 }  // namespace stela::tool

@@ -3,6 +3,7 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "console/problem.hpp"
+#include "console/redaction.hpp"
 #include "console/routes.hpp"
 
 #include <stela/framework/codec/json_reader.hpp>
@@ -81,13 +82,24 @@ bool keep_beginning(std::string& text) {
 
 struct Jobs::Job {
   std::int64_t number = 0;
-  std::string store;
+  ServedStore store;
   std::string line;
+  std::string line_without_searches;
+  Grant grant = Grant::operate;
+  /// Who asked for it, and who decided about it.
+  std::string asked_by;
+  std::string decided_by = {};
   bool asks_by_itself = false;
   State state = State::looks;
   std::string question = {};
   std::optional<bool> decision = {};
   std::string why_cancelled = {};
+  /// Whoever wanted it to end while it ran.
+  std::string stopped_by = {};
+  std::stop_source stop = {};
+  std::string stage = {};
+  std::int64_t finished = 0;
+  std::int64_t total = 0;
   std::unique_lock<std::mutex> turn = {};
   /// The command's own while it runs.
   Output::Kept kept = {};
@@ -100,13 +112,14 @@ struct Jobs::Job {
   }
 };
 
-Jobs::Jobs(const ConsoleCommands& commands, std::string who)
-    : commands_{commands}, who_{std::move(who)} {}
+Jobs::Jobs(const ConsoleCommands& commands, std::string user, std::string host)
+    : commands_{commands}, user_{std::move(user)}, host_{std::move(host)} {}
 
 Jobs::~Jobs() {
   {
     const std::lock_guard lock{mutex_};
     is_ending_ = true;
+    for (const auto& [number, job] : jobs_) job->stop.request_stop();
   }
   decided_.notify_all();
   for (auto& [number, job] : jobs_) {
@@ -115,27 +128,28 @@ Jobs::~Jobs() {
 }
 
 HttpResponse Jobs::answer(const ServedStore& store, std::string_view path,
-                          const HttpRequest& request) {
+                          const HttpRequest& request, const Asker& asker) {
   const bool is_post = request.method == "POST";
-  if (path.empty()) return is_post ? start(store, request) : list(store);
+  if (path.empty()) return is_post ? start(store, request, asker) : list(store, asker.grants);
   path.remove_prefix(1);
   const std::string_view number = path.substr(0, path.find('/'));
   const std::string_view verb = path.substr(std::min(number.size() + 1, path.size()));
   const std::lock_guard lock{mutex_};
   const auto found = std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& one) {
-    return one.second->store == store.name && std::to_string(one.first) == number;
+    return one.second->store.name == store.name && std::to_string(one.first) == number;
   });
   if (found == jobs_.end()) {
     return problem(404, "Not found", "there is no such job: it was done, or the console restarted");
   }
   Job& job = *found->second;
-  if (verb.empty() && !is_post) return json_answer(in_json(job));
-  if (is_post && verb == "confirm") return decide(job, true);
-  if (is_post && verb == "cancel") return decide(job, false);
+  if (verb.empty() && !is_post) return json_answer(in_json(job, asker.grants));
+  if (is_post && !asker.grants.has(job.grant)) return not_granted(job.grant);
+  if (is_post && verb == "confirm") return decide(job, true, asker);
+  if (is_post && verb == "cancel") return decide(job, false, asker);
   return problem(404, "Not found", "a job can be confirmed and cancelled");
 }
 
-HttpResponse Jobs::start(const ServedStore& store, const HttpRequest& request) {
+HttpResponse Jobs::start(const ServedStore& store, const HttpRequest& request, const Asker& asker) {
   if (!is_json(request)) {
     return problem(415, "Not JSON", "the Content-Type is application/json");
   }
@@ -145,9 +159,14 @@ HttpResponse Jobs::start(const ServedStore& store, const HttpRequest& request) {
     if (action == nullptr) {
       return problem(404, "Not found", "the console does no '" + in_one_line(wanted.command) + "'");
     }
+    if (!asker.grants.has(action->grant)) return not_granted(action->grant);
+    const bool searches =
+        std::any_of(wanted.call.options.begin(), wanted.call.options.end(),
+                    [](const auto& option) { return searches_payloads("--" + option.first); });
+    if (searches && !asker.grants.has(Grant::payloads)) return not_granted(Grant::payloads);
     wanted.call.command = action->command;
-    const Arguments arguments =
-        commands_.arguments({.name = store.name, .place = store.acting_place}, wanted.call);
+    const ServedStore acting{.name = store.name, .place = store.acting_place};
+    const Arguments arguments = commands_.arguments(acting, wanted.call);
     const std::lock_guard lock{mutex_};
     if (!make_room(store.name)) {
       return problem(503, "Too many jobs", "eight jobs run or wait here: come again");
@@ -155,13 +174,16 @@ HttpResponse Jobs::start(const ServedStore& store, const HttpRequest& request) {
     forget_old();
     auto job = std::make_unique<Job>();
     job->number = ++last_;
-    job->store = store.name;
+    job->store = acting;
     job->line = commands_.line(wanted.call);
+    job->line_without_searches = commands_.line_without_searches(wanted.call);
+    job->grant = action->grant;
+    job->asked_by = who(asker.name);
     job->asks_by_itself = action->asks;
     const Command& command = commands_.find(action->command);
     job->thread = std::jthread{
         [this, &command, arguments, &started = *job] { run(started, command, arguments); }};
-    HttpResponse response = json_answer(in_json(*job));
+    HttpResponse response = json_answer(in_json(*job, asker.grants));
     response.status = 201;
     jobs_.emplace(job->number, std::move(job));
     return response;
@@ -171,17 +193,34 @@ HttpResponse Jobs::start(const ServedStore& store, const HttpRequest& request) {
 }
 
 void Jobs::run(Job& job, const Command& command, const Arguments& arguments) {
-  const Principal principal{who_, [&](std::string_view question) { return ask(job, question); }};
+  const Principal principal{
+      job.asked_by, [&](std::string_view question) { return ask(job, question); }, job.stop};
   Output::Kept kept;
-  Output out{{.json = true, .no_color = true, .kept = &kept}};
+  const auto note_progress = [&](std::string_view stage, std::int64_t finished,
+                                 std::int64_t total) {
+    const std::lock_guard lock{mutex_};
+    job.stage = stage;
+    job.finished = finished;
+    job.total = total;
+  };
+  Output out{{.json = true, .no_color = true, .kept = &kept, .on_progress = note_progress}};
   const bool may = job.asks_by_itself || ask(job, "Run '" + job.line + "'?");
   const int code =
       may ? commands_.run(command, arguments, out, Invocation::Access::writes, &principal) : failed;
   const bool is_all_kept = keep_beginning(kept.out);
-  const std::lock_guard lock{mutex_};
+  std::unique_lock lock{mutex_};
   job.is_all_kept = is_all_kept;
-  const bool is_cancelled = job.decision == false;
-  if (is_cancelled) kept.error = job.why_cancelled;
+  const bool is_stopped = code == interrupted;
+  const bool is_cancelled = job.decision == false || is_stopped;
+  if (is_stopped) job.why_cancelled = "it ended while it ran: what was done until then stays";
+  if (is_cancelled) {
+    kept.error = job.why_cancelled;
+    lock.unlock();
+    std::string error;
+    const std::string& by = is_stopped ? job.stopped_by : job.decided_by;
+    if (!note_decision(job, by, "cancelled", error)) kept.notes.push_back(error);
+    lock.lock();
+  }
   job.state = is_cancelled ? State::cancelled : code == done ? State::done : State::failed;
   job.kept = std::move(kept);
   job.turn = {};
@@ -196,23 +235,32 @@ bool Jobs::ask(Job& job, std::string_view question) {
   decided_.wait_for(lock, question_lasts, [&] { return is_ending_ || job.decision; });
   if (!job.decision) cancel(job, is_ending_ ? "the console ended" : "nobody confirmed it in time");
   if (!*job.decision) return false;
-  std::mutex& turn = turns_[job.store];
+  std::mutex& turn = turns_[job.store.name];
   lock.unlock();
   std::unique_lock taken{turn};
+  std::string error;
+  const bool is_noted = note_decision(job, job.decided_by, "confirmed", error);
   lock.lock();
   if (is_ending_) cancel(job, "the console ended");
+  if (!is_noted) cancel(job, error);
   if (!*job.decision) return false;
   job.turn = std::move(taken);
   job.state = State::runs;
   return true;
 }
 
-HttpResponse Jobs::decide(Job& job, bool agrees) {
+HttpResponse Jobs::decide(Job& job, bool agrees, const Asker& asker) {
+  if (!agrees && job.state == State::runs) {
+    job.stopped_by = who(asker.name);
+    job.stop.request_stop();
+    return json_answer(in_json(job, asker.grants));
+  }
   const bool is_asked = job.state == State::asks && !job.decision;
   // One that waits for its turn may still be taken back.
   if (!is_asked && !(job.state == State::waits && !agrees)) {
     return problem(409, "Not asked", "this job doesn't ask any more");
   }
+  job.decided_by = who(asker.name);
   if (agrees) {
     job.decision = true;
     job.state = State::waits;
@@ -220,7 +268,25 @@ HttpResponse Jobs::decide(Job& job, bool agrees) {
     cancel(job, {});
   }
   decided_.notify_all();
-  return json_answer(in_json(job));
+  return json_answer(in_json(job, asker.grants));
+}
+
+std::string Jobs::who(const std::string& name) const {
+  return (name.empty() ? user_ : name) + "@" + host_ + " (console)";
+}
+
+bool Jobs::note_decision(const Job& job, const std::string& by, std::string_view decision,
+                         std::string& error) const try {
+  if (by.empty() || by == job.asked_by) return true;
+  commands_.note(job.store, {.part = "console",
+                             .subject = "job " + std::to_string(job.number),
+                             .what = std::string{decision},
+                             .who = by,
+                             .detail = job.line + ", which " + job.asked_by + " asked for"});
+  return true;
+} catch (const std::exception& e) {
+  error = "who decided it can't be noted: " + std::string{e.what()};
+  return false;
 }
 
 void Jobs::cancel(Job& job, std::string_view why) {
@@ -232,7 +298,7 @@ bool Jobs::make_room(const std::string& store) {
   std::size_t open = 0;
   Job* oldest = nullptr;
   for (auto& [number, job] : jobs_) {
-    if (job->store != store || !job->is_open() || job->decision == false) continue;
+    if (job->store.name != store || !job->is_open() || job->decision == false) continue;
     ++open;
     if (oldest == nullptr && job->state == State::asks && !job->decision) oldest = job.get();
   }
@@ -243,11 +309,11 @@ bool Jobs::make_room(const std::string& store) {
   return true;
 }
 
-HttpResponse Jobs::list(const ServedStore& store) const {
+HttpResponse Jobs::list(const ServedStore& store, const Grants& grants) const {
   const std::lock_guard lock{mutex_};
   std::string text;
   for (const auto& [number, job] : jobs_) {
-    if (job->store == store.name) text += (text.empty() ? "" : ",") + in_json(*job);
+    if (job->store.name == store.name) text += (text.empty() ? "" : ",") + in_json(*job, grants);
   }
   return json_answer("{\"data\":[" + text + "]}");
 }
@@ -258,25 +324,45 @@ void Jobs::forget_old() {
   }
 }
 
-std::string Jobs::in_json(const Job& job) {
+std::string Jobs::in_json(const Job& job, const Grants& grants) {
   constexpr std::string_view words[] = {"looks", "asks",   "waits",    "runs",
                                         "done",  "failed", "cancelled"};
+  const Redaction redaction{grants.payloads, true};
   std::string text;
   json::ObjectWriter{text}
       .add("job", job.number)
-      .add("command", job.line)
+      .add("command", grants.has(Grant::payloads) ? job.line : job.line_without_searches)
       .add("state", words[static_cast<std::size_t>(job.state)])
-      .add("question", job.question)
-      .add("error", job.kept.error)
+      .add("grant", name_of(job.grant))
+      .add("stopping", job.state == State::runs && job.stop.stop_requested())
+      .add("asked_by", job.asked_by)
+      .add("question", redaction.sentence(job.question))
+      .add("error", redaction.sentence(job.kept.error))
       .add("printed_all", job.is_all_kept)
       .close();
   std::string notes;
   for (const std::string& note : job.kept.notes) {
     notes += notes.empty() ? "" : ",";
-    json::append_string(notes, note);
+    json::append_string(notes, redaction.sentence(note));
   }
   text.pop_back();
-  return text + ",\"printed\":" + job.kept.list() + ",\"notes\":[" + notes + "]}";
+  text += ",\"decided_by\":";
+  if (job.decided_by.empty()) {
+    text += "null";
+  } else {
+    json::append_string(text, job.decided_by);
+  }
+  text += ",\"progress\":";
+  if (job.stage.empty()) {
+    text += "null";
+  } else {
+    json::ObjectWriter{text}
+        .add("stage", job.stage)
+        .add("done", job.finished)
+        .add("total", job.total)
+        .close();
+  }
+  return text + ",\"printed\":" + redaction.json(job.kept.list()) + ",\"notes\":[" + notes + "]}";
 }
 
 }  // namespace stela::tool

@@ -3,8 +3,8 @@
 #include "cli/command.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
+#include "console/redaction.hpp"
 #include "console/routes.hpp"
-#include "console/without_payloads.hpp"
 
 #include <stela/framework/codec/json_reader.hpp>
 #include <stela/framework/codec/json_writer.hpp>
@@ -201,8 +201,8 @@ std::string Mcp::call(std::string_view parameters) const {
   if (route == routes.end()) return preview(asked);
   const Api::Answer answer = api_.ask(store_, asked);
   if (!answer.kept.error.empty()) return content(answer.kept.error, true);
-  const std::string json = answer.json();
-  return content(options_.gives_payloads ? json : without_payloads(json), false);
+  const Redaction redaction{options_.gives_payloads ? Payloads::full : Payloads::none, false};
+  return content(redaction.json(answer.json(), answer.has_states), false);
 }
 
 std::string Mcp::preview(const CommandCall& call) const {

@@ -1,6 +1,7 @@
 #include "console/overview.hpp"
 
 #include "cli/exit.hpp"
+#include "console/redaction.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
 
@@ -38,21 +39,21 @@ constexpr auto longest_asked = 5s;
 
 }  // namespace
 
-std::optional<HttpResponse> Overview::answer_at_once(const HttpRequest& request) {
+std::optional<HttpResponse> Overview::answer_at_once(const HttpRequest& request, Payloads shown) {
   const std::lock_guard lock{mutex_};
   if (!is_fresh(Clock::now())) return {};
-  return in_answer(request);
+  return in_answer(request, shown);
 }
 
-HttpResponse Overview::answer(const HttpRequest& request) {
+HttpResponse Overview::answer(const HttpRequest& request, Payloads shown) {
   std::unique_lock lock{mutex_};
   made_.wait(lock, [&] { return !is_making_; });
-  if (is_fresh(Clock::now())) return in_answer(request);
+  if (is_fresh(Clock::now())) return in_answer(request, shown);
   is_making_ = true;
   lock.unlock();
-  std::string json;
+  std::string as_of;
   try {
-    json = make(Clock::now());
+    as_of = ask_all(Clock::now());
   } catch (...) {
     lock.lock();
     is_making_ = false;
@@ -61,27 +62,30 @@ HttpResponse Overview::answer(const HttpRequest& request) {
   }
   lock.lock();
   is_making_ = false;
-  json_ = std::move(json);
+  as_of_ = std::move(as_of);
+  json_ = {};
   ++number_;
   until_ = Clock::now() + snapshot_every;
   made_.notify_all();
-  return in_answer(request);
+  return in_answer(request, shown);
 }
 
-HttpResponse Overview::in_answer(const HttpRequest& request) const {
-  const std::string tag = "\"" + std::to_string(number_) + "\"";
+HttpResponse Overview::in_answer(const HttpRequest& request, Payloads shown) {
+  std::string& json = json_[static_cast<std::size_t>(shown)];
+  if (json.empty()) json = in_json(shown);
+  std::string tag = "\"" + std::to_string(number_);
+  tag.append("-").append(name_of(shown)).append("\"");
   const bool is_known = request.field("if-none-match") == tag;
   HttpResponse response{.status = is_known ? 304U : 200U, .content_type = "application/json"};
-  if (!is_known) response.body = json_;
+  if (!is_known) response.body = json;
   response.fields.emplace_back("ETag", tag);
   return response;
 }
 
-std::string Overview::make(Clock::time_point now) {
+std::string Overview::ask_all(Clock::time_point now) {
   const bool asks_all = !asks_broker_ || now >= kept_until_;
   const auto until = now + longest_asked;
   const std::string as_of = api_.as_of(store_);
-  std::string data;
   for (std::size_t i = 0; i < all_parts().size(); ++i) {
     const Part& part = all_parts()[i];
     if (Clock::now() >= until) {
@@ -89,12 +93,20 @@ std::string Overview::make(Clock::time_point now) {
     } else if (asks_all || !part.asks_broker) {
       kept_[i] = ask_part(i);
     }
-    data += data.empty() ? "" : ",";
-    json::append_string(data, part.name);
-    data += ':' + kept_[i];
   }
   if (asks_all) kept_until_ = now + broker_every;
-  return "{\"as_of\":" + as_of + ",\"data\":{" + data + "}}";
+  return as_of;
+}
+
+std::string Overview::in_json(Payloads shown) const {
+  const Redaction redaction{shown, true};
+  std::string data;
+  for (std::size_t i = 0; i < all_parts().size(); ++i) {
+    data += data.empty() ? "" : ",";
+    json::append_string(data, all_parts()[i].name);
+    data += ':' + redaction.json(kept_[i]);
+  }
+  return "{\"as_of\":" + as_of_ + ",\"data\":{" + data + "}}";
 }
 
 std::string Overview::ask_part(std::size_t part) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "console/api.hpp"
+#include "console/people.hpp"
 
 #include <array>
 #include <chrono>
@@ -24,16 +25,18 @@ class Overview {
       : api_{api}, store_{store}, asks_broker_{asks_broker} {}
 
   /// Of the snapshot that there is, if it is under a second old.
-  std::optional<HttpResponse> answer_at_once(const HttpRequest& request);
+  std::optional<HttpResponse> answer_at_once(const HttpRequest& request, Payloads shown);
   /// Makes a new one, or waits for the one that is being made.
-  HttpResponse answer(const HttpRequest& request);
+  HttpResponse answer(const HttpRequest& request, Payloads shown);
 
  private:
   static constexpr std::size_t most_parts = 9;
 
-  HttpResponse in_answer(const HttpRequest& request) const;
-  bool is_fresh(Clock::time_point now) const { return !json_.empty() && now < until_; }
-  std::string make(Clock::time_point now);
+  HttpResponse in_answer(const HttpRequest& request, Payloads shown);
+  bool is_fresh(Clock::time_point now) const { return !as_of_.empty() && now < until_; }
+  /// What it was asked at.
+  std::string ask_all(Clock::time_point now);
+  std::string in_json(Payloads shown) const;
   std::string ask_part(std::size_t part) const;
 
   const Api& api_;
@@ -43,7 +46,9 @@ class Overview {
   std::mutex mutex_;
   std::condition_variable made_;
   bool is_making_ = false;
-  std::string json_;
+  std::string as_of_;
+  /// By what is shown of payloads; made when it is first asked for.
+  std::array<std::string, 3> json_;
   std::uint64_t number_ = 0;
   Clock::time_point until_;
   /// Of those that are asked again later.

@@ -6,7 +6,8 @@
 
 namespace stela::tool {
 
-HttpResponse problem(unsigned status, std::string_view title, std::string_view detail) {
+HttpResponse problem(unsigned status, std::string_view title, std::string_view detail,
+                     std::string_view more) {
   HttpResponse response{.status = status, .content_type = "application/problem+json"};
   json::ObjectWriter{response.body}
       .add("type", "about:blank")
@@ -14,7 +15,14 @@ HttpResponse problem(unsigned status, std::string_view title, std::string_view d
       .add("status", status)
       .add("detail", in_lines(detail))
       .close();
+  if (!more.empty()) response.body.insert(response.body.size() - 1, "," + std::string{more});
   return response;
+}
+
+HttpResponse not_granted(Grant grant) {
+  const std::string name{name_of(grant)};
+  return problem(403, "Not granted", "this needs the grant '" + name + "'",
+                 "\"grant\":\"" + name + "\"");
 }
 
 bool is_json(const HttpRequest& request) {

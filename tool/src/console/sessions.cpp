@@ -11,7 +11,7 @@
 namespace stela::tool {
 namespace {
 
-/// Whoever has a link opens no more than a few; the one that was unused longest goes.
+/// Everybody has a few; the one that was unused longest goes.
 constexpr std::size_t most_sessions = 64;
 
 }  // namespace
@@ -51,26 +51,42 @@ std::optional<Sessions::Session> Sessions::open(std::string_view link, Clock::ti
   const std::lock_guard lock{mutex_};
   if (link_.empty() || now >= link_until_ || !is_same_secret(link, link_)) return {};
   link_.clear();
-  forget_unused(now);
+  return add({}, now);
+}
+
+Sessions::Session Sessions::open_for(Holder holder, Clock::time_point now) {
+  const std::lock_guard lock{mutex_};
+  return add(std::move(holder), now);
+}
+
+Sessions::Session Sessions::add(Holder holder, Clock::time_point now) {
+  forget_unused(holder, now);
   Session session{new_secret(), new_secret()};
-  sessions_.emplace(session.id, Known{session.token, now});
+  sessions_.emplace(session.id, Known{session.token, now, std::move(holder)});
   return session;
 }
 
-std::optional<std::string> Sessions::token_of(std::string_view id, Clock::time_point now) {
+std::optional<std::string> Sessions::token_of(std::string_view id, Clock::time_point now,
+                                              Holder* holder) {
   const std::lock_guard lock{mutex_};
   const auto known = sessions_.find(id);
   if (known == sessions_.end() || now >= known->second.used + session_lasts) return {};
   known->second.used = now;
+  if (holder != nullptr) *holder = known->second.holder;
   return known->second.token;
 }
 
-void Sessions::forget_unused(Clock::time_point now) {
+void Sessions::forget_unused(const Holder& holder, Clock::time_point now) {
   std::erase_if(sessions_, [&](const auto& one) { return now >= one.second.used + session_lasts; });
-  if (sessions_.size() < most_sessions) return;
-  sessions_.erase(
-      std::min_element(sessions_.begin(), sessions_.end(),
-                       [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+  std::size_t theirs = 0;
+  auto oldest = sessions_.end();
+  for (auto at = sessions_.begin(); at != sessions_.end(); ++at) {
+    if (at->second.holder.name != holder.name) continue;
+    ++theirs;
+    const bool is_first = oldest == sessions_.end();
+    if (is_first || at->second.used < oldest->second.used) oldest = at;
+  }
+  if (theirs >= most_sessions) sessions_.erase(oldest);
 }
 
 }  // namespace stela::tool

@@ -75,7 +75,8 @@ class STELA_EVENTSTORE_EXPORT Journal {
   /// The newest first, unless the query says otherwise.
   std::vector<JournalEntry> entries(const JournalQuery& query = {});
 
-  /// What an operator decided elsewhere, now. UsageError without an operator, a part or what it was.
+  /// What an operator decided elsewhere, now. UsageError without an operator, a part or what it
+  /// was.
   void note(const JournalEntry& entry);
   /// Replaces an earlier one of the same finding. It is an entry, too, and so is its end by
   /// `withdraw`. UsageError without a reason, or with an end that

@@ -1,0 +1,141 @@
+#include "console/redaction.hpp"
+
+#include <stela/framework/codec/json_reader.hpp>
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
+namespace stela::tool {
+namespace {
+
+template <std::size_t count>
+bool is_one_of(const std::string_view (&all)[count], std::string_view one) {
+  return std::find(std::begin(all), std::end(all), one) != std::end(all);
+}
+
+bool is_payload(std::string_view key) {
+  constexpr std::string_view keys[] = {"payload", "payload_base64", "headers", "metadata", "data"};
+  return is_one_of(keys, key);
+}
+
+/// Names of things, words of the tool, and what operators said. A new key is hidden until it is
+/// known here.
+bool names_a_thing(std::string_view key) {
+  constexpr std::string_view keys[] = {
+      "broker",     "broker_stream", "category",   "causation_id",
+      "check",      "code",          "consumer",   "correlation_id",
+      "event_id",   "failure_class", "fence",      "filter",
+      "fit",        "from",          "group",      "host",
+      "id",         "key",           "kind",       "known",
+      "owner",      "part",          "partition",  "partitioner",
+      "partitions", "process",       "program",    "program_version",
+      "projector",  "reason",        "recurrence", "remedy",
+      "setting",    "severity",      "source",     "state",
+      "stopped",    "store_id",      "stream",     "subject",
+      "table",      "type",          "value",      "what",
+      "who",        "why",           "worker"};
+  return is_one_of(keys, key);
+}
+
+bool is_sentence(std::string_view key) {
+  constexpr std::string_view keys[] = {"sentence", "message", "question", "notes"};
+  return is_one_of(keys, key);
+}
+
+bool is_moment(std::string_view key) {
+  return key == "at" || key.ends_with("_at");
+}
+
+/// A word in lower case: the state of a message or a worker, and no aggregate's.
+bool is_word(std::string_view json) {
+  return json.starts_with('"') &&
+         json.find_first_not_of("abcdefghijklmnopqrstuvwxyz_\"") == std::string_view::npos;
+}
+
+std::string unquoted(std::string_view json) {
+  json::Reader reader{json};
+  return std::string{reader.get_string()};
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string json;
+  json::append_string(json, text);
+  return json;
+}
+
+/// A star for each character.
+std::string masked(std::string_view text) {
+  const auto characters = std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
+  });
+  return std::string(static_cast<std::size_t>(characters), '*');
+}
+
+/// The same object or list, with what `change` makes of its values.
+template <class Change>
+std::string with_values(std::string_view json, std::string_view key, const Change& change) {
+  json::Reader reader{json};
+  std::string out;
+  if (json.front() == '[') {
+    reader.open_array();
+    while (reader.next_element()) {
+      out.append(out.empty() ? "" : ",").append(change(key, reader.get_raw()));
+    }
+    return '[' + out + ']';
+  }
+  reader.open_object();
+  for (std::string name; reader.next_member(name);) {
+    out += out.empty() ? "" : ",";
+    json::append_string(out, name);
+    out.append(":").append(change(std::string_view{name}, reader.get_raw()));
+  }
+  return '{' + out + '}';
+}
+
+bool has_values(std::string_view json) {
+  return json.starts_with('{') || json.starts_with('[');
+}
+
+}  // namespace
+
+std::string Redaction::json(std::string_view json, bool has_states) const {
+  return shown_ == Payloads::full ? std::string{json} : value({}, json, has_states);
+}
+
+std::string Redaction::value(std::string_view key, std::string_view json, bool has_states) const {
+  if (json == "null") return "null";
+  if (is_payload(key) || (key == "state" && (has_states || !is_word(json)))) return hidden(json);
+  if (has_values(json)) {
+    return with_values(json, key, [&](std::string_view name, std::string_view one) {
+      return value(name, one, has_states);
+    });
+  }
+  if (!hides_texts_ || !json.starts_with('"')) return std::string{json};
+  if (names_a_thing(key) || is_moment(key)) return std::string{json};
+  const std::string text = unquoted(json);
+  return in_quotes(is_sentence(key) ? sentence(text) : hidden_text(text));
+}
+
+std::string Redaction::sentence(std::string_view text) const {
+  const std::size_t colon = text.find(": ");
+  if (shown_ == Payloads::full || !hides_texts_ || colon == std::string_view::npos) {
+    return std::string{text};
+  }
+  return std::string{text.substr(0, colon + 2)} + hidden_text(text.substr(colon + 2));
+}
+
+std::string Redaction::hidden_text(std::string_view text) const {
+  return shown_ == Payloads::masked ? masked(text) : std::string{not_shown};
+}
+
+std::string Redaction::hidden(std::string_view json) const {
+  if (shown_ == Payloads::none || json == "null") return "null";
+  if (json.starts_with('"')) return in_quotes(masked(unquoted(json)));
+  if (json == "true" || json == "false") return "false";
+  if (!has_values(json)) return "0";
+  return with_values(json, {}, [&](std::string_view, std::string_view one) { return hidden(one); });
+}
+
+}  // namespace stela::tool

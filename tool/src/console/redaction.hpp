@@ -1,0 +1,36 @@
+// Takes out of answers what applications have put into a database.
+#pragma once
+
+#include "console/people.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace stela::tool {
+
+/// Of a text that isn't shown. Keys, and how long texts and lists are, stay where it is masked.
+inline constexpr std::string_view not_shown = "(not shown)";
+
+/// Payloads are those of events, timers and parked messages, metadata, headers and states: null, or
+/// masked. Threads: any number may use it.
+class Redaction {
+ public:
+  /// Texts that may have something of a payload are hidden as well: tags, errors, the details of a
+  /// change. Of them all keys are, but for those that are known to name things.
+  Redaction(Payloads shown, bool hides_texts) : shown_{shown}, hides_texts_{hides_texts} {}
+
+  /// `has_states` is for answers in which "state" is an aggregate's, and never a word.
+  std::string json(std::string_view json, bool has_states = false) const;
+  /// The tool's sentences quote an error after a colon.
+  std::string sentence(std::string_view text) const;
+
+ private:
+  std::string value(std::string_view key, std::string_view json, bool has_states) const;
+  std::string hidden(std::string_view json) const;
+  std::string hidden_text(std::string_view text) const;
+
+  Payloads shown_;
+  bool hides_texts_;
+};
+
+}  // namespace stela::tool
