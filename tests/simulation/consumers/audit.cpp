@@ -343,8 +343,7 @@ void Audit::take_move(const Row& row) {
 void Audit::begin(const std::string& stream, Reading& reading) {
   reading.has_begun = true;
   const BrokerStream* const at_broker = subject_.broker.find(stream);
-  reading.began_at_front =
-      reading.position == 0 && at_broker != nullptr && at_broker->first <= 1;
+  reading.began_at_front = reading.position == 0 && at_broker != nullptr && at_broker->first <= 1;
   for (std::size_t i = 0; i < subject_.events.size(); ++i) {
     const WrittenEvent& e = subject_.events[i];
     const int number = static_cast<int>(i);
