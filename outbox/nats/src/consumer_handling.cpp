@@ -59,7 +59,7 @@ void Consumer::Worker::handle_queue() {
       }
       // What comes before the message that failed is good: it is done by itself.
       failure = failed;
-      count = together.done;
+      count = together.has_failed ? together.done : 0;
       together = {};
     } catch (const Error& e) {
       // Whoever takes the lease next, this process or another, sees that it wasn't given back.
