@@ -153,7 +153,7 @@ constexpr StoryMutant consumer_mutants[] = {
     {Mutant::those_who_wait_are_awaited, "comes to no rest"},
     {Mutant::ends_without_the_filter, "comes to no rest", 263},
     {Mutant::ends_are_kept, "comes to no rest", 165},
-    {Mutant::beginning_is_forgotten, "took effect before", 27},
+    {Mutant::beginning_is_forgotten, "took effect before", 3147},
     {Mutant::place_is_not_compared, "was skipped", 10},
     {Mutant::stream_is_trusted, "was skipped", 12},
     {Mutant::forgotten_reader_stays, "comes to no rest", 5},
@@ -161,7 +161,7 @@ constexpr StoryMutant consumer_mutants[] = {
     {Mutant::failure_is_committed, "took effect twice"},
     {Mutant::retried_stays_parked, "while it is parked"},
     {Mutant::parked_backwards, "took effect before"},
-    {Mutant::charge_is_kept, "was parked after"},
+    {Mutant::charge_is_kept, "was parked after", 10},
     {Mutant::death_is_not_charged, "killed"},
     {Mutant::unknown_is_a_failure, "before a newer program"},
 };
