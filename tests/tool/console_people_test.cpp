@@ -12,6 +12,8 @@
 #include <stela/eventstore/postgres.hpp>
 #endif
 
+#include <sys/stat.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,6 +57,11 @@ TEST(Redaction, HidesWhateverIsntKnownToBeAName) {
       redaction.json(R"({"stream":"order-1","tags":["b"],"payload":{"n":1},"new":"x"})"),
       R"({"stream":"order-1","tags":[)" + hidden + R"(],"payload":null,"new":)" + hidden + "}");
   EXPECT_EQ(redaction.sentence("p03 waits: no printer"), "p03 waits: (not shown)");
+  const std::string found = R"({"sentence":"no 'ann'"})";
+  EXPECT_EQ(redaction.json(found), found);
+  EXPECT_EQ(redaction.without_sentences().json(found), R"({"sentence":)" + hidden + "}");
+  EXPECT_EQ(redaction.json(R"({"why":"ann moved","known":"known to bob: ann moved"})"),
+            R"({"why":)" + hidden + R"(,"known":"known to bob: )" + hidden.substr(1) + "}");
   EXPECT_EQ(redaction.json(R"({"state":"word"})", true), R"({"state":null})");
   EXPECT_EQ(redaction.json(R"({"state":"word"})"), R"({"state":"word"})");
 }
@@ -83,11 +90,20 @@ TEST_F(PeopleFile, NamesWhatItDoesntUnderstand) {
   EXPECT_THAT(refusal_of("ann view 1234\n"), HasSubstr("64 hexadecimal digits"));
   EXPECT_THAT(refusal_of("ann view " + hash + " x\n"), HasSubstr("a line is"));
   EXPECT_THAT(refusal_of("ann view\nann view\n"), HasSubstr("twice"));
+  EXPECT_THAT(refusal_of("ann view,payloads=none,payloads\n"), HasSubstr("'payloads' is there"));
+  EXPECT_THAT(refusal_of("\xef\xbb\xbf"
+                         "ann view\n"),
+              HasSubstr("letters that are seen"));
   EXPECT_THAT(refusal_of("ann view " + hash + "\nbob view " + hash + "\n"),
               HasSubstr("the same token"));
   test::write_private(file_, "ann view\n");
   std::filesystem::permissions(file_, std::filesystem::perms::others_read,
                                std::filesystem::perm_options::add);
+  EXPECT_THROW(People{file_}, std::exception);
+}
+
+TEST_F(PeopleFile, IsNoPipeThatIsWaitedFor) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
   EXPECT_THROW(People{file_}, std::exception);
 }
 
@@ -279,6 +295,15 @@ TEST_F(ConsoleOfPeople, LetsNobodySearchInWhatTheyMayNotSee) {
   const std::string number = asking("colleague", search);
   EXPECT_THAT(as("viewer", "jobs/" + number), Not(HasSubstr("printer")));
   EXPECT_THAT(as("full", "jobs/" + number), HasSubstr("--error=printer"));
+}
+
+TEST_F(ConsoleOfPeople, ShowsNotWhatOperatorsSayToThoseWhoMayNotSeePayloads) {
+  const std::string number = asking(
+      "operator",
+      R"({"command":"findings ack","operands":["outbox_parked"],"options":{"why":"kanarie"}})");
+  EXPECT_THAT(as("full", "jobs/" + number), HasSubstr("kanarie"));
+  EXPECT_THAT(as("viewer", "jobs/" + number),
+              AllOf(HasSubstr("Run 'findings ack"), Not(HasSubstr("kanarie"))));
 }
 
 /// Puts the canary wherever an application's words can be; `sql` runs a statement.

@@ -242,6 +242,9 @@ TEST_F(Console, RefusesToStartWhereItWouldBeOpenToOthers) {
     return ran.err;
   };
   EXPECT_THAT(refusal({"--listen", "0.0.0.0:0"}), HasSubstr("isn't loopback"));
+  EXPECT_THAT(refusal({"--listen", "unix:" + folder_.file("socket")}), HasSubstr("no link leads"));
+  EXPECT_THAT(refusal({"--listen", "unix:"}), HasSubstr("needs a path"));
+  EXPECT_THAT(refusal({"--auth", "proxy-header=Host"}), HasSubstr("something else"));
   EXPECT_THAT(refusal({"--db", db_}), HasSubstr("two databases are called 'shop'"));
   EXPECT_THAT(refusal({"--base-path", "stela"}), HasSubstr("--base-path"));
   EXPECT_THAT(refusal({"--base-path="}), HasSubstr("--base-path"));

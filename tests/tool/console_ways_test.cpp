@@ -335,6 +335,7 @@ TEST_F(ConsoleOfAnExport, IsThatOfItsLastEvent) {
   EXPECT_THAT(request("GET /api/v1/session", bearer(token_)),
               AllOf(HasSubstr(R"("export":{"file":"shop.jsonl","last_event_at":")" + last),
                     HasSubstr(R"("acts":false)")));
+  EXPECT_THAT(data("check"), Not(HasSubstr("timers_held")));
   EXPECT_EQ(copies(), 1);
   console_->signal(SIGKILL);
   console_->wait();

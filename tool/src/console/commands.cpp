@@ -91,9 +91,9 @@ std::string ConsoleCommands::line(const CommandCall& call) const {
   return line;
 }
 
-std::string ConsoleCommands::line_without_searches(CommandCall call) const {
+std::string ConsoleCommands::line_without_texts(CommandCall call) const {
   for (auto& [name, value] : call.options) {
-    if (searches_payloads("--" + name)) value = not_shown;
+    if (has_private_text("--" + name)) value = not_shown;
   }
   return line(call);
 }

@@ -52,7 +52,7 @@ class ConsoleCommands {
   /// As it would be typed.
   std::string line(const CommandCall& call) const;
   /// The same, without what was looked for in payloads.
-  std::string line_without_searches(CommandCall call) const;
+  std::string line_without_texts(CommandCall call) const;
   /// Misuse if the command takes fewer, more or other words and options. Which database, broker or
   /// file it is about isn't for a caller to say, nor whether it asks.
   Arguments arguments(const ServedStore& store, const CommandCall& call) const;

@@ -62,6 +62,11 @@ Wanted wanted_in(const std::string& body) {
   return wanted;
 }
 
+/// Of a command that doesn't ask by itself.
+std::string question_of(const std::string& line) {
+  return "Run '" + line + "'?";
+}
+
 /// So many lines of what a job printed are kept.
 constexpr int most_printed = 200;
 
@@ -84,12 +89,13 @@ struct Jobs::Job {
   std::int64_t number = 0;
   ServedStore store;
   std::string line;
-  std::string line_without_searches;
+  std::string line_without_texts;
   Grant grant = Grant::operate;
   /// Who asked for it, and who decided about it.
   std::string asked_by;
   std::string decided_by = {};
   bool asks_by_itself = false;
+  bool quotes_payloads = false;
   State state = State::looks;
   std::string question = {};
   std::optional<bool> decision = {};
@@ -176,10 +182,11 @@ HttpResponse Jobs::start(const ServedStore& store, const HttpRequest& request, c
     job->number = ++last_;
     job->store = acting;
     job->line = commands_.line(wanted.call);
-    job->line_without_searches = commands_.line_without_searches(wanted.call);
+    job->line_without_texts = commands_.line_without_texts(wanted.call);
     job->grant = action->grant;
     job->asked_by = who(asker.name);
     job->asks_by_itself = action->asks;
+    job->quotes_payloads = action->quotes_payloads;
     const Command& command = commands_.find(action->command);
     job->thread = std::jthread{
         [this, &command, arguments, &started = *job] { run(started, command, arguments); }};
@@ -204,7 +211,7 @@ void Jobs::run(Job& job, const Command& command, const Arguments& arguments) {
     job.total = total;
   };
   Output out{{.json = true, .no_color = true, .kept = &kept, .on_progress = note_progress}};
-  const bool may = job.asks_by_itself || ask(job, "Run '" + job.line + "'?");
+  const bool may = job.asks_by_itself || ask(job, question_of(job.line));
   const int code =
       may ? commands_.run(command, arguments, out, Invocation::Access::writes, &principal) : failed;
   const bool is_all_kept = keep_beginning(kept.out);
@@ -256,8 +263,12 @@ HttpResponse Jobs::decide(Job& job, bool agrees, const Asker& asker) {
     return json_answer(in_json(job, asker.grants));
   }
   const bool is_asked = job.state == State::asks && !job.decision;
+  const bool looks = job.state == State::looks && !job.decision;
+  if (looks && agrees) {
+    return problem(409, "Not asked", "this job still finds out what it would do, and asks then");
+  }
   // One that waits for its turn may still be taken back.
-  if (!is_asked && !(job.state == State::waits && !agrees)) {
+  if (!is_asked && !looks && !(job.state == State::waits && !agrees)) {
     return problem(409, "Not asked", "this job doesn't ask any more");
   }
   job.decided_by = who(asker.name);
@@ -266,6 +277,7 @@ HttpResponse Jobs::decide(Job& job, bool agrees, const Asker& asker) {
     job.state = State::waits;
   } else {
     cancel(job, {});
+    job.stop.request_stop();
   }
   decided_.notify_all();
   return json_answer(in_json(job, asker.grants));
@@ -328,15 +340,18 @@ std::string Jobs::in_json(const Job& job, const Grants& grants) {
   constexpr std::string_view words[] = {"looks", "asks",   "waits",    "runs",
                                         "done",  "failed", "cancelled"};
   const Redaction redaction{grants.payloads, true};
+  const bool has_payloads = grants.has(Grant::payloads);
+  const std::string& line = has_payloads ? job.line : job.line_without_texts;
+  const bool is_of_line = !job.question.empty() && !job.asks_by_itself;
   std::string text;
   json::ObjectWriter{text}
       .add("job", job.number)
-      .add("command", grants.has(Grant::payloads) ? job.line : job.line_without_searches)
+      .add("command", line)
       .add("state", words[static_cast<std::size_t>(job.state)])
       .add("grant", name_of(job.grant))
       .add("stopping", job.state == State::runs && job.stop.stop_requested())
       .add("asked_by", job.asked_by)
-      .add("question", redaction.sentence(job.question))
+      .add("question", is_of_line ? question_of(line) : redaction.sentence(job.question))
       .add("error", redaction.sentence(job.kept.error))
       .add("printed_all", job.is_all_kept)
       .close();
@@ -362,7 +377,8 @@ std::string Jobs::in_json(const Job& job, const Grants& grants) {
         .add("total", job.total)
         .close();
   }
-  return text + ",\"printed\":" + redaction.json(job.kept.list()) + ",\"notes\":[" + notes + "]}";
+  const Redaction of_printed = job.quotes_payloads ? redaction.without_sentences() : redaction;
+  return text + ",\"printed\":" + of_printed.json(job.kept.list()) + ",\"notes\":[" + notes + "]}";
 }
 
 }  // namespace stela::tool

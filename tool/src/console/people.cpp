@@ -5,7 +5,9 @@
 #include "console/sessions.hpp"
 #include "console/sha256.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -21,9 +23,14 @@ using AllPeople = std::map<std::string, People::Person, std::less<>>;
 
 Grants grants_in(std::string_view list) {
   Grants grants;
+  int times_payloads = 0;
   while (!list.empty()) {
     const std::string_view word = list.substr(0, list.find(','));
     list.remove_prefix(std::min(word.size() + 1, list.size()));
+    if (word.starts_with("payloads") && ++times_payloads > 1) {
+      throw Misuse{
+          "'payloads' is there twice: say one of payloads, payloads=masked, payloads=none"};
+    }
     if (word == "view") {
       grants.view = true;
     } else if (word == "payloads" || word == "payloads=full") {
@@ -55,6 +62,12 @@ void add_line(const std::string& line, AllPeople& people) {
   std::string more;
   People::Person person;
   if (!(words >> name) || name.starts_with('#')) return;
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  if (name.find(byte_order_mark) != std::string::npos ||
+      std::any_of(name.begin(), name.end(),
+                  [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
+    throw Misuse{"a name has letters that are seen: not '" + in_one_line(name) + "'"};
+  }
   if (!(words >> grants)) throw Misuse{"a line is NAME GRANTS SHA256"};
   person.grants = grants_in(grants);
   if (words >> person.token_hash && !is_hash(person.token_hash)) {
@@ -126,9 +139,14 @@ bool Grants::has(Grant grant) const noexcept {
 
 std::string read_private(std::string_view option, const std::string& path) {
   struct stat status {};
-  std::ifstream in{path, std::ios::binary};
-  if (!in || stat(path.c_str(), &status) != 0) {
-    throw Misuse{std::string{option} + ": can't read '" + path + "'"};
+  // Opening a pipe to read it waits for whoever writes.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const bool is_file = file >= 0 && ::fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+  if (file >= 0) ::close(file);
+  std::ifstream in;
+  if (is_file) in.open(path, std::ios::binary);
+  if (!is_file || !in) {
+    throw Misuse{std::string{option} + ": '" + path + "' isn't a file that can be read"};
   }
   if ((status.st_mode & 077U) != 0) {
     throw Misuse{"others may read '" + path + "': chmod 600 " + path};

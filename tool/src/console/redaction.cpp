@@ -20,27 +20,58 @@ bool is_payload(std::string_view key) {
   return is_one_of(keys, key);
 }
 
-/// Names of things, words of the tool, and what operators said. A new key is hidden until it is
-/// known here.
+/// Names of things, and words of the tool. A new key is hidden until it is known here.
 bool names_a_thing(std::string_view key) {
-  constexpr std::string_view keys[] = {
-      "broker",     "broker_stream", "category",   "causation_id",
-      "check",      "code",          "consumer",   "correlation_id",
-      "event_id",   "failure_class", "fence",      "filter",
-      "fit",        "from",          "group",      "host",
-      "id",         "key",           "kind",       "known",
-      "owner",      "part",          "partition",  "partitioner",
-      "partitions", "process",       "program",    "program_version",
-      "projector",  "reason",        "recurrence", "remedy",
-      "setting",    "severity",      "source",     "state",
-      "stopped",    "store_id",      "stream",     "subject",
-      "table",      "type",          "value",      "what",
-      "who",        "why",           "worker"};
+  constexpr std::string_view keys[] = {"broker",
+                                       "broker_stream",
+                                       "category",
+                                       "causation_id",
+                                       "check",
+                                       "code",
+                                       "consumer",
+                                       "correlation_id",
+                                       "event_id",
+                                       "failure_class",
+                                       "fence",
+                                       "filter",
+                                       "fit",
+                                       "from",
+                                       "group",
+                                       "host",
+                                       "id",
+                                       "key",
+                                       "kind",
+                                       "owner",
+                                       "part",
+                                       "partition",
+                                       "partitioner",
+                                       "partitions",
+                                       "process",
+                                       "program",
+                                       "program_version",
+                                       "projector",
+                                       "reason",
+                                       "recurrence",
+                                       "remedy",
+                                       "setting",
+                                       "severity",
+                                       "source",
+                                       "state",
+                                       "stopped",
+                                       "store_id",
+                                       "stream",
+                                       "subject",
+                                       "table",
+                                       "type",
+                                       "value",
+                                       "what",
+                                       "who",
+                                       "worker"};
   return is_one_of(keys, key);
 }
 
 bool is_sentence(std::string_view key) {
-  constexpr std::string_view keys[] = {"sentence", "message", "question", "notes"};
+  constexpr std::string_view keys[] = {"sentence", "message", "question", "notes", "known"};
   return is_one_of(keys, key);
 }
 
@@ -119,10 +150,10 @@ std::string Redaction::value(std::string_view key, std::string_view json, bool h
 }
 
 std::string Redaction::sentence(std::string_view text) const {
+  if (shown_ == Payloads::full || !hides_texts_) return std::string{text};
+  if (hides_sentences_) return hidden_text(text);
   const std::size_t colon = text.find(": ");
-  if (shown_ == Payloads::full || !hides_texts_ || colon == std::string_view::npos) {
-    return std::string{text};
-  }
+  if (colon == std::string_view::npos) return std::string{text};
   return std::string{text.substr(0, colon + 2)} + hidden_text(text.substr(colon + 2));
 }
 

@@ -18,6 +18,12 @@ class Redaction {
   /// Texts that may have something of a payload are hidden as well: tags, errors, the details of a
   /// change. Of them all keys are, but for those that are known to name things.
   Redaction(Payloads shown, bool hides_texts) : shown_{shown}, hides_texts_{hides_texts} {}
+  /// Sentences as well, whole: they name what applications have put in.
+  Redaction without_sentences() const {
+    Redaction more{*this};
+    more.hides_sentences_ = true;
+    return more;
+  }
 
   /// `has_states` is for answers in which "state" is an aggregate's, and never a word.
   std::string json(std::string_view json, bool has_states = false) const;
@@ -31,6 +37,7 @@ class Redaction {
 
   Payloads shown_;
   bool hides_texts_;
+  bool hides_sentences_ = false;
 };
 
 }  // namespace stela::tool

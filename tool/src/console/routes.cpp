@@ -51,7 +51,7 @@ constexpr Action actions[] = {
     {"outbox reconcile", Grant::operate},
     {"outbox republish", Grant::operate, true},
     {"projections rebuild", Grant::admin},
-    {"verify", Grant::operate},
+    {.command = "verify", .grant = Grant::operate, .quotes_payloads = true},
     {"projections retry", Grant::operate},
     {"projections skip", Grant::operate, true},
     {"projections cancel", Grant::operate},
@@ -81,6 +81,10 @@ std::span<const Action> all_actions() {
 
 bool searches_payloads(std::string_view option) {
   return option == "--tag" || option == "--error";
+}
+
+bool has_private_text(std::string_view option) {
+  return searches_payloads(option) || option == "--why";
 }
 
 }  // namespace stela::tool

@@ -31,11 +31,16 @@ struct Action {
   bool asks = false;
   /// It has --dry-run.
   bool has_preview = false;
+  /// What it finds is said with tags and texts of events.
+  bool quotes_payloads = false;
 };
 
 std::span<const Action> all_actions();
 
 /// Whoever may not see payloads may not try what is in them, either.
 bool searches_payloads(std::string_view option);
+/// An option whose text may have something of a payload: that of a search, or what an operator
+/// says.
+bool has_private_text(std::string_view option);
 
 }  // namespace stela::tool
