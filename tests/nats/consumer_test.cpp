@@ -592,6 +592,9 @@ TEST_F(Consuming, IsStillSeenAfterItsPresenceWasTidiedAway) {
 TEST_F(Consuming, BeginsBehindThePositionThatAnOperatorSets) {
   for (int i = 0; i < 3; ++i) shop.send_parcel();
   shop.publish();
+  for (const char* const name : {"", "..", "a b", "SHOP ", "x\r\nPUB y 1"}) {
+    EXPECT_THROW(nats::InboxOperations{ledger.store}.move("billing", name, 2), UsageError) << name;
+  }
   nats::InboxOperations{ledger.store}.move("billing", "SHOP", 2);
 
   const auto consumer = make_consumer(options());

@@ -45,6 +45,7 @@ void check(const ConsumerOptions& options) {
   require(is_name(options.name),
           "a consumer's name is 1 to 128 letters, digits, '_' and '-', not '" + options.name + "'");
   require(!options.stream.empty(), "a consumer needs the name of a JetStream stream");
+  check_stream_name(options.stream);
   require(!is_of_servers(options.filter_subject),
           "the filter_subject '" + options.filter_subject +
               "' is one of the server's own subjects, to which no event is published; take those "

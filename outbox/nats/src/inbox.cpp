@@ -6,6 +6,7 @@
 #include "inbox_sql/gaps.hpp"
 #include "inbox_sql/parked.hpp"
 #include "inbox_sql/readers.hpp"
+#include "subject_layout.hpp"
 
 #include "database/database.hpp"
 #include "database/host.hpp"
@@ -279,6 +280,7 @@ void InboxOperations::resume(std::string_view consumer) {
 
 void InboxOperations::move(std::string_view consumer, std::string_view broker_stream,
                            std::uint64_t position) {
+  check_stream_name(broker_stream);
   migrate_inbox(store_);
   store_.database().write_apart(
       [&](database::Connection& connection) {

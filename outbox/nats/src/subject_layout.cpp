@@ -67,6 +67,13 @@ std::string api_prefix(const JetStreamApi& api) {
   return (api.prefix.empty() ? "$JS.API" : api.prefix) + '.';
 }
 
+void check_stream_name(std::string_view name) {
+  if (is_token(name) && name.find_first_of("/\\") == std::string_view::npos) return;
+  throw UsageError{"stream '" + std::string{name} +
+                   "' can't be the name of a JetStream stream: no dots, spaces, slashes, '*' and "
+                   "'>'"};
+}
+
 SubjectLayout::SubjectLayout(const PublisherOptions& options)
     : fence_{options.fence}, prefix_{options.prefix}, stream_{options.stream} {
   if (!is_token(prefix_)) {
@@ -78,11 +85,7 @@ SubjectLayout::SubjectLayout(const PublisherOptions& options)
                      "' begins the server's own subjects, and a stream of them would take the "
                      "requests of the whole account; take a word of your own, such as \"shop\""};
   }
-  if (!is_token(stream_) || stream_.find_first_of("/\\") != std::string::npos) {
-    throw UsageError{"stream '" + stream_ +
-                     "' can't be the name of a JetStream stream: no dots, spaces, slashes, '*' "
-                     "and '>'"};
-  }
+  check_stream_name(stream_);
   parse(options.subject);
 }
 

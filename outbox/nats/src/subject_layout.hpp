@@ -9,6 +9,9 @@
 
 namespace stela::nats {
 
+/// UsageError if no stream of a relay's can have it.
+void check_stream_name(std::string_view name);
+
 /// Streams of one account may not share subjects, so each partition of several has a first token of
 /// its own, which an only partition doesn't.
 /// Threads: any number at once.

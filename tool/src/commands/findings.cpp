@@ -116,7 +116,7 @@ std::vector<Command> findings_commands() {
        .summary = "Say that a finding is known",
        .about = "'check' lists it as known, and 'check' and 'doctor' call it fine, until its time "
                 "is up or it gets "
-                "worse: critical, or more of what it counts. The checks of each part, the "
+                "worse: critical, or more is parked or missing. The checks of each part, the "
                 "dashboard and '/readyz' go on as before.",
        .operands = {code_operand, subject_operand},
        .options = {db_option,

@@ -135,7 +135,8 @@ class STELA_NATS_EXPORT InboxOperations {
   void resume(std::string_view consumer);
   /// The consumer reads the stream on behind this position: messages between are passed over, or
   /// come once more if it was further. Makes the consumer if it isn't there: in a database that was
-  /// moved, which doesn't take the inbox along, it would begin at the first message.
+  /// moved, which doesn't take the inbox along, it would begin at the first message. UsageError if
+  /// no stream can have the name.
   void move(std::string_view consumer, std::string_view broker_stream, std::uint64_t position);
   /// The consumer won't read this stream any more: its readers of other streams don't wait for it.
   /// UsageError while a process reads it. Whoever reads it later begins as new.
