@@ -14,6 +14,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace stela::postgres {
 
@@ -21,7 +22,8 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::milliseconds pause_between_polls{20};
+constexpr std::chrono::milliseconds first_pause_between_polls{10};
+constexpr std::chrono::milliseconds longest_pause_between_polls{160};
 /// With these words a migration begins after which older processes may only read, or do nothing.
 constexpr std::string_view shut_out_writers_line = "-- Shuts out older writers.\n";
 constexpr std::string_view shut_out_readers_line = "-- Shuts out older readers.\n";
@@ -265,6 +267,7 @@ void migrate(Connection& connection, const Options& options, const Module& modul
                          "write"};
   }
   const auto deadline = steady_clock::now() + options.busy_timeout;
+  auto pause = first_pause_between_polls;
   // By polling: who waits in the server would stand in the way of what takes locks on tables.
   while (!is_migrated(connection, options, module)) {
     if (try_to_migrate(connection, options.schema, module)) return;
@@ -272,7 +275,8 @@ void migrate(Connection& connection, const Options& options, const Module& modul
       throw StoreBusy{"another process has been migrating the tables for " +
                       std::to_string(options.busy_timeout.count()) + " ms; try again"};
     }
-    std::this_thread::sleep_for(pause_between_polls);
+    std::this_thread::sleep_for(
+        std::exchange(pause, std::min(2 * pause, longest_pause_between_polls)));
   }
 }
 
