@@ -97,6 +97,9 @@ SELECT count(*) AS count FROM outbox_actions WHERE at < :old_before;
 SELECT at FROM outbox_actions ORDER BY action LIMIT 1;
 
 -- name: purge_actions
+-- The last one stays: no later action gets its number.
 -- takes: old_before time, most int
 DELETE FROM outbox_actions WHERE action IN
-  (SELECT action FROM outbox_actions WHERE at < :old_before ORDER BY action LIMIT :most);
+  (SELECT action FROM outbox_actions
+   WHERE at < :old_before AND action < (SELECT max(action) FROM outbox_actions)
+   ORDER BY action LIMIT :most);

@@ -575,6 +575,12 @@ AppliedImport OutboxOperations::apply(const ImportPlan& plan, BrokerArchive& bro
 
 Purged OutboxOperations::purge(std::chrono::hours older_than, Mode mode) {
   if (older_than.count() < 1) throw UsageError{"purged records must be at least an hour old"};
+  if (mode == Mode::carry_out) {
+    impl_->port.write([&](Connection& connection) {
+      impl_->port.note(connection, impl_->who, "purge",
+                       "records older than " + std::to_string(older_than.count()) + " h");
+    });
+  }
   return outbox::purge(impl_->store, {.older_than = older_than, .mode = mode});
 }
 

@@ -500,6 +500,10 @@ TEST(OutboxPurge, RemovesOldLogEntries) {
   EXPECT_EQ(would.actions, 1);
   EXPECT_EQ(purged.batches, 1);
   EXPECT_EQ(purged.actions, 1);
+  const std::vector<OperatorAction> left = shop.operations.actions();
+  ASSERT_THAT(left, SizeIs(1));
+  EXPECT_EQ(left.front().what, "purge");
+  EXPECT_EQ(left.front().number, 2) << "no number is given twice";
   EXPECT_THAT(shop.operations.batches(), SizeIs(1));
   EXPECT_EQ(shop.totals(), "1 discarded, 2 published");
   EXPECT_FALSE(shop.operations.show(GlobalSequence{1})->since);

@@ -154,7 +154,8 @@ std::vector<Span> read_history_of(OutboxOperations& outbox, PartitionId partitio
   std::vector<Span> all = spans.make();
   const auto batches = outbox.batches(partition, most_batches);
   const bool is_cut = std::ssize(batches) == most_batches;
-  const Timestamp known_from = is_cut ? batches.back().published_at : spans.from;
+  // What was before the oldest one may have been removed from the log.
+  const Timestamp known_from = batches.empty() ? spans.to : batches.back().published_at;
   if (is_cut && known_from > spans.from) {
     out.note("only the last " + in_digits(most_batches) + " batches are counted, from " +
              to_string(known_from) + " on");
