@@ -21,6 +21,7 @@ set(stela_packages
   "cereal::cereal|cereal 1.3 CONFIG|"
   "Threads::Threads|Threads|-pthread"
   "simdjson::simdjson|simdjson 3.0 CONFIG|simdjson"
+  "Sodium::sodium|Sodium 1.0.18|libsodium"
   "date::date-tz|date 3.0 CONFIG|-ldate-tz"
   "SQLite::SQLite3|SQLite3 3.38|sqlite3"
   "PostgreSQL::PostgreSQL|PostgreSQL 15|${stela_libpq_flags}"
@@ -157,6 +158,6 @@ function(stela_install_modules)
   endif()
   set(version "${CMAKE_CURRENT_BINARY_DIR}/package/stela-config-version.cmake")
   write_basic_package_version_file("${version}" COMPATIBILITY ${compatible})
-  install(FILES "${config}" "${version}" cmake/FindNATS.cmake
+  install(FILES "${config}" "${version}" cmake/FindNATS.cmake cmake/FindSodium.cmake
     DESTINATION "${stela_cmake_dir}" COMPONENT dev)
 endfunction()

@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(
   cmake g++ ninja-build pkg-config
-  libboost-dev libcereal-dev libhowardhinnant-date-dev libnats-dev libncurses-dev libpq-dev libsimdjson-dev libsqlite3-dev
+  libboost-dev libcereal-dev libhowardhinnant-date-dev libnats-dev libncurses-dev libpq-dev libsimdjson-dev libsodium-dev libsqlite3-dev
   libtomlplusplus-dev libxxhash-dev tzdata
   nats-server sqlite3
 )

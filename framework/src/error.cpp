@@ -36,6 +36,12 @@ std::string_view to_string(ErrorCode code) noexcept {
       return "broker_failed";
     case ErrorCode::cancelled:
       return "cancelled";
+    case ErrorCode::subject_forgotten:
+      return "subject_forgotten";
+    case ErrorCode::key_missing:
+      return "key_missing";
+    case ErrorCode::keys_behind:
+      return "keys_behind";
     case ErrorCode::usage:
       return "usage";
   }

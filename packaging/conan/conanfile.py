@@ -61,6 +61,7 @@ class StelaConan(ConanFile):
         self.requires("cereal/[>=1.3 <2]", transitive_headers=True)
         self.requires("boost/[>=1.74 <2]")
         self.requires("date/[>=3.0 <4]")
+        self.requires("libsodium/[>=1.0.18 <2]")
         self.requires("simdjson/[>=3.0 <4]")
         self.requires("sqlite3/[>=3.38 <4]")
         self.requires("xxhash/[>=0.8 <1]")

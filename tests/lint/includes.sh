@@ -36,6 +36,7 @@ folders=(framework eventstore outbox projections tool samples)
     places["boost/signals2/"] = "framework/src/"
     places["boost/crc\\.hpp"] = "outbox/src/"
     places["boost/(asio|beast)/"] = "tool/src/ eventstore/include/stela/asio.hpp projections/include/stela/projections/asio.hpp"
+    places["sodium\\.h"] = "framework/src/ eventstore/src/"
     places["simdjson\\.h"] = "framework/src/ eventstore/src/"
     places["xxhash\\.h"] = "eventstore/database/"
     places["date/"] = "projections/src/"

@@ -31,6 +31,9 @@ enum class ErrorCode : std::uint8_t {
   constraint_violated,
   broker_failed,
   cancelled,
+  subject_forgotten,
+  key_missing,
+  keys_behind,
   usage,
 };
 
@@ -224,6 +227,27 @@ class STELA_FRAMEWORK_EXPORT BrokerFailed : public Error {
 class STELA_FRAMEWORK_EXPORT Cancelled : public Error {
  public:
   explicit Cancelled(const std::string& what) : Error{ErrorCode::cancelled, what} {}
+};
+
+/// A personal field can't be sealed: its subject was forgotten. Nothing was written.
+/// `stela::allow_again` lets a person who returns in.
+class STELA_FRAMEWORK_EXPORT SubjectForgotten : public Error {
+ public:
+  explicit SubjectForgotten(const std::string& what) : Error{ErrorCode::subject_forgotten, what} {}
+};
+
+/// A personal field was sealed with a key that isn't in the key store, and wasn't destroyed there:
+/// the key store is an older one, or another store's.
+class STELA_FRAMEWORK_EXPORT KeyMissing : public Error {
+ public:
+  explicit KeyMissing(const std::string& what) : Error{ErrorCode::key_missing, what} {}
+};
+
+/// The key store lacks keys that the event store was written with: it was restored from a backup
+/// that is too old, or belongs to another store.
+class STELA_FRAMEWORK_EXPORT KeysBehind : public Error {
+ public:
+  explicit KeysBehind(const std::string& what) : Error{ErrorCode::keys_behind, what} {}
 };
 
 /// The call is wrong: an invalid name, a contradiction, an option out of range.
