@@ -21,6 +21,7 @@ struct OwnedAppend::Parts {
   std::list<StreamId> ids;
   std::list<std::vector<NewEvent>> events;
   std::list<std::vector<Tag>> tags;
+  std::list<std::vector<KeyId>> keys;
   std::list<std::vector<TagDeclaration>> declared;
   std::list<Context> own_contexts;
   std::vector<StreamAppend> streams;
@@ -33,6 +34,7 @@ NewEvent OwnedAppend::Parts::keep(const NewEvent& event) {
   kept.type = keep(event.type);
   kept.payload = keep(event.payload);
   if (!event.tags.empty()) kept.tags = tags.emplace_back(event.tags.begin(), event.tags.end());
+  if (!event.keys.empty()) kept.keys = keys.emplace_back(event.keys.begin(), event.keys.end());
   if (event.declared) {
     auto& all = declared.emplace_back(event.declared->begin(), event.declared->end());
     for (TagDeclaration& one : all) one.category = keep(one.category);

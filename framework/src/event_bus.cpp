@@ -94,8 +94,8 @@ bool EventBus::deliver(const StoredEvent& event, std::exception_ptr* error) {
   return false;
 }
 
-Codec EventBus::codec() const noexcept {
-  return listeners_->store.conventions().codec;
+Reading EventBus::reading() const noexcept {
+  return listeners_->store.conventions().reading();
 }
 
 }  // namespace stela

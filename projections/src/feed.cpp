@@ -216,9 +216,9 @@ std::optional<Failure> Feed::react_to(Seat& seat, Transaction& transaction,
       if (handling == detail::Handling::refuse) return unknown_at(event);
       const ContextScope scope = ContextScope::handling(event);
       UnitOfWork unit{transaction};
-      Process process =
-          detail::ProcessAccess::make(unit, event.stream.name(), event.recorded_at,
-                                      store_.conventions().codec, seat.process->timer_kinds());
+      Process process = detail::ProcessAccess::make(
+          unit, seat.registration.name, event.stream.name(), event.recorded_at,
+          store_.conventions().reading(), seat.process->timer_kinds());
       detail::UnitAccess::lend(unit, true);
       seat.process->react(process, event);
       detail::UnitAccess::lend(unit, false);

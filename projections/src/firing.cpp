@@ -237,8 +237,9 @@ Feed::Fired Feed::try_fire(Seat& seat, const Timer& timer, Timestamp now, Transa
     is_gone = !take(open.connection(), seat, timer, now);
     if (is_gone) return;
     UnitOfWork unit{savepoint};
-    Process process = detail::ProcessAccess::make(
-        unit, timer.key, timer.due_at, store_.conventions().codec, seat.process->timer_kinds());
+    Process process =
+        detail::ProcessAccess::make(unit, seat.registration.name, timer.key, timer.due_at,
+                                    store_.conventions().reading(), seat.process->timer_kinds());
     detail::UnitAccess::lend(unit, true);
     seat.process->due(process,
                       {.kind = timer.kind, .version = timer.version, .payload = timer.payload});

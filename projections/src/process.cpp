@@ -32,6 +32,14 @@ std::string shown(std::string_view key) {
 
 }  // namespace
 
+std::optional<StreamId> Process::stream_of_key() const {
+  try {
+    return StreamId::parse(key_);
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+}
+
 Timestamp Process::after(std::chrono::microseconds delay) const {
   // What can't be added up is as late, or as early, as can be.
   if (delay.count() > 0 && time_ > Timestamp::max() - delay) return Timestamp::max();

@@ -182,7 +182,8 @@ inline RichEvent sample_rich_event() {
 // Compiled once for all of them: an event with a field of every kind takes its time.
 namespace stela::codec {
 
-extern template void encode<test::RichEvent>(Codec, const test::RichEvent&, std::string&);
-extern template void decode<test::RichEvent>(Codec, std::string_view, test::RichEvent&);
+extern template void encode<test::RichEvent>(Codec, const test::RichEvent&, std::string&, Sealing*);
+extern template void decode<test::RichEvent>(Codec, std::string_view, test::RichEvent&,
+                                             const Opening*);
 
 }  // namespace stela::codec

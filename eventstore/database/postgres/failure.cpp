@@ -6,7 +6,7 @@
 namespace stela::postgres {
 namespace {
 
-enum class Kind { busy, full, failed, lost, usage, mismatch, unique, constraint };
+enum class Kind { busy, full, failed, lost, usage, mismatch, unique, constraint, forgotten };
 
 struct Meaning {
   /// An SQLSTATE, or the class that it begins with.
@@ -59,6 +59,8 @@ constexpr std::array meanings{
     Meaning{"57P", Kind::lost, "the server ended the connection, or isn't ready; try again"},
     Meaning{"25P03", Kind::lost, "the transaction was idle for too long; nothing was written"},
     Meaning{"08", Kind::lost, "the connection failed; try again"},
+    // Stela's own, of guard_keys.
+    Meaning{"STFOR", Kind::forgotten, "nothing was written"},
     Meaning{"3F000", Kind::mismatch, "Stela's tables are missing"},
     Meaning{"42P01", Kind::mismatch, ""},
 };
@@ -75,6 +77,8 @@ constexpr std::array meanings{
       throw UsageError{what};
     case Kind::mismatch:
       throw SchemaMismatch{what};
+    case Kind::forgotten:
+      throw SubjectForgotten{what};
     case Kind::unique:
       throw UniquenessViolated{what, constraint};
     case Kind::constraint:

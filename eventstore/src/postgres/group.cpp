@@ -109,6 +109,12 @@ void Group::add_event(const NewEvent& event, std::string_view correlation, const
   if (data_ != nullptr) {
     events_.back().key = data_->key_of(append.request->stream, event, metadata);
   }
+  for (const KeyId& sealed_with : event.keys) {
+    keys_.add_bytes(
+        {reinterpret_cast<const char*>(sealed_with.bytes.data()), sealed_with.bytes.size()});
+    has_keys_ = true;
+  }
+  newest_key_ = std::max(newest_key_, event.newest_key);
   if (event.publishes) append.last_published = number_of(events_.size() - 1 - append.first_event);
 }
 
@@ -186,6 +192,12 @@ void Group::events_of(std::size_t number, const GroupAnswer& answer, KindTable& 
            .payload = added.payload});
     }
   }
+}
+
+Parameters Group::guard(std::int64_t order_lock) {
+  Parameters parameters;
+  parameters.add(order_lock).add(keys_).add(newest_key_);
+  return parameters;
 }
 
 std::vector<Uuid> Group::ids_of(std::size_t number) const {

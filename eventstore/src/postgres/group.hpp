@@ -53,6 +53,11 @@ class Group {
   struct Call;
   /// One of the lean functions can carry it out.
   bool is_plain() const noexcept;
+  /// Events are sealed with keys, which `guard_sql` checks before the append, in its transaction.
+  bool has_keys() const noexcept { return has_keys_; }
+  static constexpr std::string_view guard_sql = "SELECT stela.guard_keys($1, $2, $3)";
+  /// They refer to the group.
+  Parameters guard(std::int64_t order_lock);
   std::size_t size() const noexcept { return members_.size(); }
 
   /// What member `number` ended with: throws ConcurrencyConflict, ConditionConflict, or
@@ -130,6 +135,10 @@ class Group {
   std::deque<std::string> correlations_;
   /// Of events with a context of their own.
   std::deque<std::string> own_metadata_;
+  /// Of personal fields.
+  Array keys_ = Array::of_bytes();
+  std::int64_t newest_key_ = 0;
+  bool has_keys_ = false;
 };
 
 /// A call of one of the functions: its arrays, and the parameters that refer to them.

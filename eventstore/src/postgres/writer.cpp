@@ -433,7 +433,8 @@ bool Writer::commit_part(ServerSession& writing, Part& part, Flight* flight) {
   Connection::Pipeline& pipeline =
       (flight != nullptr ? flight->pipeline : without_flush).emplace(writing.connection);
   // A statement alone is a transaction.
-  const bool is_plain = is_on_lane_ && part.group.is_plain();
+  const bool has_keys = part.group.has_keys();
+  const bool is_plain = is_on_lane_ && !has_keys && part.group.is_plain();
   const bool is_pooled = writing.connection.options().is_pooled;
   if (!is_plain) {
     pipeline.add(begin_sql);
@@ -444,6 +445,7 @@ bool Writer::commit_part(ServerSession& writing, Part& part, Flight* flight) {
         "set_config('lock_timeout', $1, true)",
         std::move(timeout));
   }
+  if (has_keys) pipeline.add(Group::guard_sql, part.group.guard(order_lock_));
   const std::size_t place = pipeline.size();
   const Group::Call::Own own{order_lock_, bell_lock_, part.id};
   Group::Call call = is_plain ? Group::Call::of_plain(part.group, own, epoch_, writing.run())

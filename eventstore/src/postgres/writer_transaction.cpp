@@ -1,6 +1,7 @@
 // How the writer carries out work that has a transaction of its own.
 #include "database/failure_watch.hpp"
 #include "database/postgres/user_statement.hpp"
+#include "forgotten_keys.hpp"
 #include "postgres/doorbell.hpp"
 #include "postgres/transaction.hpp"
 #include "postgres/user_sql.hpp"
@@ -382,6 +383,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
     postgres::declare_tags(connection(), additions);
     load_participants(connection());
   }
+  check_keys(connection(), request);
   Group group{settings_.clock->now(), data_participant_};
   group.add(request, work.metadata, work.outcomes, ids_);
   Group::Call call = Group::Call::of_group(group, std::nullopt, epoch_, session_->run());

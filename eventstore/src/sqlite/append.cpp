@@ -1,5 +1,6 @@
 // How the writer turns an append into rows.
 #include "database/checksum.hpp"
+#include "forgotten_keys.hpp"
 #include "sqlite/append_id.hpp"
 #include "sqlite/condition.hpp"
 #include "sqlite/event_rows.hpp"
@@ -64,6 +65,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   if (!request.append_id.empty() && repeat(request, result)) return result;
   if (request.condition != nullptr) check_condition(*request.condition, work);
   if (request.streams.size() > 1) check_versions(request.streams);
+  check_keys(*connection_, request);
 
   appended_.clear();
   planned_.clear();

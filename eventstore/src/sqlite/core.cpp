@@ -241,7 +241,8 @@ Core::Core(std::string path, const Options& options)
                   options.log,
                   options.metrics,
                   std::make_shared<StoreIdentity>(identity_of(path_, facts_)),
-                  options_.clock};
+                  options_.clock,
+                  options_.keys};
   if (!path_.empty()) readers_ = std::make_unique<Readers>(path_, connection_options_, *place_);
   writer_ = std::make_unique<Writer>(std::move(connection), std::move(lock), kinds_,
                                      Writer::Settings{.durability = facts_.durability,

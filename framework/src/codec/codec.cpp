@@ -1,4 +1,5 @@
 #include <stela/framework/codec/codec.hpp>
+#include <stela/framework/error.hpp>
 
 #include <new>
 
@@ -41,6 +42,9 @@ void rethrow_as_encode_error(const std::string& path) {
     throw;
   } catch (const std::bad_alloc&) {
     throw;
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::usage) throw;  // of the keys, which are no fault of the value
+    throw EncodeError{path + ": " + e.what()};
   } catch (const std::exception& e) {
     throw EncodeError{path + ": " + e.what()};
   } catch (...) {
@@ -58,6 +62,9 @@ void rethrow_as_decode_error(const std::string& path) {
   } catch (const std::bad_alloc&) {
     // Nothing is wrong with the bytes.
     throw;
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::usage) throw;  // of the keys
+    throw DecodeError{path + ": " + e.what()};
   } catch (const std::exception& e) {
     throw DecodeError{path + ": " + e.what()};
   } catch (...) {

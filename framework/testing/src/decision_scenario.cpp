@@ -45,8 +45,10 @@ DecisionOutcome DecisionScenario::decide(FunctionRef<void(EventLog&)> run) {
   }
   std::vector<RecordedEvent> recorded;
   for (const StoredEvent& event : store_->read_all({.from = before.next()})) {
-    recorded.push_back({event.id, event.stream, event.type(), event.schema_version(),
-                        event.recorded_at, std::string{event.payload}});
+    recorded.push_back(
+        {event.id, event.stream, event.type(), event.schema_version(), event.recorded_at,
+         codec::reveal(event.payload,
+                       {store_->conventions().keys, codec::Place::of_event(event.id)})});
   }
   return {std::move(recorded), nullptr};
 }

@@ -7,6 +7,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/tag_facts.hpp>
 #include <stela/framework/transaction_scope.hpp>
+#include <stela/testing/memory_keys.hpp>
 #include <stela/testing/memory_store.hpp>
 
 #include <atomic>
@@ -95,7 +96,8 @@ class MemoryStore::Core {
         options.log,
         options.metrics,
         std::make_shared<StoreIdentity>(StoreIdentity{id, "the store in memory " + id.to_string()}),
-        &clock};
+        &clock,
+        options.keys != nullptr ? options.keys : &own_keys};
   }
 
   AppendResult append(const AppendRequest& request, OpenTransaction& transaction);
@@ -133,6 +135,7 @@ class MemoryStore::Core {
   }
 
   const Clock& clock;
+  MemoryKeys own_keys;
   Conventions conventions;
   CommitListeners listeners{conventions};
   /// Held by whoever writes, for as long as its transaction is open.

@@ -190,7 +190,7 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
   try {
     const StoredEvent stored = event.as_stored();
     const ContextScope scope = ContextScope::handling(stored);
-    handler->handle(transaction, stored, event.codec);
+    handler->handle(transaction, stored, {event.codec, options_.keys});
     open.check_deferred_keys();
   } catch (...) {
     open.note_failure();

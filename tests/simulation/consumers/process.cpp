@@ -69,7 +69,7 @@ class Process::Effect final : public nats::Handler {
   bool answers_to(std::string_view event) const noexcept override {
     return event == "thing.happened";
   }
-  void handle(Transaction& transaction, const StoredEvent& event, Codec) override {
+  void handle(Transaction& transaction, const StoredEvent& event, const Reading&) override {
     owner_.handle(transaction, event);
   }
 

@@ -65,6 +65,9 @@ struct Options {
   bool leases_by_server = false;
   /// The source of the random part of event ids. Null: the operating system.
   Random* random = nullptr;
+  /// The keys of personal fields. They must outlive the store. Null: those fields stay sealed, and
+  /// none is written.
+  Keyring* keys = nullptr;
 };
 
 /// Opens the store in a database, by a connection string of PostgreSQL's

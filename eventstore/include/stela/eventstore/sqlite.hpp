@@ -51,6 +51,9 @@ struct Options {
   const Clock* clock = &system_clock();
   /// The source of the random part of event ids. Null: the operating system.
   Random* random = nullptr;
+  /// The keys of personal fields. They must outlive the store. Null: those fields stay sealed, and
+  /// none is written.
+  Keyring* keys = nullptr;
   /// The name of a registered SQLite VFS. Empty: the platform's.
   std::string vfs = {};
 };

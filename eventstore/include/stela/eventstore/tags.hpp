@@ -82,12 +82,12 @@ template <Event E>
 AddedTags add_tags(Store& store, const AddTagsOptions& options = {}) {
   static_assert(detail::check_event<E>());
   static_assert(detail::Tagged<E>, "stela: add_tags() is for an event that declares tags");
-  const Codec codec = store.conventions().codec;
+  const Reading reading = store.conventions().reading();
   constexpr auto& declared = detail::declared_tags<E>;
   detail::TagsOfType type{.declared = std::span{declared.all}.first(declared.size),
-                          .tags_of = [codec](const StoredEvent& event) {
+                          .tags_of = [reading](const StoredEvent& event) {
                             std::vector<Tag> tags;
-                            EventDecoder<EventSet<E>>{codec}.decode(event, [&](const E& decoded) {
+                            EventDecoder<EventSet<E>>{reading}.decode(event, [&](const E& decoded) {
                               detail::for_each_tag(decoded, [&](Tag tag) { tags.push_back(tag); });
                             });
                             return tags;

@@ -144,13 +144,13 @@ STELA_FRAMEWORK_EXPORT AppendResult decide(EventLog& log, const DecideOptions& o
 template <class V>
 struct ViewSource {
   const V& view;
-  Codec codec;
+  Reading reading;
 };
 
 /// A view, or a list of views, while it is read.
 template <class V>
 struct ViewSlot {
-  explicit ViewSlot(const ViewSource<V>& source) : reader{source.view, source.codec} {}
+  explicit ViewSlot(const ViewSource<V>& source) : reader{source.view, source.reading} {}
   void collect(std::vector<ViewReader*>& readers) { readers.push_back(&reader); }
   const V& value() { return reader.view(); }
 
@@ -160,7 +160,7 @@ template <class V>
 struct ViewSlot<std::vector<V>> {
   explicit ViewSlot(const ViewSource<std::vector<V>>& source) {
     for (const V& view : source.view) {
-      readers.push_back(std::make_unique<TypedViewReader<V>>(view, source.codec));
+      readers.push_back(std::make_unique<TypedViewReader<V>>(view, source.reading));
     }
   }
   void collect(std::vector<ViewReader*>& all) {
@@ -182,8 +182,8 @@ void decide_in(UnitOfWork& unit, F& f, const Views&... views) {
       std::invocable<F&, Decision&, const Views&...>,
       "stela: decide() takes the views, then a callable of a stela::Decision& and of each "
       "view, const and in their order");
-  [[maybe_unused]] const Codec codec = UnitAccess::log(unit).conventions().codec;
-  std::tuple<ViewSlot<Views>...> slots{ViewSource<Views>{views, codec}...};
+  [[maybe_unused]] const Reading reading = UnitAccess::log(unit).conventions().reading();
+  std::tuple<ViewSlot<Views>...> slots{ViewSource<Views>{views, reading}...};
   std::apply(
       [&](auto&... slot) {
         std::vector<ViewReader*> readers;
@@ -280,7 +280,7 @@ void Decision::record(E event) {
 template <class V>
 V Decision::read(V view) {
   detail::TypedViewReader<V> reader{std::move(view),
-                                    detail::UnitAccess::log(unit_).conventions().codec};
+                                    detail::UnitAccess::log(unit_).conventions().reading()};
   std::array<detail::ViewReader*, 1> one{&reader};
   detail::read_views(unit_, one);
   return reader.release();

@@ -42,9 +42,9 @@ class STELA_FRAMEWORK_EXPORT EventBus {
   template <Event E, class Listener>
   [[nodiscard]] Subscription on(Listener listener) {
     static_assert(detail::check_event<E>());
-    return connect([codec = codec(), listener = std::move(listener)](const StoredEvent& event) {
+    return connect([reading = reading(), listener = std::move(listener)](const StoredEvent& event) {
       if (!detail::is_stored_form_of<E>(event.kind)) return;
-      const E decoded = detail::decode_event<E>(codec, event);
+      const E decoded = detail::decode_event<E>(reading, event);
       const ContextScope scope = ContextScope::handling(event);
       listener(Recorded<E>{decoded, event});
     });
@@ -59,7 +59,7 @@ class STELA_FRAMEWORK_EXPORT EventBus {
 
  private:
   [[nodiscard]] Subscription connect(std::function<void(const StoredEvent&)> listener);
-  Codec codec() const noexcept;
+  Reading reading() const noexcept;
 
   struct Listeners;
   std::unique_ptr<Listeners> listeners_;

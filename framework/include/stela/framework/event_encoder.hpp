@@ -49,6 +49,7 @@ class EventEncoder {
       const Part& part = parts_[i];
       events_[i].payload = std::string_view{bytes_}.substr(part.begin, part.size);
       events_[i].tags = std::span{tags_}.subspan(part.first_tag, part.tags);
+      events_[i].keys = std::span{keys_}.subspan(part.first_key, part.keys);
     }
     return events_;
   }
@@ -59,6 +60,8 @@ class EventEncoder {
     std::size_t size;
     std::size_t first_tag;
     std::size_t tags;
+    std::size_t first_key;
+    std::size_t keys;
   };
 
   template <class E>
@@ -66,7 +69,7 @@ class EventEncoder {
   template <class E>
   void check_nothing_is_lost(const E& event) const;
   template <class E>
-  void encode(const E& event, std::string& to) const;
+  void encode(const E& event, std::string& to, codec::Sealing& sealing) const;
   void add_tag(std::string_view type, Tag tag);
 
   const Conventions& conventions_;
@@ -75,6 +78,7 @@ class EventEncoder {
   std::vector<NewEvent> events_;
   std::vector<Part> parts_;
   std::vector<Tag> tags_;
+  std::vector<KeyId> keys_;
   bool is_guarded_ = false;
 };
 
@@ -94,15 +98,16 @@ template <class E>
 void EventEncoder::check_nothing_is_lost(const E& event) const {
   std::string written;
   std::string read_back;
-  encode(event, written);
-  encode(E::upcast(E::record_as(event)), read_back);
+  codec::Sealing clear{.show = codec::Sealing::Show::clear};
+  encode(event, written, clear);
+  encode(E::upcast(E::record_as(event)), read_back, clear);
   if (written != read_back) throw_loses(E::event_type, E::Supersedes::event_type.version);
 }
 
 template <class E>
-void EventEncoder::encode(const E& event, std::string& to) const {
+void EventEncoder::encode(const E& event, std::string& to, codec::Sealing& sealing) const {
   try {
-    codec::encode(conventions_.codec, event, to);
+    codec::encode(conventions_.codec, event, to, &sealing);
   } catch (const codec::EncodeError& e) {
     throw_not_encodable(E::event_type.name, e.what());
   }
@@ -111,7 +116,14 @@ void EventEncoder::encode(const E& event, std::string& to) const {
 template <class E>
 void EventEncoder::write(const E& event) {
   const std::size_t begin = bytes_.size();
-  encode(event, bytes_);
+  EventId id;
+  codec::Sealing sealing{
+      .show = codec::Sealing::Show::sealed, .keys = conventions_.keys, .stream = &stream_};
+  if constexpr (HasSubject<E>) {
+    id = make_uuid();
+    sealing.place = codec::Place::of_event(id);
+  }
+  encode(event, bytes_, sealing);
   const bool publishes =
       conventions_.publishes ? conventions_.publishes(E::event_type, stream_) : ShouldPublish<E>;
   const std::size_t size = bytes_.size() - begin;
@@ -121,12 +133,16 @@ void EventEncoder::write(const E& event) {
     for_each_tag(event, [&](Tag tag) { add_tag(E::event_type.name, std::move(tag)); });
   }
   parts_.resize(events_.size());
-  parts_.push_back({begin, size, first_tag, tags_.size() - first_tag});
+  parts_.push_back(
+      {begin, size, first_tag, tags_.size() - first_tag, keys_.size(), sealing.used.size()});
+  keys_.insert(keys_.end(), sealing.used.begin(), sealing.used.end());
   constexpr auto& declared = declared_tags<E>;
   events_.push_back({.type = E::event_type.name,
                      .schema_version = E::event_type.version,
                      .publishes = publishes,
-                     .declared = std::span{declared.all}.first(declared.size)});
+                     .declared = std::span{declared.all}.first(declared.size),
+                     .id = id,
+                     .newest_key = sealing.newest});
 }
 
 inline void EventEncoder::add_tag(std::string_view type, Tag tag) {

@@ -4,6 +4,7 @@
 #include <stela/framework/codec/codec.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/event_type.hpp>
+#include <stela/framework/personal.hpp>
 #include <stela/framework/stored_event.hpp>
 #include <stela/framework/tags.hpp>
 
@@ -37,6 +38,7 @@ consteval bool check_event() {
   static_assert(codec::Serializable<E>,
                 "stela: an event needs a cereal `serialize` for all of its fields");
   static_assert(check_tags<E>());
+  static_assert(check_personal<E>());
   if constexpr (Renamed<E>) {
     static_assert(
         [] {
@@ -111,24 +113,42 @@ E upcast_from(typename E::Supersedes old) {
 
 /// Decodes the payload of version `version` and converts it up to `E`.
 template <class E>
-E decode_version(Codec codec, int version, std::string_view payload) {
+E decode_version(Codec codec, int version, std::string_view payload,
+                 const codec::Opening& opening) {
   if constexpr (Supersedes<E>) {
     if (version != E::event_type.version) {
-      return upcast_from<E>(decode_version<typename E::Supersedes>(codec, version, payload));
+      return upcast_from<E>(
+          decode_version<typename E::Supersedes>(codec, version, payload, opening));
     }
   }
-  return codec::decode<E>(codec, payload);
+  return codec::decode<E>(codec, payload, &opening);
+}
+
+/// Whether `E`, or what it supersedes, has personal fields.
+template <class E>
+constexpr bool may_be_personal() {
+  if constexpr (HasSubject<E>) {
+    return true;
+  } else if constexpr (Supersedes<E>) {
+    return may_be_personal<typename E::Supersedes>();
+  } else {
+    return false;
+  }
 }
 
 [[noreturn]] STELA_FRAMEWORK_EXPORT void throw_corrupt(const StoredEvent& event,
                                                        std::string_view problem);
 [[noreturn]] STELA_FRAMEWORK_EXPORT void throw_unknown(const StoredEvent& event);
 
-/// CorruptEvent unless the payload is a whole `E`, or what `E` supersedes.
+/// CorruptEvent unless the payload is a whole `E`, or what `E` supersedes. KeyMissing.
 template <class E>
-E decode_event(Codec codec, const StoredEvent& event) {
+E decode_event(Reading reading, const StoredEvent& event) {
+  codec::Opening opening;
+  if constexpr (may_be_personal<E>()) {
+    opening = {reading.keys, codec::Place::of_event(event.id)};
+  }
   try {
-    return decode_version<E>(codec, event.schema_version(), event.payload);
+    return decode_version<E>(reading.codec, event.schema_version(), event.payload, opening);
   } catch (const codec::DecodeError& e) {
     throw_corrupt(event, e.what());
   }
@@ -220,7 +240,7 @@ class EventDecoder;
 template <class... Es>
 class EventDecoder<EventSet<Es...>> {
  public:
-  explicit EventDecoder(Codec codec) noexcept : codec_{codec} {}
+  explicit EventDecoder(Reading reading) noexcept : reading_{reading} {}
 
   /// True if the set has the event, in any version.
   bool knows(const EventKind& kind) { return index_of(kind) >= 0; }
@@ -232,7 +252,7 @@ class EventDecoder<EventSet<Es...>> {
     const int wanted = index_of(event.kind);
     if (wanted < 0) detail::throw_unknown(event);
     int i = 0;
-    (void)(... || (i++ == wanted && (f(detail::decode_event<Es>(codec_, event)), true)));
+    (void)(... || (i++ == wanted && (f(detail::decode_event<Es>(reading_, event)), true)));
   }
 
  private:
@@ -251,7 +271,7 @@ class EventDecoder<EventSet<Es...>> {
     int index = -1;
   };
 
-  Codec codec_;
+  Reading reading_;
   /// A cache of kinds, by number. Two kinds with the same slot replace each other.
   std::array<Known, 32> known_{};
 };

@@ -6,6 +6,7 @@
 #include <stela/framework/context.hpp>
 #include <stela/framework/export.hpp>
 #include <stela/framework/function_ref.hpp>
+#include <stela/framework/keyring.hpp>
 #include <stela/framework/log.hpp>
 #include <stela/framework/numbers.hpp>
 #include <stela/framework/query.hpp>
@@ -45,6 +46,10 @@ struct NewEvent {
   std::optional<std::span<const TagDeclaration>> declared = {};
   /// Nil: the store makes one. No other event may have it; a store doesn't look for one.
   EventId id = {};
+  /// What its personal fields are sealed with. SubjectForgotten if one of these was destroyed.
+  std::span<const KeyId> keys = {};
+  /// The highest number of these.
+  std::int64_t newest_key = 0;
   /// Instead of the request's. Without a correlation id, the event shares that of the request.
   const Context* context = nullptr;
 };
@@ -195,6 +200,12 @@ struct Conventions {
   std::shared_ptr<const StoreIdentity> store = {};
   /// That of recorded times. It lives as long as the store.
   const Clock* clock = &system_clock();
+  /// Those that personal fields are sealed with. Null: the store was opened without; then they stay
+  /// sealed, and none can be recorded. They live as long as the store.
+  Keyring* keys = nullptr;
+
+  /// How payloads are read.
+  Reading reading() const noexcept { return {codec, keys}; }
 };
 
 /// What a decision asks before it decides.

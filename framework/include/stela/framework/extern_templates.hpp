@@ -43,4 +43,4 @@
   how template A& stela::UnitOfWork::track<A>(A)
 #define STELA_TEMPLATES_OF_EVENT(how, E)                           \
   how template void stela::detail::EventEncoder::add<E>(const E&); \
-  how template E stela::detail::decode_event<E>(stela::Codec, const stela::StoredEvent&)
+  how template E stela::detail::decode_event<E>(stela::Reading, const stela::StoredEvent&)

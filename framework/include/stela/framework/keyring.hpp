@@ -68,6 +68,8 @@ struct SubjectKey {
   KeyId id;
   Subject subject;
   Secret secret;
+  /// Keys are numbered as they are made.
+  std::int64_t number = 0;
 };
 
 /// Gives the keys that a store's personal fields are sealed with. Threads: any.

@@ -76,7 +76,7 @@ class Snapshots {
       if (!snapshot || snapshot->state_version != State::snapshot_version) return std::nullopt;
       try {
         AggregateAccess::restore(aggregate,
-                                 codec::decode<State>(log.conventions().codec, snapshot->payload),
+                                 decode(log.conventions().reading(), aggregate.stream(), *snapshot),
                                  snapshot->version);
         return snapshot;
       } catch (const codec::DecodeError& e) {
@@ -91,9 +91,16 @@ class Snapshots {
                    GlobalSequence sequence) {
     static_assert(check_layout());
     StoredSnapshot snapshot{version, sequence, State::snapshot_version, {}};
+    codec::Sealing sealing{
+        .show = codec::Sealing::Show::sealed,
+        .keys = log.conventions().keys,
+        .place = codec::Place::of_snapshot(aggregate.stream(), State::snapshot_version),
+        .stream = &aggregate.stream()};
     try {
-      codec::encode(log.conventions().codec, aggregate.state(), snapshot.payload);
+      codec::encode(log.conventions().codec, aggregate.state(), snapshot.payload, &sealing);
     } catch (const codec::EncodeError& e) {
+      // Whoever has the keys takes one.
+      if (sealing.lacked_keys) return;
       throw_not_encodable("the state of '" + aggregate.stream().name() + "'", e.what());
     }
     log.save_snapshot(aggregate.stream(), snapshot);
@@ -125,6 +132,13 @@ class Snapshots {
  private:
   using State = typename A::StateType;
 
+  static State decode(const Reading& reading, const StreamId& stream,
+                      const StoredSnapshot& snapshot) {
+    const codec::Opening opening{reading.keys,
+                                 codec::Place::of_snapshot(stream, snapshot.state_version)};
+    return codec::decode<State>(reading.codec, snapshot.payload, &opening);
+  }
+
   static consteval bool check_layout() {
     static_assert(
         requires {
@@ -134,6 +148,7 @@ class Snapshots {
         "1;`, raised whenever its fields change");
     static_assert(codec::Serializable<State>,
                   "stela: a state with snapshots needs a cereal `serialize`");
+    static_assert(check_personal<State>());
     return true;
   }
 };
@@ -153,7 +168,7 @@ Loaded read_into(A& aggregate, EventLog& log, const Moment& until, const StoredS
   const StreamQuery query{.from = snapshot != nullptr ? snapshot->version : StreamVersion{1},
                           .to = until.version,
                           .up_to = until.sequence};
-  EventDecoder<typename A::EventsType> decoder{log.conventions().codec};
+  EventDecoder<typename A::EventsType> decoder{log.conventions().reading()};
   Loaded loaded{.wrong_snapshot = snapshot != nullptr};
   for (const StoredEvent& event : log.read_stream(aggregate.stream(), query)) {
     if (until.time && event.recorded_at > *until.time) break;

@@ -162,11 +162,11 @@ class STELA_FRAMEWORK_EXPORT ViewReader {
 template <class V>
 class TypedViewReader final : public ViewReader {
  public:
-  TypedViewReader(V view, Codec codec)
+  TypedViewReader(V view, const Reading& reading)
       : ViewReader{query_item_of(view), needs_of_view<V>(),
                    Traits{.last_only = is_last_only<V>(), .with_tags = sees_records<V>()}},
         view_{std::move(view)},
-        decoder_{codec} {
+        decoder_{reading} {
     static_assert(check_view<V>());
   }
 

@@ -106,18 +106,21 @@ class STELA_PROJECTIONS_EXPORT Process {
   friend struct detail::ProcessAccess;
 
   struct Setting {
+    /// The process, and its instance.
+    std::string_view name;
     std::string key;
     Timestamp time;
-    Codec codec;
+    Reading reading;
     /// The kinds of timers of the process.
     std::span<const std::string_view> kinds;
   };
 
   Process(UnitOfWork& unit, Setting setting)
       : unit_{unit},
+        name_{setting.name},
         key_{std::move(setting.key)},
         time_{setting.time},
-        codec_{setting.codec},
+        reading_{setting.reading},
         kinds_{setting.kinds} {}
 
   Timestamp after(std::chrono::microseconds delay) const;
@@ -132,9 +135,20 @@ class STELA_PROJECTIONS_EXPORT Process {
                                .version = T::timer_type.version,
                                .due = due,
                                .recurrence = std::move(recurrence)};
-    codec::encode(codec_, timer, change.payload);
+    codec::Sealing sealing{
+        .show = codec::Sealing::Show::sealed, .keys = reading_.keys, .place = place_of<T>()};
+    const auto stream = stream_of_key();
+    if (stream) sealing.stream = &*stream;
+    codec::encode(reading_.codec, timer, change.payload, &sealing);
     changes_.push_back(std::move(change));
   }
+  /// Of its timer of this kind.
+  template <class T>
+  codec::Place place_of(int version = T::timer_type.version) const {
+    return codec::Place::of_timer(name_, key_, T::timer_type.name, version);
+  }
+  /// The stream that the instance is named by, if it is.
+  std::optional<StreamId> stream_of_key() const;
   template <class T>
   void add_recurring(const Recurrence& recurrence, const T& timer) {
     detail::check_recurrence(recurrence);
@@ -142,9 +156,10 @@ class STELA_PROJECTIONS_EXPORT Process {
   }
 
   UnitOfWork& unit_;
+  std::string_view name_;
   std::string key_;
   Timestamp time_;
-  Codec codec_;
+  Reading reading_;
   std::span<const std::string_view> kinds_;
   std::vector<detail::TimerChange> changes_;
 };
@@ -153,9 +168,15 @@ namespace detail {
 
 /// For runners and for the test kit.
 struct STELA_PROJECTIONS_EXPORT ProcessAccess {
-  static Process make(UnitOfWork& unit, std::string key, Timestamp time, Codec codec,
-                      std::span<const std::string_view> kinds) {
-    return Process{unit, {std::move(key), time, codec, kinds}};
+  /// `name` must outlive it.
+  static Process make(UnitOfWork& unit, std::string_view name, std::string key, Timestamp time,
+                      const Reading& reading, std::span<const std::string_view> kinds) {
+    return Process{unit, {name, std::move(key), time, reading, kinds}};
+  }
+  /// How the payload of its timer of this kind and version is opened.
+  template <class T>
+  static codec::Opening opening(const Process& process, int version) {
+    return {process.reading_.keys, process.template place_of<T>(version)};
   }
   /// UsageError unless it is 1 to 255 bytes of UTF-8 without control characters.
   static void check_key(std::string_view key);
@@ -205,6 +226,7 @@ consteval bool check_timer() {
                 "stela: a timer must be default constructible and movable, to be read back");
   static_assert(codec::Serializable<T>,
                 "stela: a timer needs a cereal `serialize` for all of its fields");
+  static_assert(check_personal<T>());
   if constexpr (Supersedes<T>) {
     using Old = typename T::Supersedes;
     static_assert(check_timer<Old>());
@@ -233,13 +255,13 @@ constexpr bool reads_timer_version(int version) {
 }
 
 template <class T>
-T decode_timer(Codec codec, int version, std::string_view payload) {
+T decode_timer(Codec codec, int version, std::string_view payload, const codec::Opening& opening) {
   if constexpr (Supersedes<T>) {
     if (version != T::timer_type.version) {
-      return T::upcast(decode_timer<typename T::Supersedes>(codec, version, payload));
+      return T::upcast(decode_timer<typename T::Supersedes>(codec, version, payload, opening));
     }
   }
-  return codec::decode<T>(codec, payload);
+  return codec::decode<T>(codec, payload, &opening);
 }
 
 [[noreturn]] STELA_PROJECTIONS_EXPORT void throw_corrupt_timer(std::string_view kind,
@@ -358,7 +380,8 @@ consteval bool check_process() {
 template <class P>
 class TypedProcess final : public AnyProcess {
  public:
-  TypedProcess(const P& process, Codec codec) : process_{process}, codec_{codec}, filter_{codec} {}
+  TypedProcess(const P& process, const Reading& reading)
+      : process_{process}, codec_{reading.codec}, filter_{reading} {}
 
   Handling handling(const EventKind& kind) override { return filter_.handling(kind); }
 
@@ -390,15 +413,16 @@ class TypedProcess final : public AnyProcess {
 
   void due(Process& process, const DueTimer& timer) override {
     P::Timers::for_each([&]<class T>(std::type_identity<T>) {
-      if (timer.kind == T::timer_type.name) process_.due(process, decoded<T>(timer));
+      if (timer.kind == T::timer_type.name) process_.due(process, decoded<T>(process, timer));
     });
   }
 
  private:
   template <class T>
-  T decoded(const DueTimer& timer) const {
+  T decoded(const Process& process, const DueTimer& timer) const {
+    const codec::Opening opening = ProcessAccess::opening<T>(process, timer.version);
     try {
-      return decode_timer<T>(codec_, timer.version, timer.payload);
+      return decode_timer<T>(codec_, timer.version, timer.payload, opening);
     } catch (const codec::DecodeError& e) {
       throw_corrupt_timer(timer.kind, e.what());
     }

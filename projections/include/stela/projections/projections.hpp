@@ -134,8 +134,8 @@ class STELA_PROJECTIONS_EXPORT Projections {
     detail::Registration made{.name = std::string{R::reaction_type.name},
                               .kind = ProjectionKind::reaction,
                               .event_types = names_of<typename R::Events>()};
-    made.make_process = [reaction = std::move(reaction), codec = codec()] {
-      return std::make_unique<detail::TypedReaction<R>>(reaction, codec);
+    made.make_process = [reaction = std::move(reaction), reading = reading()] {
+      return std::make_unique<detail::TypedReaction<R>>(reaction, reading);
     };
     attach_reaction(std::move(made), options);
   }
@@ -150,8 +150,8 @@ class STELA_PROJECTIONS_EXPORT Projections {
                               .kind = ProjectionKind::reaction,
                               .event_types = names_of<typename P::Events>()};
     made.has_timers = true;
-    made.make_process = [process = std::move(process), codec = codec()] {
-      return std::make_unique<detail::TypedProcess<P>>(process, codec);
+    made.make_process = [process = std::move(process), reading = reading()] {
+      return std::make_unique<detail::TypedProcess<P>>(process, reading);
     };
     attach_reaction(std::move(made), options);
   }
@@ -172,7 +172,7 @@ class STELA_PROJECTIONS_EXPORT Projections {
  private:
   class InlineProjector;
 
-  Codec codec() const noexcept { return store_.conventions().codec; }
+  Reading reading() const noexcept { return store_.conventions().reading(); }
 
   template <class Events>
   static std::vector<std::string> names_of() {
@@ -197,8 +197,8 @@ class STELA_PROJECTIONS_EXPORT Projections {
                               .version = P::projector_type.version,
                               .is_idempotent = detail::is_idempotent<P>(),
                               .event_types = names_of<typename P::Events>()};
-    made.make_projector = [projector = std::move(projector), codec = codec()] {
-      return std::make_unique<detail::TypedProjector<P>>(projector, codec);
+    made.make_projector = [projector = std::move(projector), reading = reading()] {
+      return std::make_unique<detail::TypedProjector<P>>(projector, reading);
     };
     return made;
   }

@@ -76,7 +76,7 @@ std::vector<std::string_view> event_names() {
 template <class Events>
 class KindFilter {
  public:
-  explicit KindFilter(Codec codec) noexcept : decoder_{codec} {}
+  explicit KindFilter(const Reading& reading) noexcept : decoder_{reading} {}
 
   Handling handling(const EventKind& kind) {
     const auto number = static_cast<std::size_t>(kind.number);
@@ -166,8 +166,8 @@ consteval bool check_projector() {
 template <class P>
 class TypedProjector final : public AnyProjector {
  public:
-  TypedProjector(const P& projector, Codec codec)
-      : projector_{projector}, filter_{codec}, filter_ahead_{codec} {}
+  TypedProjector(const P& projector, const Reading& reading)
+      : projector_{projector}, filter_{reading}, filter_ahead_{reading} {}
 
   void create(ReadModel& model) override { projector_.create(model); }
   Handling handling(const EventKind& kind) override { return filter_.handling(kind); }

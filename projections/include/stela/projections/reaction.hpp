@@ -60,7 +60,8 @@ consteval bool check_reaction() {
 template <class R>
 class TypedReaction final : public AnyProcess {
  public:
-  TypedReaction(const R& reaction, Codec codec) : reaction_{reaction}, filter_{codec} {}
+  TypedReaction(const R& reaction, const Reading& reading)
+      : reaction_{reaction}, filter_{reading} {}
 
   Handling handling(const EventKind& kind) override { return filter_.handling(kind); }
   void react(Process& process, const StoredEvent& event) override {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stela/framework/codec/codec_error.hpp>
+#include <stela/framework/codec/sealing.hpp>
 #include <stela/framework/codec/shapes.hpp>
 
 #include <cereal/cereal.hpp>
@@ -79,8 +80,10 @@ class Levels {
 class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowEmptyClassElision> {
  public:
   /// Appends to `out`, which must outlive the archive.
-  explicit OutputArchive(std::string& out)
-      : cereal::OutputArchive<OutputArchive, cereal::AllowEmptyClassElision>{this}, out_{out} {
+  explicit OutputArchive(std::string& out, codec::Sealing* sealing = nullptr)
+      : cereal::OutputArchive<OutputArchive, cereal::AllowEmptyClassElision>{this},
+        out_{out},
+        personal_{sealing} {
     out_ += '\1';  // cereal's mark for little-endian
   }
 
@@ -115,6 +118,8 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
 
   std::string path() const { return "the payload"; }
 
+  codec::PersonalWriter& personal() noexcept { return personal_; }
+
  private:
   struct Size {
     std::size_t count;
@@ -129,15 +134,17 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
   std::vector<Size> sizes_;
   detail::Levels levels_;
   std::size_t empty_values_ = 0;
+  codec::PersonalWriter personal_;
 };
 
 /// Threads: one at a time.
 class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmptyClassElision> {
  public:
-  explicit InputArchive(std::string_view bytes)
+  explicit InputArchive(std::string_view bytes, const codec::Opening* opening = nullptr)
       : cereal::InputArchive<InputArchive, cereal::AllowEmptyClassElision>{this},
         rest_{bytes},
-        max_empty_values_{std::max(bytes.size(), max_empty_elements)} {
+        max_empty_values_{std::max(bytes.size(), max_empty_elements)},
+        personal_{opening} {
     if (rest_.empty() || rest_.front() != '\1') {
       throw codec::DecodeError{"the payload doesn't begin as portable binary does"};
     }
@@ -208,11 +215,14 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
   /// The format has no names, so there is no path to show.
   std::string path() const { return "the payload"; }
 
+  codec::PersonalReader& personal() noexcept { return personal_; }
+
  private:
   std::string_view rest_;
   detail::Levels levels_;
   std::size_t max_empty_values_;
   std::size_t empty_values_ = 0;
+  codec::PersonalReader personal_;
 };
 
 }  // namespace stela::binary
@@ -222,17 +232,21 @@ CEREAL_SETUP_ARCHIVE_TRAITS(stela::binary::InputArchive, stela::binary::OutputAr
 namespace stela::binary {
 
 template <class T>
-constexpr bool is_level =
-    std::is_class_v<T> && !codec::is_wrapper<T> && !std::is_same_v<T, std::string>;
+constexpr bool is_level = std::is_class_v<T> && !codec::is_wrapper<T> && !codec::is_personal<T> &&
+                          !std::is_same_v<T, std::string>;
 
 template <class T>
-void prologue(OutputArchive& archive, const T&) {
+void prologue(OutputArchive& archive, const T& value) {
   codec::check_value<cereal::traits::is_output_serializable<T, OutputArchive>::value, T>();
   if constexpr (std::is_enum_v<T>) static_assert(codec::check_enum<T>());
   if constexpr (is_level<T>) archive.begin_level();
+  if constexpr (stela::detail::HasSubject<T>) {
+    archive.personal().enter(stela::detail::OpenObject::of(value));
+  }
 }
 template <class T>
 void epilogue(OutputArchive& archive, const T&) {
+  if constexpr (stela::detail::HasSubject<T>) archive.personal().leave();
   if constexpr (is_level<T>) archive.end_level();
 }
 template <class T>

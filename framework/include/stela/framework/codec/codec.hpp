@@ -32,6 +32,15 @@ enum class Codec : std::uint8_t { json, portable_binary };
 
 STELA_FRAMEWORK_EXPORT std::string_view to_string(Codec codec) noexcept;
 
+/// How payloads are read: with the keys for their personal fields, or without.
+struct Reading {
+  // NOLINTNEXTLINE: a codec alone reads, without keys.
+  Reading(Codec with, Keyring* and_keys = nullptr) noexcept : codec{with}, keys{and_keys} {}
+
+  Codec codec;
+  Keyring* keys;
+};
+
 namespace codec {
 
 /// The size limit of a payload, for writing and reading.
@@ -71,15 +80,16 @@ void read_with(Archive& archive, T& value) {
 }
 
 /// Appends the bytes of `value`. EncodeError if it can't be encoded; `out` is unchanged then.
+/// Without `sealing`, personal fields are written as "(personal)".
 template <Serializable T>
-void encode(Codec codec, const T& value, std::string& out) {
+void encode(Codec codec, const T& value, std::string& out, Sealing* sealing = nullptr) {
   const std::size_t begin = out.size();
   try {
     if (codec == Codec::json) {
-      json::OutputArchive archive{out};
+      json::OutputArchive archive{out, sealing};
       write_with(archive, value);
     } else {
-      binary::OutputArchive archive{out};
+      binary::OutputArchive archive{out, sealing};
       write_with(archive, value);
     }
     if (out.size() - begin > max_payload_size) throw EncodeError{std::string{too_large}};
@@ -90,23 +100,23 @@ void encode(Codec codec, const T& value, std::string& out) {
 }
 
 /// DecodeError if the bytes aren't a T. std::bad_alloc if memory is short; the bytes may be valid
-/// then.
+/// then. Without `opening`, personal fields stay sealed.
 template <Serializable T>
-void decode(Codec codec, std::string_view bytes, T& value) {
+void decode(Codec codec, std::string_view bytes, T& value, const Opening* opening = nullptr) {
   if (bytes.size() > max_payload_size) throw DecodeError{std::string{too_large}};
   if (codec == Codec::json) {
-    json::InputArchive archive{bytes};
+    json::InputArchive archive{bytes, opening};
     read_with(archive, value);
   } else {
-    binary::InputArchive archive{bytes};
+    binary::InputArchive archive{bytes, opening};
     read_with(archive, value);
   }
 }
 
 template <Serializable T>
-T decode(Codec codec, std::string_view bytes) {
+T decode(Codec codec, std::string_view bytes, const Opening* opening = nullptr) {
   T value{};
-  decode(codec, bytes, value);
+  decode(codec, bytes, value, opening);
   return value;
 }
 

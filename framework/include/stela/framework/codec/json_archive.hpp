@@ -5,6 +5,7 @@
 #include <stela/framework/codec/codec_error.hpp>
 #include <stela/framework/codec/json_reader.hpp>
 #include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/sealing.hpp>
 #include <stela/framework/codec/shapes.hpp>
 
 #include <cereal/cereal.hpp>
@@ -24,8 +25,10 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
                       public cereal::traits::TextArchive {
  public:
   /// Appends to `out`, which must outlive the archive.
-  explicit OutputArchive(std::string& out)
-      : cereal::OutputArchive<OutputArchive, cereal::AllowEmptyClassElision>{this}, out_{out} {
+  explicit OutputArchive(std::string& out, codec::Sealing* sealing = nullptr)
+      : cereal::OutputArchive<OutputArchive, cereal::AllowEmptyClassElision>{this},
+        out_{out},
+        personal_{sealing} {
     nodes_.reserve(8);
   }
 
@@ -64,6 +67,8 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
 
   std::string& out() noexcept { return out_; }
 
+  codec::PersonalWriter& personal() noexcept { return personal_; }
+
   /// Throws EncodeError: "<path> <problem>".
   [[noreturn]] void fail(std::string_view problem) const {
     throw codec::EncodeError{path().append(1, ' ').append(problem)};
@@ -78,7 +83,7 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
       if (node.kind == Kind::array) {
         path.add_element(node.count - 1);
       } else if (node.name_begin > 0) {
-        path.add_member(std::string_view{out_}.substr(node.name_begin, node.name_size));
+        path.add_member(unescaped(std::string_view{out_}.substr(node.name_begin, node.name_size)));
       }
     }
     return path.text();
@@ -96,6 +101,13 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     std::size_t name_begin = 0;
     std::size_t name_size = 0;
   };
+
+  /// As a reader sees the name.
+  static std::string unescaped(std::string_view name) {
+    if (name.find('\\') == std::string_view::npos) return std::string{name};
+    Reader reader{std::string{'"'}.append(name).append(1, '"')};
+    return std::string{reader.get_string()};
+  }
 
   void begin_member(Node& object, std::string_view name) {
     const std::size_t begin = out_.size() + 1;
@@ -126,6 +138,7 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
   std::vector<Node> nodes_;
   std::string_view next_name_;
   bool begun_ = false;
+  codec::PersonalWriter personal_;
 };
 
 /// Threads: one at a time.
@@ -133,8 +146,10 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
                      public cereal::traits::TextArchive {
  public:
   /// `text` is copied.
-  explicit InputArchive(std::string_view text)
-      : cereal::InputArchive<InputArchive, cereal::AllowEmptyClassElision>{this}, reader_{text} {
+  explicit InputArchive(std::string_view text, const codec::Opening* opening = nullptr)
+      : cereal::InputArchive<InputArchive, cereal::AllowEmptyClassElision>{this},
+        reader_{text},
+        personal_{opening} {
     nodes_.reserve(8);
   }
 
@@ -188,6 +203,8 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
   // cereal passes archives to load_minimal as const.
   Reader& reader() const noexcept { return reader_; }
 
+  codec::PersonalReader& personal() noexcept { return personal_; }
+
  private:
   enum class Kind : std::uint8_t { unopened, object, array };
   struct Node {
@@ -199,6 +216,7 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
   std::vector<Node> nodes_;
   std::string_view next_name_;
   bool found_ = false;
+  codec::PersonalReader personal_;
 };
 
 }  // namespace stela::json
@@ -215,7 +233,7 @@ constexpr bool is_minimal =
     cereal::traits::has_minimal_output_serialization<T, OutputArchive>::value;
 
 template <class T>
-constexpr bool is_forwarding = codec::is_transparent<T> || is_minimal<T>;
+constexpr bool is_forwarding = codec::is_transparent<T> || is_minimal<T> || codec::is_personal<T>;
 
 template <class T>
 constexpr bool is_scalar =
@@ -226,21 +244,27 @@ template <class T>
 constexpr bool is_node = !is_forwarding<T> && !is_scalar<T>;
 
 template <class T>
-void prologue(OutputArchive& archive, const T&) {
+void prologue(OutputArchive& archive, [[maybe_unused]] const T& value) {
   codec::check_value<cereal::traits::is_output_serializable<T, OutputArchive>::value, T>();
   if constexpr (std::is_enum_v<T>) static_assert(codec::check_enum<T>());
   if constexpr (is_node<T>) {
     archive.begin_node();
     if constexpr (codec::is_fixed_array<T>) archive.make_array();
+    if constexpr (stela::detail::HasSubject<T>) {
+      archive.personal().enter(stela::detail::OpenObject::of(value));
+    }
   } else if constexpr (is_scalar<T>) {
     archive.begin_value();
-  } else if constexpr (is_minimal<T>) {
+  } else if constexpr (is_minimal<T> || codec::is_personal<T>) {
     archive.begin_forwarded_value();  // already here, so that save_minimal fails with its path
   }
 }
 template <class T>
 void epilogue(OutputArchive& archive, const T&) {
-  if constexpr (is_node<T>) archive.end_node();
+  if constexpr (is_node<T>) {
+    archive.end_node();
+    if constexpr (stela::detail::HasSubject<T>) archive.personal().leave();
+  }
 }
 
 template <class T>

@@ -21,7 +21,17 @@
 #include <utility>
 #include <vector>
 
-namespace stela::codec {
+namespace stela {
+
+template <class T, auto Whose = nullptr>
+class Personal;
+
+namespace codec {
+
+template <class T>
+inline constexpr bool is_personal = false;
+template <class T, auto Whose>
+inline constexpr bool is_personal<Personal<T, Whose>> = true;
 
 template <class T>
 inline constexpr bool is_optional = false;
@@ -191,6 +201,10 @@ concept UniqueMap = requires(T map, const typename T::key_type& key) {
 /// equal bytes.
 template <class Archive, class Container>
 std::vector<const typename Container::value_type*> in_encoded_order(const Container& container) {
+  static_assert(
+      !is_personal<typename Container::key_type>,
+      "stela: an unordered container can't hold personal values as its keys: sealed, they "
+      "have no order");
   struct Entry {
     std::string bytes;
     const typename Container::value_type* element;
@@ -272,4 +286,5 @@ void load_in_order(Archive& archive, Container& container) {
   }
 }
 
-}  // namespace stela::codec
+}  // namespace codec
+}  // namespace stela

@@ -37,7 +37,7 @@ struct RecordedEvent {
   std::string type;
   int schema_version = 1;
   Timestamp recorded_at;
-  /// JSON.
+  /// JSON, with personal fields in clear.
   std::string payload;
 };
 
@@ -76,8 +76,8 @@ class STELA_TESTING_EXPORT DecisionOutcome {
   template <Event E>
   E recorded() const {
     constexpr EventType stored = detail::StoredAs<E>::Type::event_type;
-    return stela::detail::decode_version<E>(Codec::json, stored.version,
-                                            only(stored.name, stored.version).payload);
+    return stela::detail::decode_version<E>(
+        Codec::json, stored.version, only(stored.name, stored.version).payload, {.is_clear = true});
   }
 
  private:

@@ -95,6 +95,10 @@ void save(FieldsArchive& archive, const T& value) {
 inline void save(FieldsArchive& archive, const std::string& text) {
   archive.add_text(text);
 }
+template <class T, auto Whose>
+void save(FieldsArchive& archive, const Personal<T, Whose>& value) {
+  value.if_open([&](const T& open) { archive(open); });
+}
 
 template <class T>
 void save(FieldsArchive& archive, const cereal::NameValuePair<T>& pair) {

@@ -38,9 +38,12 @@ class STELA_TESTING_EXPORT GoldenPayloads {
   void check(const E& sample) const {
     static_assert(stela::detail::check_event<E>());
     std::string payload;
-    codec::encode(codec_, sample, payload);
-    check(E::event_type, payload,
-          [&](std::string_view bytes) { return fields_of(codec::decode<E>(codec_, bytes)); });
+    codec::Sealing clear{.show = codec::Sealing::Show::clear};
+    codec::encode(codec_, sample, payload, &clear);
+    check(E::event_type, payload, [&](std::string_view bytes) {
+      const codec::Opening opening{.is_clear = true};
+      return fields_of(codec::decode<E>(codec_, bytes, &opening));
+    });
   }
 
  private:

@@ -32,7 +32,8 @@ template <class E>
 std::string render(const E& event) {
   std::string text{E::event_type.name};
   text += " v" + std::to_string(E::event_type.version) + ' ';
-  codec::encode(Codec::json, event, text);
+  codec::Sealing clear{.show = codec::Sealing::Show::clear};
+  codec::encode(Codec::json, event, text, &clear);
   return text;
 }
 
@@ -154,8 +155,9 @@ class Outcome {
     if constexpr (codec::Serializable<State>) {
       std::string wanted;
       std::string actual;
-      codec::encode(Codec::json, expected, wanted);
-      codec::encode(Codec::json, aggregate_->state(), actual);
+      codec::Sealing clear{.show = codec::Sealing::Show::clear};
+      codec::encode(Codec::json, expected, wanted, &clear);
+      codec::encode(Codec::json, aggregate_->state(), actual, &clear);
       detail::compare_states(wanted, actual);
     } else {
       static_assert(std::equality_comparable<State>,

@@ -83,6 +83,9 @@ struct ConsumerOptions {
   /// stream is left to a process that knows it. If none has come after this long, at most a year,
   /// the message is parked as after the last attempt.
   std::chrono::milliseconds unknown_version_wait{3'600'000};
+  /// Those of the program that published, to read its personal fields. Null: they stay sealed. They
+  /// must outlive the consumer.
+  Keyring* keys = nullptr;
 };
 
 /// UsageError if a value is out of range or contradicts another.
@@ -136,7 +139,8 @@ class STELA_NATS_EXPORT Handler {
  public:
   virtual ~Handler() = default;
   virtual bool answers_to(std::string_view event) const noexcept = 0;
-  virtual void handle(Transaction& transaction, const StoredEvent& event, Codec codec) = 0;
+  virtual void handle(Transaction& transaction, const StoredEvent& event,
+                      const Reading& reading) = 0;
 };
 
 namespace detail {
@@ -148,8 +152,8 @@ class TypedHandler final : public Handler {
   bool answers_to(std::string_view event) const noexcept override {
     return stela::detail::answers_to<E>(event);
   }
-  void handle(Transaction& transaction, const StoredEvent& event, Codec codec) override {
-    EventDecoder<EventSet<E>> decoder{codec};
+  void handle(Transaction& transaction, const StoredEvent& event, const Reading& reading) override {
+    EventDecoder<EventSet<E>> decoder{reading};
     decoder.decode(event, [&](const E& decoded) {
       handler_(transaction, Recorded<E>{decoded, event});
     });

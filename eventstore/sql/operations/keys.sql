@@ -1,0 +1,29 @@
+-- Which keys of personal fields are forgotten, and which key store has the others.
+
+-- name: find_forgotten_key
+-- takes: key_id blob
+-- gives: sequence int
+SELECT sequence FROM stela_forgotten_keys WHERE key_id = :key_id;
+
+-- name: add_forgotten_key
+-- takes: key_id blob, sequence int, forgotten_at time
+INSERT INTO stela_forgotten_keys (key_id, sequence, forgotten_at)
+VALUES (:key_id, :sequence, :forgotten_at) ON CONFLICT (key_id) DO NOTHING;
+
+-- name: forgotten_keys
+-- takes: after blob, limit int
+-- gives: key_id blob
+SELECT key_id FROM stela_forgotten_keys WHERE key_id > :after ORDER BY key_id LIMIT :limit;
+
+-- name: key_store
+-- gives: key_store blob, newest_key int
+SELECT key_store, newest_key FROM stela_key_store WHERE one = 1;
+
+-- name: set_key_store
+-- takes: key_store blob
+INSERT INTO stela_key_store (one, key_store, newest_key) VALUES (1, :key_store, 0)
+ON CONFLICT (one) DO NOTHING;
+
+-- name: note_newest_key
+-- takes: newest_key int
+UPDATE stela_key_store SET newest_key = :newest_key WHERE one = 1 AND newest_key < :newest_key;

@@ -1,0 +1,37 @@
+#include "forgotten_keys.hpp"
+
+#include "operations_sql/keys.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+
+namespace stela {
+namespace {
+
+namespace sql = operations::sql;
+
+std::string_view bytes_of_key(const KeyId& id) noexcept {
+  return {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()};
+}
+
+}  // namespace
+
+void check_keys(database::Connection& connection, const AppendRequest& request) {
+  std::int64_t newest = 0;
+  for (const StreamAppend& append : request.streams) {
+    for (const NewEvent& event : append.events) {
+      newest = std::max(newest, event.newest_key);
+      for (const KeyId& key : event.keys) {
+        if (!connection.rows(sql::find_forgotten_key{.key_id = bytes_of_key(key)}).step()) continue;
+        throw SubjectForgotten{"a personal field of '" + std::string{event.type} + "' for '" +
+                               append.stream.name() +
+                               "' is sealed with a key that was destroyed: its subject was "
+                               "forgotten; nothing was written"};
+      }
+    }
+  }
+  if (newest > 0) connection.run(sql::note_newest_key{.newest_key = newest});
+}
+
+}  // namespace stela

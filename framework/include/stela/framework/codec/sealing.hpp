@@ -1,0 +1,148 @@
+// How personal fields are written and read. docs/payload-sealed.md describes the format.
+#pragma once
+
+#include <stela/framework/codec/subject.hpp>
+#include <stela/framework/export.hpp>
+#include <stela/framework/keyring.hpp>
+#include <stela/framework/uuid.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::codec {
+
+/// What a sealed field is bound to, so that it opens nowhere else.
+struct STELA_FRAMEWORK_EXPORT Place {
+  enum class Kind : std::uint8_t { event = 1, snapshot = 2, timer = 3 };
+
+  static Place of_event(const EventId& id);
+  static Place of_snapshot(const StreamId& stream, int state_version);
+  static Place of_timer(std::string_view process, std::string_view key, std::string_view kind,
+                        int version);
+
+  Kind kind = Kind::event;
+  std::string bytes = {};
+};
+
+/// How the personal fields of one payload are written. Threads: one at a time.
+struct Sealing {
+  enum class Show : std::uint8_t {
+    /// "(personal)": for whoever encodes a value without a place to store it.
+    masked,
+    /// The values themselves: for the test kit, and to compare values.
+    clear,
+    sealed,
+    /// Not at all: inside another one.
+    refused,
+  };
+
+  Show show = Show::masked;
+  /// Null: a personal field can't be sealed.
+  Keyring* keys = nullptr;
+  Place place = {};
+  /// What the payload belongs to.
+  const StreamId* stream = nullptr;
+  /// The keys that were used, each once, and the highest of their numbers.
+  std::vector<KeyId> used = {};
+  std::int64_t newest = 0;
+  /// There were none, and a field needed one.
+  bool lacked_keys = false;
+};
+
+/// How the personal fields of one payload are read. Without keys they stay sealed.
+struct Opening {
+  Keyring* keys = nullptr;
+  Place place = {};
+  /// They were written in clear, by the test kit.
+  bool is_clear = false;
+};
+
+/// A personal value as it was stored. It doesn't change. Threads: any.
+struct STELA_FRAMEWORK_EXPORT SealedValue {
+  KeyId key_id = {};
+  /// Null: there were no keys to open it with, or its own was destroyed.
+  std::shared_ptr<const SubjectKey> key = {};
+  bool is_forgotten = false;
+  bool is_json = true;
+  /// nonce ‖ ciphertext ‖ tag; as base64url in JSON.
+  std::string box = {};
+  /// What it is bound to.
+  std::string bound = {};
+
+  /// The bytes of the value. Ask only if there is a key. CorruptEvent if it was sealed for another
+  /// place, or was changed.
+  std::string open() const;
+  /// "~s1.<key id>.<box>" or "~f1.<key id>".
+  std::string text() const;
+};
+
+/// Whether the key that the value was read with has been destroyed since.
+STELA_FRAMEWORK_EXPORT bool is_gone(const Sealing& sealing, const SealedValue& value);
+
+/// The stored form of a personal field, as text or as bytes. SubjectForgotten, and EncodeError if
+/// there are no keys.
+STELA_FRAMEWORK_EXPORT std::string seal(Sealing& sealing, const Subject& subject,
+                                        std::string_view field, std::string_view plain,
+                                        bool as_text);
+STELA_FRAMEWORK_EXPORT std::string forgotten_form(const KeyId& key, bool as_text);
+
+/// Reads a stored form. DecodeError if it isn't one; KeyMissing.
+STELA_FRAMEWORK_EXPORT std::shared_ptr<const SealedValue> read_sealed(const Opening* opening,
+                                                                      std::string_view field,
+                                                                      std::string_view stored,
+                                                                      bool is_text);
+
+/// A JSON payload with each sealed field that opens in clear, for those who may see it. All else
+/// stays as it is.
+STELA_FRAMEWORK_EXPORT std::string reveal(std::string_view payload, const Opening& opening);
+
+/// The personal fields of the value that an archive writes. Threads: one at a time.
+class STELA_FRAMEWORK_EXPORT PersonalWriter {
+ public:
+  explicit PersonalWriter(Sealing* sealing) noexcept : sealing_{sealing} {}
+
+  Sealing::Show show() const noexcept {
+    return sealing_ == nullptr ? Sealing::Show::masked : sealing_->show;
+  }
+  void enter(const stela::detail::OpenObject& object) { open_.push_back(object); }
+  void leave() noexcept { open_.pop_back(); }
+
+  /// The number of the field among the payload's.
+  std::string next_number() { return std::to_string(fields_++); }
+  /// The innermost object that declares a subject; of this type, unless it is null. EncodeError if
+  /// there is none.
+  const stela::detail::OpenObject& object(const char* type, std::string_view field) const;
+  Sealing& sealing() noexcept { return *sealing_; }
+
+ private:
+  Sealing* sealing_;
+  std::vector<stela::detail::OpenObject> open_;
+  std::uint64_t fields_ = 0;
+};
+
+/// Its counterpart in an archive that reads.
+class PersonalReader {
+ public:
+  explicit PersonalReader(const Opening* opening) noexcept : opening_{opening} {}
+
+  const Opening* opening() const noexcept { return opening_; }
+  bool is_clear() const noexcept { return opening_ != nullptr && opening_->is_clear; }
+  std::string next_number() { return std::to_string(fields_++); }
+
+ private:
+  const Opening* opening_;
+  std::uint64_t fields_ = 0;
+};
+
+/// EncodeError: a value of one subject would be sealed as another's.
+[[noreturn]] STELA_FRAMEWORK_EXPORT void refuse_other_subject(std::string_view field,
+                                                              const Subject& of, const Subject& as);
+[[noreturn]] STELA_FRAMEWORK_EXPORT void refuse_without_keys(Sealing& sealing,
+                                                             std::string_view field);
+[[noreturn]] STELA_FRAMEWORK_EXPORT void refuse_nested(std::string_view field);
+[[noreturn]] STELA_FRAMEWORK_EXPORT void throw_not_readable(std::string_view problem);
+
+}  // namespace stela::codec

@@ -1,0 +1,289 @@
+// Personal data as a field of events, states and timers.
+#pragma once
+
+#include <stela/framework/codec/codec.hpp>
+#include <stela/framework/codec/sealing.hpp>
+#include <stela/framework/codec/subject.hpp>
+
+#include <cereal/cereal.hpp>
+
+#include <bitset>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace stela {
+namespace detail {
+
+struct PersonalAccess;
+
+/// The class that a pointer to a member points into.
+template <class T>
+struct ClassOfMember;
+template <class Class, class Member>
+struct ClassOfMember<Member Class::*> {
+  using Type = Class;
+};
+
+}  // namespace detail
+
+/// A value that its subject may have erased. It is stored sealed, with a key of the subject: of
+/// what the struct around it declares as its `subject`, or of the `Id` that is named here:
+/// `Personal<std::string, &GiftSent::from>`. Once the subject is forgotten, nobody opens it.
+///
+/// There is no way to the value but `value_or` and `if_open`: it may be gone, and an aggregate must
+/// load all the same. It isn't compared, hashed or printed. A value that was read knows whose it
+/// is, and can't be recorded as somebody else's unless `given_to` says so. Threads: as those of T.
+template <class T, auto Whose>
+class Personal {
+ public:
+  Personal() = default;
+  // NOLINTNEXTLINE: a field is given its value as any other.
+  Personal(T value) : value_{std::move(value)} {}
+  template <class Text>
+  requires(!std::is_same_v<std::remove_cvref_t<Text>, T> &&
+           std::is_constructible_v<T, const Text&> && std::is_convertible_v<const Text&, T>)
+      // NOLINTNEXTLINE: from a literal, too.
+      Personal(const Text& value)
+      : value_{T(value)} {}
+  /// Another field's value: of the same person, or `given_to` this one.
+  template <auto Other>
+  requires(!std::is_same_v<Personal<T, Other>, Personal>)
+      // NOLINTNEXTLINE: between fields.
+      Personal(Personal<T, Other> other)
+      : value_{std::move(other.value_)} {}
+
+  /// The value, or `otherwise` if it was forgotten, or there are no keys to open it with.
+  /// CorruptEvent if its bytes were forged.
+  T value_or(T otherwise) const {
+    if_open([&](T value) { otherwise = std::move(value); });
+    return otherwise;
+  }
+  /// Calls `f(value)` if there is one to see; true if it did.
+  template <class F>
+  bool if_open(F&& f) const {
+    if (const T* const own = std::get_if<T>(&value_)) {
+      std::forward<F>(f)(*own);
+      return true;
+    }
+    const codec::SealedValue& sealed = *std::get<Sealed>(value_);
+    if (sealed.key == nullptr) return false;
+    std::forward<F>(f)(opened(sealed));
+    return true;
+  }
+
+  bool is_forgotten() const noexcept {
+    const Sealed* const sealed = std::get_if<Sealed>(&value_);
+    return sealed != nullptr && (*sealed)->is_forgotten;
+  }
+  /// There are no keys here.
+  bool is_sealed() const noexcept {
+    const Sealed* const sealed = std::get_if<Sealed>(&value_);
+    return sealed != nullptr && (*sealed)->key == nullptr && !(*sealed)->is_forgotten;
+  }
+
+  /// The value, to be recorded as that of another person, on purpose. What can't be opened stays as
+  /// it is.
+  Personal given_to() const {
+    Personal given = *this;
+    if_open([&](T value) { given.value_ = std::move(value); });
+    return given;
+  }
+
+ private:
+  template <class, auto>
+  friend class Personal;
+  friend struct detail::PersonalAccess;
+
+  using Sealed = std::shared_ptr<const codec::SealedValue>;
+
+  static T opened(const codec::SealedValue& sealed) {
+    try {
+      return codec::decode<T>(sealed.is_json ? Codec::json : Codec::portable_binary, sealed.open());
+    } catch (const codec::DecodeError& e) {
+      codec::throw_not_readable(e.what());
+    }
+  }
+
+  std::variant<T, Sealed> value_;
+};
+
+namespace detail {
+
+/// For archives.
+struct PersonalAccess {
+  /// Whose it is to be.
+  template <auto Whose>
+  static Subject subject(codec::PersonalWriter& writer, std::string_view field) {
+    const StreamId* const stream = writer.sealing().stream;
+    using Member = std::remove_const_t<decltype(Whose)>;
+    if constexpr (std::is_member_object_pointer_v<Member>) {
+      using Class = typename ClassOfMember<Member>::Type;
+      const OpenObject& object = writer.object(&type_mark<Class>, field);
+      return subject_in(*static_cast<const Class*>(object.object), Whose, stream);
+    } else {
+      const OpenObject& object = writer.object(nullptr, field);
+      return object.subject(object.object, stream);
+    }
+  }
+
+  template <class T, auto Whose>
+  static std::string sealed_form(codec::PersonalWriter& writer, const Personal<T, Whose>& value,
+                                 std::string_view field, Codec codec) {
+    using Show = codec::Sealing::Show;
+    if (writer.show() == Show::masked) return "(personal)";
+    if (writer.show() == Show::refused) codec::refuse_nested(field);
+    const bool as_text = codec == Codec::json;
+    using Sealed = typename Personal<T, Whose>::Sealed;
+    const Sealed* const read = std::get_if<Sealed>(&value.value_);
+    if (read != nullptr && codec::is_gone(writer.sealing(), **read)) {
+      return codec::forgotten_form((*read)->key_id, as_text);
+    }
+    if (read != nullptr && (*read)->key == nullptr) {
+      codec::refuse_without_keys(writer.sealing(), field);
+    }
+    const Subject subject = PersonalAccess::subject<Whose>(writer, field);
+    if (read != nullptr && (*read)->key->subject.name != subject.name) {
+      codec::refuse_other_subject(field, (*read)->key->subject, subject);
+    }
+    std::string plain;
+    if (read != nullptr && (*read)->is_json == as_text) {
+      plain = (*read)->open();
+    } else {
+      codec::Sealing inside{.show = Show::refused};
+      value.if_open([&](const T& open) { codec::encode(codec, open, plain, &inside); });
+    }
+    return codec::seal(writer.sealing(), subject, field, plain, as_text);
+  }
+
+  /// What the test kit shows of a value that isn't there.
+  template <class T, auto Whose>
+  static const char* word(const Personal<T, Whose>& value) noexcept {
+    return value.is_forgotten() ? "(forgotten)" : "(sealed)";
+  }
+
+  template <class T, auto Whose>
+  static T& clear(Personal<T, Whose>& value) {
+    return value.value_.template emplace<T>();
+  }
+  template <class T, auto Whose>
+  static void set(Personal<T, Whose>& value, std::shared_ptr<const codec::SealedValue> sealed) {
+    value.value_ = std::move(sealed);
+  }
+  template <class T, auto Whose>
+  static const std::shared_ptr<const codec::SealedValue>* sealed(
+      const Personal<T, Whose>& value) noexcept {
+    using Sealed = typename Personal<T, Whose>::Sealed;
+    return std::get_if<Sealed>(&value.value_);
+  }
+};
+
+}  // namespace detail
+
+template <class T, auto Whose>
+void save(json::OutputArchive& archive, const Personal<T, Whose>& value) {
+  if (archive.personal().show() == codec::Sealing::Show::clear) {
+    if (value.if_open([&](const T& open) { archive(open); })) return;
+    archive(std::string{detail::PersonalAccess::word(value)});
+    return;
+  }
+  archive.begin_value();
+  json::append_string(archive.out(), detail::PersonalAccess::sealed_form(
+                                         archive.personal(), value, archive.path(), Codec::json));
+}
+template <class T, auto Whose>
+void load(json::InputArchive& archive, Personal<T, Whose>& value) {
+  if (archive.personal().is_clear()) {
+    archive(detail::PersonalAccess::clear(value));
+    return;
+  }
+  archive.begin_value();
+  const std::string stored{archive.reader().get_string()};
+  detail::PersonalAccess::set(
+      value, codec::read_sealed(archive.personal().opening(), archive.path(), stored, true));
+}
+
+template <class T, auto Whose>
+void save(binary::OutputArchive& archive, const Personal<T, Whose>& value) {
+  if (archive.personal().show() == codec::Sealing::Show::clear) {
+    if (value.if_open([&](const T& open) { archive(open); })) return;
+    archive(std::string{detail::PersonalAccess::word(value)});
+    return;
+  }
+  archive(detail::PersonalAccess::sealed_form(
+      archive.personal(), value, archive.personal().next_number(), Codec::portable_binary));
+}
+template <class T, auto Whose>
+void load(binary::InputArchive& archive, Personal<T, Whose>& value) {
+  if (archive.personal().is_clear()) {
+    archive(detail::PersonalAccess::clear(value));
+    return;
+  }
+  std::string stored;
+  archive(stored);
+  const std::string field = archive.personal().next_number();
+  detail::PersonalAccess::set(
+      value, codec::read_sealed(archive.personal().opening(), field, stored, false));
+}
+
+namespace detail {
+
+/// An archive that only the compiler sees: it visits the fields of `E`, and refuses a personal one
+/// if `E` has no subject.
+template <class E>
+struct PersonalCheck : cereal::OutputArchive<PersonalCheck<E>, cereal::AllowEmptyClassElision> {
+  PersonalCheck() : cereal::OutputArchive<PersonalCheck<E>, cereal::AllowEmptyClassElision>{this} {}
+};
+
+template <class E, class T>
+void prologue(PersonalCheck<E>&, const T&) {}
+template <class E, class T>
+void epilogue(PersonalCheck<E>&, const T&) {}
+template <class E, class T>
+requires std::is_arithmetic_v<T>
+void save(PersonalCheck<E>&, const T&) {}
+template <class E>
+void save(PersonalCheck<E>&, const std::string&) {}
+template <class E>
+void save(PersonalCheck<E>&, std::nullptr_t) {}
+template <class E, std::size_t N>
+void save(PersonalCheck<E>&, const std::bitset<N>&) {}
+template <class E, class T>
+void save(PersonalCheck<E>&, const cereal::BinaryData<T>&) {}
+template <class E, class T>
+void save(PersonalCheck<E>& archive, const cereal::NameValuePair<T>& pair) {
+  archive(pair.value);
+}
+template <class E, class T>
+void save(PersonalCheck<E>&, const cereal::SizeTag<T>&) {}
+template <class E, class T, class Deleter>
+void save(PersonalCheck<E>& archive, const std::unique_ptr<T, Deleter>& value) {
+  archive(*value);
+}
+template <class E, class T, auto Whose>
+void save(PersonalCheck<E>&, const Personal<T, Whose>&) {
+  static_assert(HasSubject<E>,
+                "stela: a struct with a personal field says whose it is: `static constexpr auto "
+                "subject = &E::guest;` with a member of type stela::Id, or "
+                "stela::stream_is_subject; the lines around this one name the struct");
+}
+
+/// Compiles, and never runs, what visits the fields of `E`.
+template <class E>
+void visit_fields(const E& value) {
+  if constexpr (!std::is_empty_v<E>) {
+    PersonalCheck<E> check;
+    check(value);
+  }
+}
+
+/// Compiles only if each personal field of `E` has a subject.
+template <class E>
+consteval bool check_personal() {
+  return &visit_fields<E> != nullptr;
+}
+
+}  // namespace detail
+}  // namespace stela

@@ -1,0 +1,33 @@
+// Keys in memory, for tests of what is personal.
+#pragma once
+
+#include <stela/framework/keyring.hpp>
+#include <stela/testing/export.hpp>
+
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace stela::testing {
+
+/// The keys of a test, which are gone when it ends. Threads: any number at once.
+class STELA_TESTING_EXPORT MemoryKeys final : public Keyring {
+ public:
+  std::shared_ptr<const SubjectKey> key_of(const Subject& subject) override;
+  std::shared_ptr<const SubjectKey> find(const KeyId& id) override;
+
+  /// Destroys the subject's keys, of every purpose: what they sealed reads as forgotten.
+  void forget(std::string_view subject);
+  /// The subject may have keys again.
+  void allow_again(std::string_view subject);
+
+ private:
+  std::mutex mutex_;
+  /// Null: destroyed.
+  std::unordered_map<KeyId, std::shared_ptr<const SubjectKey>> keys_;
+  std::vector<std::string> forgotten_;
+};
+
+}  // namespace stela::testing
