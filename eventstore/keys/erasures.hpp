@@ -1,0 +1,68 @@
+// The file of erasures: which keys were destroyed, for key stores that are restored from a backup.
+#pragma once
+
+#include "seal.hpp"
+
+#include <stela/framework/clock.hpp>
+#include <stela/framework/keyring.hpp>
+#include <stela/framework/uuid.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace stela::keys {
+
+/// A line for each destruction, which is only ever added:
+///
+///     stela-erasure-1 NUMBER KEY-STORE TIME PREVIOUS KEY,KEY… CODE
+///
+/// CODE is a keyed hash of what comes before it; PREVIOUS is that of the key store's record before.
+/// Several key stores may share a file: each reads its own records.
+/// Threads: any number at once.
+class Erasures {
+ public:
+  /// Reads the file, if it is there.
+  Erasures(std::string path, const Uuid& key_store, Secret key);
+
+  /// The number of the last record.
+  std::int64_t number() const;
+  std::vector<KeyId> ids() const;
+  bool contains(const KeyId& id) const;
+  std::vector<std::string> problems() const;
+  /// The key store has seen a record with this number.
+  void expect(std::int64_t number);
+
+  /// Adds a record of those that the file doesn't name, durable when this returns. StoreFull or
+  /// StoreFailed if that fails.
+  void add(std::span<const KeyId> ids, Timestamp now);
+
+ private:
+  class File;
+
+  void read(const File& file);
+  void take(std::string_view line);
+  void follow(std::int64_t number, const KeyId& previous);
+  void complain(const std::string& what);
+  std::string record(std::span<const KeyId> ids, Timestamp now) const;
+
+  const std::string path_;
+  const std::string key_store_;
+  const Secret key_;
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  std::unordered_set<KeyId> ids_;
+  std::vector<std::string> problems_;
+  /// Whole lines that were read, and their bytes.
+  std::int64_t lines_ = 0;
+  std::size_t size_ = 0;
+  std::int64_t number_ = 0;
+  KeyId last_code_ = {};
+};
+
+}  // namespace stela::keys

@@ -1,0 +1,111 @@
+#include "key_database.hpp"
+
+#include "keys_sql.hpp"
+#include "sqlite/schema.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace stela::keys {
+namespace {
+
+/// "STLK". The first migration sets it.
+constexpr std::int64_t key_store_id = 0x53544c4b;
+
+/// What is deleted or overwritten is gone from the file, and in no log beside it.
+constexpr const char* key_settings =
+    "PRAGMA journal_mode = DELETE; PRAGMA secure_delete = ON; PRAGMA synchronous = EXTRA; "
+    "PRAGMA temp_store = MEMORY";
+
+void make_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+  if (file >= 0) {
+    ::close(file);
+  } else if (errno != EEXIST) {
+    throw StoreFailed{"making the key store '" + path + "' failed: " + std::strerror(errno)};
+  }
+}
+
+void recognise_key_store(sqlite::Connection& connection, const std::string& path, bool may_make) {
+  // Of one moment: somebody may be making it.
+  connection.execute("BEGIN");
+  const std::int64_t id = connection.integer("PRAGMA application_id").value_or(0);
+  const std::int64_t tables = connection.integer("SELECT count(*) FROM sqlite_schema").value_or(0);
+  connection.roll_back();
+  if (id == key_store_id) return;
+  const bool is_empty = id == 0 && tables == 0;
+  if (is_empty && may_make) return;
+  throw SchemaMismatch{"'" + path + "' " +
+                       (is_empty ? "is empty: no key store has been made in it yet"
+                                 : "isn't a key store, but another application's database "
+                                   "(application id " +
+                                       std::to_string(id) + "); it is left as it is")};
+}
+
+/// SQLite's own pauses grow so long that whoever reads beside a busy writer hardly ever comes in
+/// between two commits.
+int wait_for_lock(void* timeout, int tries) noexcept {
+  constexpr std::chrono::milliseconds pause{2};
+  if (tries * pause >= *static_cast<const std::chrono::milliseconds*>(timeout)) return 0;
+  sqlite3_sleep(static_cast<int>(pause.count()));
+  return 1;
+}
+
+/// The path, once there is a file.
+std::string prepared_file(const std::string& path, const KeyOptions& options) {
+  if (path.empty() || path.front() == ':' || path.starts_with("file:")) {
+    throw UsageError{"'" + path +
+                     "' isn't the path of a file: a key store is in a file of its own"};
+  }
+  if (options.create && !options.read_only) make_file(path);
+  return path;
+}
+
+}  // namespace
+
+KeyDatabase::KeyDatabase(const std::string& path, const KeyOptions& options)
+    : path_{prepared_file(path, options)},
+      is_read_only_{options.read_only},
+      busy_timeout_{options.busy_timeout},
+      connection_{path_,
+                  {.flags = options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE,
+                   .busy_timeout = options.busy_timeout,
+                   .vfs = options.vfs}} {
+  sqlite3_busy_handler(connection_.handle(), wait_for_lock,
+                       const_cast<std::chrono::milliseconds*>(&busy_timeout_));
+  recognise_key_store(connection_, path_, options.create && !options.read_only);
+  place_.emplace(path_, connection_);
+  if (is_read_only_) {
+    sqlite::check_migrated(connection_, "keys", sql::migrations, sql::migrations.size());
+  } else {
+    connection_.execute(key_settings);
+    sqlite::migrate(connection_, "keys", sql::migrations, options.clock->now());
+  }
+}
+
+database::Connection& KeyDatabase::connection() {
+  place_->check_now_and_then();
+  return connection_;
+}
+
+void KeyDatabase::write(FunctionRef<void(database::Connection&)> work) {
+  if (is_read_only_) {
+    throw UsageError{"the key store '" + path_ + "' is open read-only, and can't be changed"};
+  }
+  place_->check();
+  connection_.execute("BEGIN IMMEDIATE");
+  try {
+    work(connection_);
+    connection_.execute("COMMIT");
+  } catch (...) {
+    connection_.roll_back();
+    throw;
+  }
+}
+
+}  // namespace stela::keys

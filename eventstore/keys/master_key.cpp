@@ -1,0 +1,154 @@
+#include "master_key.hpp"
+
+#include "database/partial_file.hpp"
+#include "seal.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace stela::keys {
+namespace {
+
+constexpr std::string_view master_label = "stela master key 1";
+constexpr std::size_t number_size = 8;
+/// What is wrapped: the key, and whose it is, as a key management service may take no more.
+constexpr std::size_t wrapped_size = Secret::size + sizeof(Code) + number_size;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw StoreFailed{"the master key '" + path + "' " + why};
+}
+
+/// An open file of a master key.
+class MasterFile {
+ public:
+  explicit MasterFile(const std::string& path)
+      : path_{path}, file_{::open(path.c_str(), O_RDONLY | O_CLOEXEC)} {
+    if (file_ >= 0) return;
+    refuse(path, std::string{"can't be read: "} + std::strerror(errno) +
+                     "; without it none of the keys can be used: put it back from where it is "
+                     "kept, for the user that runs this process");
+  }
+  ~MasterFile() { ::close(file_); }
+  MasterFile(const MasterFile&) = delete;
+  MasterFile& operator=(const MasterFile&) = delete;
+
+  Secret read() const {
+    struct stat status {};
+    if (::fstat(file_, &status) != 0) refuse(path_, "can't be looked at");
+    if ((status.st_mode & 077) != 0) {
+      refuse(path_, "may be read by others; chmod 600 it, and if they aren't trusted, change it");
+    }
+    Wiped<Secret::size + 1> bytes;
+    const ssize_t size = ::read(file_, bytes.bytes.data(), bytes.bytes.size());
+    if (size != static_cast<ssize_t>(Secret::size)) {
+      refuse(path_,
+             "must have exactly 32 bytes; 'head -c 32 /dev/urandom' makes a new one, but "
+             "an existing key store needs the one that it was made with");
+    }
+    return Secret{std::span{bytes.bytes}.first<Secret::size>()};
+  }
+
+ private:
+  const std::string& path_;
+  int file_;
+};
+
+}  // namespace
+
+bool make_key_file(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) return false;
+  database::PartialFile file{path};
+  file.write(text_of(Secret::random().bytes()));
+  return file.publish();
+}
+
+KeyEncryptionKeys::KeyEncryptionKeys(MasterKey master, const Uuid& key_store)
+    : key_store_{key_store}, master_{std::move(master)} {
+  if (!master_.wrap || !master_.unwrap) {
+    throw UsageError{"a master key needs both `wrap` and `unwrap`"};
+  }
+}
+
+MasterKey KeyEncryptionKeys::master() const {
+  const std::lock_guard lock{mutex_};
+  return master_;
+}
+
+void KeyEncryptionKeys::set_master(MasterKey master) {
+  const std::lock_guard lock{mutex_};
+  master_ = std::move(master);
+}
+
+void KeyEncryptionKeys::clear() {
+  const std::lock_guard lock{mutex_};
+  keys_.clear();
+}
+
+std::string KeyEncryptionKeys::wrap(std::int64_t number, const Secret& key) const {
+  Wiped<wrapped_size> plain;
+  const std::string number_bytes = bytes_of(number);
+  auto at = std::copy(key.bytes().begin(), key.bytes().end(), plain.bytes.begin());
+  at = std::copy(key_store_.bytes().begin(), key_store_.bytes().end(), at);
+  std::copy(number_bytes.begin(), number_bytes.end(), at);
+  return std::string{text_of(master().wrap(plain.bytes))};
+}
+
+std::shared_ptr<const Secret> KeyEncryptionKeys::get(std::int64_t number,
+                                                     std::string_view wrapped) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (const auto known = keys_.find(number); known != keys_.end()) return known->second;
+  }
+  MasterKey::Bytes plain =
+      master().unwrap({reinterpret_cast<const std::uint8_t*>(wrapped.data()), wrapped.size()});
+  const std::string_view text = text_of(plain);
+  std::shared_ptr<const Secret> key;
+  if (text.size() == wrapped_size &&
+      text.substr(Secret::size, sizeof(Code)) == text_of(key_store_.bytes()) &&
+      text.substr(Secret::size + sizeof(Code)) == bytes_of(number)) {
+    key = std::make_shared<const Secret>(std::span{plain}.first<Secret::size>());
+  }
+  wipe(plain);
+  if (key == nullptr) {
+    throw StoreFailed{"key-encryption key " + std::to_string(number) +
+                      " isn't this key store's: its row was changed; restore a backup"};
+  }
+  const std::lock_guard lock{mutex_};
+  return keys_.try_emplace(number, std::move(key)).first->second;
+}
+
+}  // namespace stela::keys
+
+namespace stela {
+
+MasterKey key_file(std::string path) {
+  using namespace keys;
+  const auto wrap = [path](std::span<const std::uint8_t> bytes) {
+    const std::string sealed = seal_bytes(MasterFile{path}.read(), master_label, bytes);
+    return MasterKey::Bytes{sealed.begin(), sealed.end()};
+  };
+  const auto unwrap = [path](std::span<const std::uint8_t> bytes) {
+    MasterKey::Bytes plain(wrapped_size);
+    if (unseal_bytes(MasterFile{path}.read(), master_label, text_of(bytes), plain)) return plain;
+    refuse(path,
+           "isn't the one of this key store, or the key store is damaged; use the master key "
+           "that it was made with, or a backup of the key store");
+  };
+  return {wrap, unwrap};
+}
+
+MasterKey key_callback(MasterKey::Change wrap, MasterKey::Change unwrap) {
+  return {std::move(wrap), std::move(unwrap)};
+}
+
+}  // namespace stela

@@ -1,0 +1,59 @@
+// Keys sealed by keys, and codes made with them.
+#pragma once
+
+#include <stela/framework/keyring.hpp>
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace stela::keys {
+
+using Code = std::array<std::uint8_t, 16>;
+
+/// As text, for what takes bytes as such: SQL, files.
+inline std::string_view text_of(std::span<const std::uint8_t> bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+/// All zero if `text` has another size.
+Code code_of(std::string_view text) noexcept;
+
+/// Parts with their lengths: no two lists of parts are the same text.
+std::string joined(std::initializer_list<std::string_view> parts);
+/// Eight bytes.
+std::string bytes_of(std::int64_t number);
+
+/// XChaCha20-Poly1305: nonce, ciphertext, tag.
+std::string seal(const Secret& key, std::string_view associated, const Secret& secret);
+/// Nothing if it was sealed by another key, with other associated data, or was changed.
+std::optional<Secret> unseal(const Secret& key, std::string_view associated,
+                             std::string_view sealed);
+/// The same of any bytes. The result of `unseal_bytes` is the caller's to wipe.
+std::string seal_bytes(const Secret& key, std::string_view associated,
+                       std::span<const std::uint8_t> bytes);
+bool unseal_bytes(const Secret& key, std::string_view associated, std::string_view sealed,
+                  std::span<std::uint8_t> result);
+
+enum class Purpose : std::uint8_t { binding = 1, erasures = 2 };
+Secret derived(const Secret& root, Purpose purpose);
+
+/// A keyed hash.
+Code code_of(const Secret& key, std::string_view text);
+
+void wipe(std::span<std::uint8_t> bytes) noexcept;
+
+/// Bytes on the stack that are wiped at the end.
+template <std::size_t n>
+struct Wiped {
+  std::array<std::uint8_t, n> bytes{};
+
+  Wiped() = default;
+  ~Wiped() { wipe(bytes); }
+  Wiped(const Wiped&) = delete;
+  Wiped& operator=(const Wiped&) = delete;
+};
+}  // namespace stela::keys

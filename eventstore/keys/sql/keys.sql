@@ -1,0 +1,120 @@
+-- The rows of a key store.
+
+-- name: key_store
+-- With the key-encryption key that its root is wrapped by.
+-- gives: id blob, root blob, kek int, kek_wrapped blob, version int, erasures int
+SELECT s.id, s.root, s.kek, k.wrapped AS kek_wrapped, s.version, s.erasures
+FROM key_store AS s JOIN key_encryption_keys AS k ON k.number = s.kek WHERE s.one = 1;
+
+-- name: insert_key_store
+-- takes: id blob, root blob, kek int, made_at time
+INSERT INTO key_store (one, id, root, kek, version, erasures, made_at)
+VALUES (1, :id, :root, :kek, 1, 0, :made_at);
+
+-- name: version
+-- gives: version int
+SELECT version FROM key_store WHERE one = 1;
+
+-- name: note_erasures
+-- takes: erasures int
+UPDATE key_store SET version = version + 1, erasures = :erasures WHERE one = 1;
+
+-- name: set_root
+-- takes: root blob, kek int
+UPDATE key_store SET version = version + 1, root = :root, kek = :kek WHERE one = 1;
+
+-- name: highest_key
+-- gives: number int
+SELECT coalesce(max(number), 0) AS number FROM subject_keys;
+
+-- name: newest_kek
+-- gives: number int, wrapped blob, made_at time
+SELECT number, wrapped, made_at FROM key_encryption_keys WHERE number > 0
+ORDER BY number DESC LIMIT 1;
+
+-- name: has_older_keks
+-- gives: is_so bool
+SELECT (SELECT count(*) FROM key_encryption_keys WHERE number > 0) > 1 AS is_so;
+
+-- name: insert_kek
+-- takes: number int, wrapped blob, made_at time
+INSERT INTO key_encryption_keys (number, wrapped, made_at) VALUES (:number, :wrapped, :made_at);
+
+-- name: update_kek
+-- takes: number int, wrapped blob
+UPDATE key_encryption_keys SET wrapped = :wrapped WHERE number = :number;
+
+-- name: delete_older_keks
+-- takes: current int
+DELETE FROM key_encryption_keys WHERE number < :current;
+
+-- row: key
+-- gives: number int, id blob, binding blob, purpose text, generation int, subject text?,
+--   kek int?, wrapped blob?, kek_wrapped blob?, made_at time, allowed_at time?
+
+-- name: find_key
+-- takes: id blob
+-- gives: key
+SELECT s.number, s.id, s.binding, s.purpose, s.generation, s.subject, s.kek, s.wrapped,
+       k.wrapped AS kek_wrapped, s.made_at, s.allowed_at
+FROM subject_keys AS s LEFT JOIN key_encryption_keys AS k ON k.number = s.kek
+WHERE s.id = :id;
+
+-- name: newest_key
+-- takes: binding blob, purpose text
+-- gives: key
+SELECT s.number, s.id, s.binding, s.purpose, s.generation, s.subject, s.kek, s.wrapped,
+       k.wrapped AS kek_wrapped, s.made_at, s.allowed_at
+FROM subject_keys AS s LEFT JOIN key_encryption_keys AS k ON k.number = s.kek
+WHERE s.binding = :binding AND s.purpose = :purpose ORDER BY s.generation DESC LIMIT 1;
+
+-- name: keys_of_binding
+-- Of a subject, by purpose.
+-- takes: binding blob
+-- gives: key
+SELECT s.number, s.id, s.binding, s.purpose, s.generation, s.subject, s.kek, s.wrapped,
+       k.wrapped AS kek_wrapped, s.made_at, s.allowed_at
+FROM subject_keys AS s LEFT JOIN key_encryption_keys AS k ON k.number = s.kek
+WHERE s.binding = :binding ORDER BY s.purpose, s.generation;
+
+-- name: keys_to_rewrap
+-- takes: after int, current int, most int
+-- gives: key
+SELECT s.number, s.id, s.binding, s.purpose, s.generation, s.subject, s.kek, s.wrapped,
+       k.wrapped AS kek_wrapped, s.made_at, s.allowed_at
+FROM subject_keys AS s LEFT JOIN key_encryption_keys AS k ON k.number = s.kek
+WHERE s.number > :after AND s.kek < :current ORDER BY s.number LIMIT :most;
+
+-- name: insert_key
+-- takes: id blob, binding blob, purpose text, generation int, subject text, kek int, wrapped blob,
+--   made_at time
+INSERT INTO subject_keys (number, id, binding, purpose, generation, subject, kek, wrapped, made_at)
+SELECT coalesce(max(number), 0) + 1, :id, :binding, :purpose, :generation, :subject, :kek,
+       :wrapped, :made_at
+FROM subject_keys;
+
+-- name: rewrap_key
+-- takes: number int, kek int, wrapped blob
+UPDATE subject_keys SET kek = :kek, wrapped = :wrapped WHERE number = :number;
+
+-- name: destroy_key
+-- takes: id blob, now time
+UPDATE subject_keys SET subject = NULL, kek = NULL, wrapped = NULL, destroyed_at = :now
+WHERE id = :id AND destroyed_at IS NULL;
+
+-- name: allow_subject
+-- takes: binding blob, now time
+UPDATE subject_keys SET allowed_at = :now
+WHERE binding = :binding AND destroyed_at IS NOT NULL AND allowed_at IS NULL;
+
+-- name: subjects
+-- takes: after text, most int
+-- gives: subject text
+SELECT DISTINCT subject FROM subject_keys
+WHERE subject IS NOT NULL AND subject > :after ORDER BY subject LIMIT :most;
+
+-- name: destroyed_keys
+-- takes: after int, most int
+-- gives: number int, id blob, purpose text, generation int, destroyed_at time
+SELECT number, id, purpose, generation, destroyed_at FROM subject_keys
+WHERE number > :after AND destroyed_at IS NOT NULL ORDER BY number LIMIT :most;
