@@ -2,6 +2,7 @@
 
 #include "keys_sql.hpp"
 #include "sqlite/schema.hpp"
+#include "sqlite/write_lock.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -84,8 +85,15 @@ KeyDatabase::KeyDatabase(const std::string& path, const KeyOptions& options)
     sqlite::check_migrated(connection_, "keys", sql::migrations, sql::migrations.size());
   } else {
     connection_.execute(key_settings);
-    sqlite::migrate(connection_, "keys", sql::migrations, options.clock->now());
+    migrate(options.clock->now());
   }
+}
+
+void KeyDatabase::migrate(Timestamp now) {
+  if (sqlite::is_migrated(connection_, "keys", sql::migrations)) return;
+  sqlite::WriteLock lock{path_};
+  const sqlite::WriteLockGuard guard{lock, busy_timeout_};
+  sqlite::migrate(connection_, "keys", sql::migrations, now);
 }
 
 database::Connection& KeyDatabase::connection() {

@@ -26,6 +26,8 @@ class KeyDatabase {
   void write(FunctionRef<void(database::Connection&)> work);
 
  private:
+  void migrate(Timestamp now);
+
   const std::string path_;
   const bool is_read_only_;
   const std::chrono::milliseconds busy_timeout_;

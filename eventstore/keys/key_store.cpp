@@ -83,6 +83,7 @@ constexpr std::int64_t keys_of_a_batch = 10'000;
 constexpr std::chrono::milliseconds look_interval{100};
 constexpr std::string_view root_label = "stela key store root 1";
 constexpr std::string_view key_label = "stela subject key 1";
+constexpr std::string_view name_label = "stela subject name 1";
 
 }  // namespace
 
@@ -104,11 +105,7 @@ KeyStore::KeyStore(const std::string& path, const KeyOptions& options)
     settle(master);
   }
   open_erasures();
-  apply_erasures();
-  if (!options.read_only && standing().is_rotating) {
-    KeyRotation rotation;
-    finish_rotation(rotation);
-  }
+  resume_rotation();
 }
 
 bool KeyStore::settle(const MasterKey& master) {
@@ -151,17 +148,20 @@ void KeyStore::make(const MasterKey& master) {
 void KeyStore::open_erasures() {
   const std::string file = options_.erasures.empty() ? path() + ".erasures" : options_.erasures;
   erasures_.emplace(file, id_, derived(*root_, Purpose::erasures));
+  std::int64_t seen = 0;
   read([&](Connection& connection) {
     auto row = connection.rows(sql::key_store{});
-    if (row.step()) erasures_->expect(row.erasures());
+    if (row.step()) seen = row.erasures();
   });
+  const bool is_applied = seen == erasures_->number() && erasures_->problems().empty();
+  erasures_->expect(seen);
   for (const std::string& problem : erasures_->problems()) {
     log(LogLevel::warning, "keys.erasures_wrong", problem);
   }
+  if (!is_applied && !options_.read_only) apply_erasures();
 }
 
 void KeyStore::apply_erasures() {
-  if (options_.read_only) return;
   destroyed_again_ = destroy(erasures_->ids());
   if (destroyed_again_ == 0) return;
   log(LogLevel::warning, "keys.destroyed_again",
@@ -230,20 +230,21 @@ bool KeyStore::is_gone(const KeyRow& row) const {
   return row.is_destroyed || erasures_->contains(row.id);
 }
 
-Secret KeyStore::unwrapped(const KeyRow& row) {
+Key KeyStore::opened(const KeyRow& row) {
   std::optional<Secret> secret;
   if (!row.kek_wrapped.empty()) {
     secret = unseal(*keks_->get(row.kek, row.kek_wrapped), associated(row), row.wrapped);
   }
-  if (secret && binding_of(row.subject) == row.binding) return std::move(*secret);
-  throw StoreFailed{"key " + std::to_string(row.number) + " of the key store '" + path() +
-                    "' doesn't open: its row is damaged or was changed; restore a backup of the "
-                    "key store"};
-}
-
-Key KeyStore::opened(const KeyRow& row) {
+  std::string name(std::max(row.subject.size(), seal_size) - seal_size, '\0');
+  const std::span bytes{reinterpret_cast<std::uint8_t*>(name.data()), name.size()};
+  if (!secret || !unseal_bytes(*secret, name_label, row.subject, bytes) ||
+      binding_of(name) != row.binding) {
+    throw StoreFailed{"key " + std::to_string(row.number) + " of the key store '" + path() +
+                      "' doesn't open: its row is damaged or was changed; restore a backup of the "
+                      "key store"};
+  }
   return std::make_shared<const SubjectKey>(
-      SubjectKey{row.id, {row.subject, row.purpose}, unwrapped(row)});
+      SubjectKey{row.id, {std::move(name), row.purpose}, std::move(*secret)});
 }
 
 Kek KeyStore::newest_kek(Connection& connection) {
@@ -252,7 +253,7 @@ Kek KeyStore::newest_kek(Connection& connection) {
   return {row.number(), keks_->get(row.number(), row.wrapped())};
 }
 
-Key KeyStore::living(const std::optional<KeyRow>& newest, const Subject& subject) {
+Key KeyStore::living_key(const std::optional<KeyRow>& newest, const Subject& subject) {
   if (!newest) return nullptr;
   if (!is_gone(*newest)) return opened(*newest);
   if (newest->is_destroyed && newest->is_allowed) return nullptr;
@@ -266,7 +267,7 @@ Key KeyStore::living(const std::optional<KeyRow>& newest, const Subject& subject
 Key KeyStore::find_or_make(Connection& connection, const Subject& subject, const Code& binding) {
   const auto newest =
       key_row(connection, sql::newest_key{.binding = text_of(binding), .purpose = subject.purpose});
-  if (Key known = living(newest, subject)) return known;
+  if (Key known = living_key(newest, subject)) return known;
   const Kek kek = newest_kek(connection);
   auto key =
       std::make_shared<const SubjectKey>(SubjectKey{KeyId::make(), subject, Secret::random()});
@@ -276,11 +277,14 @@ Key KeyStore::find_or_make(Connection& connection, const Subject& subject, const
            joined({key_label, text_of(id_.bytes()), text_of(key->id.bytes), text_of(binding),
                    subject.purpose, bytes_of(generation)}),
            key->secret);
+  const std::string name =
+      seal_bytes(key->secret, name_label,
+                 {reinterpret_cast<const std::uint8_t*>(subject.name.data()), subject.name.size()});
   connection.run(sql::insert_key{.id = text_of(key->id.bytes),
                                  .binding = text_of(binding),
                                  .purpose = subject.purpose,
                                  .generation = generation,
-                                 .subject = subject.name,
+                                 .subject = name,
                                  .kek = kek.number,
                                  .wrapped = wrapped,
                                  .made_at = options_.clock->now()});
@@ -296,9 +300,9 @@ Key KeyStore::key_of(const Subject& subject) {
   const Code binding = binding_of(subject.name);
   Key key;
   const auto look_up = [&](Connection& connection) {
-    key = living(key_row(connection,
-                         sql::newest_key{.binding = text_of(binding), .purpose = subject.purpose}),
-                 subject);
+    key = living_key(key_row(connection, sql::newest_key{.binding = text_of(binding),
+                                                         .purpose = subject.purpose}),
+                     subject);
     return key == nullptr;
   };
   run(look_up, [&](Connection& connection) { key = find_or_make(connection, subject, binding); });
@@ -346,18 +350,30 @@ void KeyStore::look(bool is_due) {
   }
 }
 
+std::vector<KeyInfo> KeyStore::infos(const std::vector<KeyRow>& rows) {
+  std::vector<KeyInfo> all;
+  for (const KeyRow& row : rows) {
+    if (is_gone(row)) continue;
+    all.push_back({row.id, opened(row)->subject, row.number, row.generation, row.made_at});
+  }
+  return all;
+}
+
 std::vector<KeyInfo> KeyStore::keys_of(std::string_view subject) {
   std::vector<KeyRow> rows;
   read([&](Connection& connection) {
     rows = key_rows(connection, sql::keys_of_binding{.binding = text_of(binding_of(subject))});
   });
-  std::vector<KeyInfo> all;
-  for (const KeyRow& row : rows) {
-    if (is_gone(row)) continue;
-    (void)unwrapped(row);  // or it may be another subject's row
-    all.push_back({row.id, {row.subject, row.purpose}, row.number, row.generation, row.made_at});
-  }
-  return all;
+  return infos(rows);
+}
+
+std::vector<KeyInfo> KeyStore::living(std::int64_t after, std::size_t limit) {
+  std::vector<KeyRow> rows;
+  read([&](Connection& connection) {
+    rows = key_rows(connection,
+                    sql::living_keys{.after = after, .most = static_cast<std::int64_t>(limit)});
+  });
+  return infos(rows);
 }
 
 std::size_t KeyStore::destroy(std::span<const KeyId> ids) {
@@ -442,13 +458,24 @@ void KeyStore::finish_rotation(KeyRotation& rotation) {
       "all keys are wrapped by key-encryption key " + std::to_string(rotation.number));
 }
 
+void KeyStore::resume_rotation() {
+  if (options_.read_only || !standing().is_rotating) return;
+  try {
+    KeyRotation rotation;
+    finish_rotation(rotation);
+  } catch (const std::exception& e) {
+    log(LogLevel::warning, "keys.rotation_unfinished",
+        "an interrupted rotation of the keys couldn't be finished: " + std::string{e.what()});
+  }
+}
+
 std::size_t KeyStore::rewrap(Connection& connection, std::int64_t& after) {
   const Kek kek = newest_kek(connection);
   const std::vector<KeyRow> rows =
       key_rows(connection,
                sql::keys_to_rewrap{.after = after, .current = kek.number, .most = keys_of_a_batch});
   for (const KeyRow& row : rows) {
-    const std::string wrapped = seal(*kek.key, associated(row), unwrapped(row));
+    const std::string wrapped = seal(*kek.key, associated(row), opened(row)->secret);
     connection.run(sql::rewrap_key{.number = row.number, .kek = kek.number, .wrapped = wrapped});
     after = row.number;
   }

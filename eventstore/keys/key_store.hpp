@@ -40,6 +40,7 @@ class KeyStore {
   Key find(const KeyId& id);
   void look(bool is_due);
   std::vector<KeyInfo> keys_of(std::string_view subject);
+  std::vector<KeyInfo> living(std::int64_t after, std::size_t limit);
   std::size_t destroy(std::span<const KeyId> ids);
   void allow_again(std::string_view subject);
   KeyStanding standing();
@@ -65,16 +66,17 @@ class KeyStore {
   Code binding_of(std::string_view subject) const { return code_of(*binding_key_, subject); }
   std::string associated(const KeyRow& row) const;
   bool is_gone(const KeyRow& row) const;
-  Secret unwrapped(const KeyRow& row);
+  std::vector<KeyInfo> infos(const std::vector<KeyRow>& rows);
   Key opened(const KeyRow& row);
   Kek newest_kek(Connection& connection);
   /// The living key of a subject, or null if one may be made. SubjectForgotten.
-  Key living(const std::optional<KeyRow>& newest, const Subject& subject);
+  Key living_key(const std::optional<KeyRow>& newest, const Subject& subject);
   Key find_or_make(Connection& connection, const Subject& subject, const Code& binding);
 
   std::size_t rewrap(Connection& connection, std::int64_t& after);
   bool end_rotation(Connection& connection, std::int64_t& number);
   void finish_rotation(KeyRotation& rotation);
+  void resume_rotation();
   void log(LogLevel level, std::string_view name, const std::string& message) const {
     options_.log->write({level, name, message});
   }

@@ -30,14 +30,8 @@ std::vector<KeyInfo> Keys::keys_of(std::string_view subject) {
   return store_->keys_of(subject);
 }
 
-std::vector<std::string> Keys::subjects(std::string_view after, std::size_t limit) {
-  std::vector<std::string> names;
-  store_->read([&](database::Connection& connection) {
-    auto rows = connection.rows(
-        keys::sql::subjects{.after = after, .most = static_cast<std::int64_t>(limit)});
-    while (rows.step()) names.emplace_back(rows.subject());
-  });
-  return names;
+std::vector<KeyInfo> Keys::living(std::int64_t after, std::size_t limit) {
+  return store_->living(after, limit);
 }
 
 std::vector<DestroyedKey> Keys::destroyed(std::int64_t after, std::size_t limit) {

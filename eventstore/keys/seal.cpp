@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t nonce_size = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
 constexpr std::size_t tag_size = crypto_aead_xchacha20poly1305_ietf_ABYTES;
 static_assert(Secret::size == crypto_aead_xchacha20poly1305_ietf_KEYBYTES);
+static_assert(seal_size == nonce_size + tag_size);
 static_assert(Secret::size == crypto_kdf_KEYBYTES);
 
 const unsigned char* bytes_in(std::string_view text) noexcept {

@@ -27,6 +27,9 @@ std::string joined(std::initializer_list<std::string_view> parts);
 /// Eight bytes.
 std::string bytes_of(std::int64_t number);
 
+/// How much longer what is sealed gets.
+inline constexpr std::size_t seal_size = 40;
+
 /// XChaCha20-Poly1305: nonce, ciphertext, tag.
 std::string seal(const Secret& key, std::string_view associated, const Secret& secret);
 /// Nothing if it was sealed by another key, with other associated data, or was changed.

@@ -49,7 +49,7 @@ UPDATE key_encryption_keys SET wrapped = :wrapped WHERE number = :number;
 DELETE FROM key_encryption_keys WHERE number < :current;
 
 -- row: key
--- gives: number int, id blob, binding blob, purpose text, generation int, subject text?,
+-- gives: number int, id blob, binding blob, purpose text, generation int, subject blob?,
 --   kek int?, wrapped blob?, kek_wrapped blob?, made_at time, allowed_at time?
 
 -- name: find_key
@@ -86,7 +86,7 @@ FROM subject_keys AS s LEFT JOIN key_encryption_keys AS k ON k.number = s.kek
 WHERE s.number > :after AND s.kek < :current ORDER BY s.number LIMIT :most;
 
 -- name: insert_key
--- takes: id blob, binding blob, purpose text, generation int, subject text, kek int, wrapped blob,
+-- takes: id blob, binding blob, purpose text, generation int, subject blob, kek int, wrapped blob,
 --   made_at time
 INSERT INTO subject_keys (number, id, binding, purpose, generation, subject, kek, wrapped, made_at)
 SELECT coalesce(max(number), 0) + 1, :id, :binding, :purpose, :generation, :subject, :kek,
@@ -107,11 +107,13 @@ WHERE id = :id AND destroyed_at IS NULL;
 UPDATE subject_keys SET allowed_at = :now
 WHERE binding = :binding AND destroyed_at IS NOT NULL AND allowed_at IS NULL;
 
--- name: subjects
--- takes: after text, most int
--- gives: subject text
-SELECT DISTINCT subject FROM subject_keys
-WHERE subject IS NOT NULL AND subject > :after ORDER BY subject LIMIT :most;
+-- name: living_keys
+-- takes: after int, most int
+-- gives: key
+SELECT s.number, s.id, s.binding, s.purpose, s.generation, s.subject, s.kek, s.wrapped,
+       k.wrapped AS kek_wrapped, s.made_at, s.allowed_at
+FROM subject_keys AS s LEFT JOIN key_encryption_keys AS k ON k.number = s.kek
+WHERE s.number > :after AND s.wrapped IS NOT NULL ORDER BY s.number LIMIT :most;
 
 -- name: destroyed_keys
 -- takes: after int, most int

@@ -121,9 +121,9 @@ class STELA_EVENTSTORE_EXPORT Keys final : public Keyring {
 
   /// The subject's living keys, by purpose.
   std::vector<KeyInfo> keys_of(std::string_view subject);
-  /// The names of subjects with living keys, after `after`, in their order.
-  std::vector<std::string> subjects(std::string_view after, std::size_t limit);
-  /// Of destroyed keys, those after the number `after`.
+  /// Living keys of all subjects after the number `after`, in the order of their numbers.
+  std::vector<KeyInfo> living(std::int64_t after, std::size_t limit);
+  /// The same of destroyed keys.
   std::vector<DestroyedKey> destroyed(std::int64_t after, std::size_t limit);
 
   /// Destroys keys for good, those that this key store doesn't have as well: `find` gives null. The

@@ -28,7 +28,8 @@ CREATE TABLE subject_keys (
   binding      BLOB NOT NULL CHECK (length(binding) = 16),
   purpose      TEXT NOT NULL,
   generation   INTEGER NOT NULL CHECK (generation > 0),
-  subject      TEXT,
+  -- The subject's name, sealed by the key.
+  subject      BLOB,
   kek          INTEGER,
   wrapped      BLOB,
   made_at      INTEGER NOT NULL,
@@ -39,4 +40,3 @@ CREATE TABLE subject_keys (
   CHECK ((kek IS NULL) = (subject IS NULL) AND (wrapped IS NULL) = (subject IS NULL)),
   CHECK (allowed_at IS NULL OR destroyed_at IS NOT NULL)
 ) STRICT;
-CREATE INDEX subject_keys_by_subject ON subject_keys (subject) WHERE subject IS NOT NULL;
