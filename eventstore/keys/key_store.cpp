@@ -244,7 +244,7 @@ Key KeyStore::opened(const KeyRow& row) {
                       "key store"};
   }
   return std::make_shared<const SubjectKey>(
-      SubjectKey{row.id, {std::move(name), row.purpose}, std::move(*secret)});
+      SubjectKey{row.id, {std::move(name), row.purpose}, std::move(*secret), row.number});
 }
 
 Kek KeyStore::newest_kek(Connection& connection) {
@@ -269,8 +269,8 @@ Key KeyStore::find_or_make(Connection& connection, const Subject& subject, const
       key_row(connection, sql::newest_key{.binding = text_of(binding), .purpose = subject.purpose});
   if (Key known = living_key(newest, subject)) return known;
   const Kek kek = newest_kek(connection);
-  auto key =
-      std::make_shared<const SubjectKey>(SubjectKey{KeyId::make(), subject, Secret::random()});
+  const auto key =
+      std::make_shared<SubjectKey>(SubjectKey{KeyId::make(), subject, Secret::random()});
   const std::int64_t generation = newest ? newest->generation + 1 : 1;
   const std::string wrapped =
       seal(*kek.key,
@@ -288,6 +288,8 @@ Key KeyStore::find_or_make(Connection& connection, const Subject& subject, const
                                  .kek = kek.number,
                                  .wrapped = wrapped,
                                  .made_at = options_.clock->now()});
+  auto highest = connection.rows(sql::highest_key{});
+  if (highest.step()) key->number = highest.number();
   return key;
 }
 

@@ -174,10 +174,11 @@ bool is_on_server(const std::string& location) {
   return false;
 }
 
-Store open(const std::string& location) {
-  if (is_on_server(location)) return postgres::open(location);
+Store open(const std::string& location, const OpenOptions& options) {
+  if (is_on_server(location)) return postgres::open(location, {.keys = options.keys});
   const bool is_prefixed = location.starts_with(sqlite_prefix);
-  return sqlite::open(is_prefixed ? location.substr(sqlite_prefix.size()) : location);
+  return sqlite::open(is_prefixed ? location.substr(sqlite_prefix.size()) : location,
+                      {.keys = options.keys});
 }
 
 #ifndef STELA_HAS_POSTGRES

@@ -137,6 +137,8 @@ std::optional<Failure> Feed::attempt_events(const Connection& connection, Seat& 
       } else {
         seat.projector->project(*seat.model, event);
       }
+    } catch (const KeyMissing&) {
+      throw;  // the key store is an older one: nothing is wrong with the event
     } catch (...) {
       const follow::Fault fault = follow::current_fault();
       const auto store_failure = seat.model->take_store_failure();
@@ -226,6 +228,8 @@ std::optional<Failure> Feed::react_to(Seat& seat, Transaction& transaction,
       apply_changes(open.connection(), seat, process, store_.database().now());
       open.check_deferred_keys();
       follow::take_caught(watch, seat.caught, [&] { return event.describe(); });
+    } catch (const KeyMissing&) {
+      throw;  // the key store is an older one: nothing is wrong with the event
     } catch (...) {
       Failure failure = failure_at(event, follow::current_fault(watch));
       failure.instance = instance_of(seat, event);

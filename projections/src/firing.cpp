@@ -203,6 +203,8 @@ Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction&
     follow::take_caught(watch, seat.caught,
                         [&] { return "timer " + timer.kind + " of '" + timer.key + "'"; });
     return fired;
+  } catch (const KeyMissing&) {
+    throw;  // as of an event
   } catch (...) {
     const follow::Fault fault = follow::current_fault(watch);
     timer.error = fault.what;

@@ -109,6 +109,12 @@ class PersonalIn : public ::testing::TestWithParam<Codec> {
     return "";
   }
 
+  void forget(std::string_view subject) {
+    std::vector<KeyId> ids;
+    for (const KeyInfo& key : keys_.keys_of(subject)) ids.push_back(key.id);
+    keys_.destroy(ids);
+  }
+
   ::stela::testing::MemoryKeys keys_;
   StreamId stream_ = margaret.stream();
   std::vector<KeyId> used_;
@@ -135,7 +141,7 @@ TEST_P(PersonalIn, IsForgottenWithItsSubjectAlone) {
       ann, margaret, "Elm St 1", greeting, {{"for Margaret", 10}}, {{"a.\"b\"", "door code"}}});
   EXPECT_EQ(used_.size(), 2U);
   EXPECT_EQ(open<GiftSent>(bytes).notes.at("a.\"b\"").value_or(""), "door code");
-  keys_.forget("guest-m1");
+  forget("guest-m1");
 
   const auto read = open<GiftSent>(bytes);
   EXPECT_EQ(read.address.value_or("(forgotten)"), "(forgotten)");
@@ -203,13 +209,13 @@ TEST_P(PersonalIn, IsSealedAgainForTheSamePersonAlone) {
   EXPECT_NE(other.find("guest-m1"), std::string::npos) << other;
   EXPECT_NE(other.find("given_to()"), std::string::npos) << other;
   const auto given = open<Registered>(seal(Registered{ann, read.name.given_to(), 1, ""}));
-  keys_.forget("guest-m1");
+  forget("guest-m1");
   EXPECT_EQ(given.name.value_or(""), "Margaret");
 }
 
 TEST_P(PersonalIn, IsRecordedAsForgottenOnceItIs) {
   const auto read = open<Moved>(seal(Moved{"Elm St 1"}));
-  keys_.forget("guest-m1");
+  forget("guest-m1");
   // It was open in memory when the person was forgotten.
   EXPECT_TRUE(open<Moved>(seal(read)).address.is_forgotten());
   EXPECT_TRUE(open<Moved>(seal(open<Moved>(seal(read)))).address.is_forgotten());
@@ -217,7 +223,7 @@ TEST_P(PersonalIn, IsRecordedAsForgottenOnceItIs) {
 
 TEST_P(PersonalIn, IsNotSealedForWhoWasForgotten) {
   seal(Moved{"Elm St 1"});
-  keys_.forget("guest-m1");
+  forget("guest-m1");
   EXPECT_THROW(seal(Moved{"Elm St 2"}), SubjectForgotten);
   keys_.allow_again("guest-m1");
   EXPECT_EQ(open<Moved>(seal(Moved{"Elm St 2"})).address.value_or(""), "Elm St 2");
@@ -248,6 +254,20 @@ TEST_P(PersonalIn, HidesTheLengthOfShortValues) {
   EXPECT_EQ(seal(Moved{"Li"}).size(), seal(Moved{"Wolfeschlegel"}).size());
 }
 
+TEST_P(PersonalIn, HasATextThatOpensElsewhere) {
+  const auto read = open<Moved>(seal(Moved{"Elm St 1"}));
+  const std::string text = sealed_text(read.address);
+  EXPECT_EQ(text.find("Elm"), std::string::npos);
+  EXPECT_EQ(read_sealed_text<std::string>(text, &keys_).value_or(""), "Elm St 1");
+  EXPECT_TRUE(read_sealed_text<std::string>(text, nullptr).is_sealed());
+  EXPECT_THROW(read_sealed_text<std::string>("Elm St 1", &keys_), UsageError);
+  EXPECT_THROW(sealed_text(Personal<std::string>{"Elm St 1"}), UsageError);
+  forget("guest-m1");
+  const auto gone = read_sealed_text<std::string>(text, &keys_);
+  EXPECT_TRUE(gone.is_forgotten());
+  EXPECT_EQ(sealed_text(gone).substr(0, 4), "~f1.");
+}
+
 // --- a stored form that doesn't change
 
 /// The one key that the vectors of docs/payload-sealed.md are sealed with.
@@ -255,6 +275,9 @@ class VectorKeys final : public Keyring {
  public:
   std::shared_ptr<const SubjectKey> key_of(const Subject&) override { return key(); }
   std::shared_ptr<const SubjectKey> find(const KeyId&) override { return key(); }
+  std::vector<KeyInfo> keys_of(std::string_view) override { return {}; }
+  std::size_t destroy(std::span<const KeyId>) override { return 0; }
+  void allow_again(std::string_view) override {}
 
  private:
   static std::shared_ptr<const SubjectKey> key() {

@@ -43,11 +43,15 @@ Store open_schema(const std::string& schema, const EngineOptions& options) {
       {.schema = schema,
        .busy_timeout = std::clamp(options.busy_timeout, std::chrono::milliseconds{1}, longest),
        .log = options.log,
-       .clock = options.clock});
+       .clock = options.clock,
+       .keys = options.keys});
 }
 
 sqlite::Options for_sqlite(const EngineOptions& options) {
-  return {.busy_timeout = options.busy_timeout, .log = options.log, .clock = options.clock};
+  return {.busy_timeout = options.busy_timeout,
+          .log = options.log,
+          .clock = options.clock,
+          .keys = options.keys};
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ struct EngineOptions {
   std::chrono::milliseconds busy_timeout{5000};
   LogSink* log = &no_log();
   const Clock* clock = &system_clock();
+  Keyring* keys = nullptr;
 };
 
 /// True if STELA_TEST_ENGINE is "postgres".

@@ -83,7 +83,8 @@ namespace {
 /// mode EXCLUSIVE a connection that writes waits until there is no other one.
 constexpr const char* own_settings =
     "PRAGMA recursive_triggers = ON; PRAGMA ignore_check_constraints = OFF; "
-    "PRAGMA writable_schema = OFF; PRAGMA query_only = OFF; PRAGMA locking_mode = NORMAL";
+    "PRAGMA writable_schema = OFF; PRAGMA query_only = OFF; PRAGMA locking_mode = NORMAL; "
+    "PRAGMA secure_delete = ON";
 
 /// A path as SQLite's URI, whatever it contains.
 std::string immutable_uri(const std::string& path) {

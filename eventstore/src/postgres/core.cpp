@@ -1,5 +1,6 @@
 #include "postgres/core.hpp"
 
+#include "forgotten_keys.hpp"
 #include "postgres/event_import.hpp"
 #include "postgres/snapshots.hpp"
 #include "postgres_sql.hpp"
@@ -49,6 +50,8 @@ void check_keeps_transactions(Connection& connection) {
     connection.query("BEGIN");
     connection.query("COMMIT");
   } catch (const ConnectionLost& e) {
+    // It may have lost its server as well.
+    if (std::string_view{e.what()}.find("statement pooling") == std::string_view::npos) throw;
     throw StoreFailed{
         std::string{"the pooler doesn't give a transaction a connection of its own; set "
                     "its pool_mode to transaction: "} +
@@ -234,7 +237,9 @@ std::unique_ptr<stela::EventImport> Core::make_import() {
 }
 
 Store open(const std::string& conninfo, const Options& options) {
-  return Store{std::make_unique<Core>(conninfo, options)};
+  Store store{std::make_unique<Core>(conninfo, options)};
+  settle_keys(store, options.read_only);
+  return store;
 }
 
 }  // namespace stela::postgres

@@ -1,3 +1,4 @@
+#include "forgotten_keys.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/event_rows.hpp"
 #include "sqlite/transaction.hpp"
@@ -134,7 +135,9 @@ CheckpointResult checkpoint(Store& store) {
 
 Store open(const std::string& path, const Options& options) {
   check_path(path, options);
-  return Store{std::make_unique<Core>(path, options)};
+  Store store{std::make_unique<Core>(path, options)};
+  settle_keys(store, options.read_only);
+  return store;
 }
 
 Store open_in_memory(const Options& options) {

@@ -86,6 +86,10 @@ std::string pad(std::string_view plain) {
       "a personal field was sealed for another place, or its bytes were changed; it isn't opened"};
 }
 
+[[noreturn]] void throw_no_text() {
+  throw DecodeError{"the text isn't that of a sealed personal field"};
+}
+
 struct StoredForm {
   KeyId key;
   bool is_forgotten;
@@ -154,9 +158,40 @@ std::string SealedValue::open() const {
 }
 
 std::string SealedValue::text() const {
-  if (is_forgotten && box.empty()) return forgotten_form(key_id, true);
+  if (is_forgotten) return forgotten_form(key_id, true);
+  if (bound.empty()) {
+    throw UsageError{
+        "a personal field that was decoded apart from its event has no text that opens again"};
+  }
   std::string text{sealed_mark};
-  return text.append(key_id.to_string()).append(1, '.').append(is_json ? box : to_base64url(box));
+  text.append(key_id.to_string()).append(1, '.').append(is_json ? box : to_base64url(box));
+  return text.append(is_json ? ".j" : ".b").append(to_base64url(bound));
+}
+
+std::shared_ptr<const SealedValue> read_text(std::string_view text, Keyring* keys) {
+  std::string_view stored = text;
+  std::string bound;
+  bool is_json = true;
+  if (!text.starts_with(forgotten_mark)) {
+    const std::size_t last = text.rfind('.');
+    if (last == std::string_view::npos || last + 1 >= text.size()) throw_no_text();
+    is_json = text[last + 1] == 'j';
+    bound = from_base64url(text.substr(last + 2));
+    stored = text.substr(0, last);
+    if (bound.empty() || (!is_json && text[last + 1] != 'b')) throw_no_text();
+  }
+  const auto form = parse_text(stored);
+  if (!form) throw_no_text();
+  auto value = std::make_shared<SealedValue>();
+  value->key_id = form->key;
+  value->is_json = is_json;
+  value->box = is_json ? std::string{form->box} : from_base64url(form->box);
+  value->bound = std::move(bound);
+  value->is_forgotten = form->is_forgotten;
+  if (keys == nullptr || form->is_forgotten) return value;
+  value->key = keys->find(form->key);
+  value->is_forgotten = value->key == nullptr;
+  return value;
 }
 
 bool is_gone(const Sealing& sealing, const SealedValue& value) {
@@ -203,10 +238,11 @@ std::shared_ptr<const SealedValue> read_sealed(const Opening* opening, std::stri
   value->is_json = is_text;
   value->box = form->box;
   value->is_forgotten = form->is_forgotten;
-  if (form->is_forgotten || opening == nullptr || opening->keys == nullptr) return value;
+  if (form->is_forgotten || opening == nullptr) return value;
+  value->bound = bound_to(form->key, opening->place, field);
+  if (opening->keys == nullptr) return value;
   value->key = opening->keys->find(form->key);
   value->is_forgotten = value->key == nullptr;
-  if (value->key != nullptr) value->bound = bound_to(form->key, opening->place, field);
   return value;
 }
 
@@ -234,6 +270,12 @@ void refuse_without_keys(Sealing& sealing, std::string_view field) {
   throw EncodeError{std::string{field} +
                     " is a personal field, and there are no keys to seal it with; open the store "
                     "with `.keys`"};
+}
+
+void refuse_unsealed() {
+  throw UsageError{
+      "a personal value that wasn't read from a store isn't sealed yet; bind what it shows "
+      "(`value_or`), or the value of a recorded event"};
 }
 
 void refuse_nested(std::string_view field) {

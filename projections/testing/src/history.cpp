@@ -10,9 +10,9 @@ Stream::Stream(StreamId the_id) : id{std::move(the_id)} {}
 
 namespace detail {
 
-std::string render_stored(const StoredEvent& event) {
+std::string render_stored(const StoredEvent& event, Keyring* keys) {
   return event.stream.name() + ": " + event.type() + " v" + std::to_string(event.schema_version()) +
-         ' ' + std::string{event.payload};
+         ' ' + codec::reveal(event.payload, {keys, codec::Place::of_event(event.id)});
 }
 
 }  // namespace detail

@@ -26,14 +26,14 @@ std::string list_timers(const std::vector<std::string>& lines) {
 }  // namespace
 
 ProcessBench::ProcessBench()
-    : store{sqlite::open_in_memory({.clock = &clock})}, projections{store} {}
+    : store{sqlite::open_in_memory({.clock = &clock, .keys = &keys})}, projections{store} {}
 
 void ProcessBench::catch_up() {
   if (!runner_) runner_.emplace(projections);
   runner_->run_once();
   recorded_.clear();
   for (const StoredEvent& event : store.read_all({.from = GlobalSequence{mark_.value() + 1}})) {
-    recorded_.push_back(render_stored(event));
+    recorded_.push_back(render_stored(event, &keys));
   }
   error_ = error();
 }

@@ -1,7 +1,9 @@
+#include <stela/eventstore/forget.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/projections/replayer.hpp>
 #include <stela/projections_testing/projector_scenario.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -52,7 +54,9 @@ std::string list_rows(const std::vector<std::string>& rows) {
 }  // namespace
 
 Bench::Bench()
-    : store{sqlite::open_in_memory({.clock = &clock})}, projections{store}, reader{store} {}
+    : store{sqlite::open_in_memory({.clock = &clock, .keys = &keys})},
+      projections{store},
+      reader{store} {}
 
 void Bench::expect_rows(std::string_view sql, const std::vector<std::string>& rows) {
   const Rows found = reader.query(sql);
@@ -65,6 +69,31 @@ void Bench::expect_rows(std::string_view sql, const std::vector<std::string>& ro
 
 void Bench::rebuild() {
   Replayer{projections}.run();
+}
+
+std::vector<std::string> Bench::all_rows() {
+  std::vector<std::string> all;
+  const Rows tables = reader.query("SELECT name FROM sqlite_schema WHERE type = 'view'");
+  for (const Row table : tables) {
+    const auto name = table.get<std::string>("name");
+    const Rows found = reader.query("SELECT * FROM \"" + name + '"');
+    for (const Row row : found) all.push_back(name + ": " + render_row(found, row));
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+void Bench::expect_same_after_rebuild() {
+  const std::vector<std::string> before = all_rows();
+  rebuild();
+  const std::vector<std::string> after = all_rows();
+  if (before == after) return;
+  fail("the tables have the rows\n" + list_rows(before) + "and after a rebuild\n" +
+       list_rows(after));
+}
+
+void Bench::forget(const StreamId& subject) {
+  stela::forget(store, subject, {.by = "a test", .reason = ""});
 }
 
 }  // namespace stela::testing::detail

@@ -29,7 +29,7 @@ ReactionOutcome run_reaction(MemoryStore& store, GlobalSequence event,
   }
   std::vector<std::string> recorded;
   for (const StoredEvent& after : store.read_all({.from = GlobalSequence{event.value() + 1}})) {
-    recorded.push_back(render_stored(after));
+    recorded.push_back(render_stored(after, store.conventions().keys));
   }
   return {std::move(recorded), std::move(error)};
 }

@@ -58,15 +58,6 @@ struct KeyOptions {
   std::string vfs = {};
 };
 
-/// A living key.
-struct KeyInfo {
-  KeyId id;
-  Subject subject;
-  std::int64_t number = 0;
-  std::int64_t generation = 0;
-  Timestamp made_at;
-};
-
 /// What is left of a destroyed key.
 struct DestroyedKey {
   KeyId id;
@@ -119,18 +110,15 @@ class STELA_EVENTSTORE_EXPORT Keys final : public Keyring {
   /// Before a batch: drops the keys in memory if some were destroyed by others.
   void refresh();
 
-  /// The subject's living keys, by purpose.
-  std::vector<KeyInfo> keys_of(std::string_view subject);
+  std::vector<KeyInfo> keys_of(std::string_view subject) override;
   /// Living keys of all subjects after the number `after`, in the order of their numbers.
   std::vector<KeyInfo> living(std::int64_t after, std::size_t limit);
   /// The same of destroyed keys.
   std::vector<DestroyedKey> destroyed(std::int64_t after, std::size_t limit);
 
-  /// Destroys keys for good, those that this key store doesn't have as well: `find` gives null. The
-  /// file of erasures has them first. How many were living. Calling it again does nothing.
-  std::size_t destroy(std::span<const KeyId> ids);
-  /// Keys may be made again for a subject whose keys were destroyed. Those stay destroyed.
-  void allow_again(std::string_view subject);
+  /// The file of erasures has them first.
+  std::size_t destroy(std::span<const KeyId> ids) override;
+  void allow_again(std::string_view subject) override;
 
   KeyStanding standing();
   /// KeysBehind if this isn't the key store `id`, or lacks keys up to the number `highest`.

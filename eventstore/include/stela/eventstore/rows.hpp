@@ -4,6 +4,7 @@
 #include <stela/eventstore/export.hpp>
 #include <stela/framework/clock.hpp>
 #include <stela/framework/numbers.hpp>
+#include <stela/framework/personal.hpp>
 #include <stela/framework/stream_id.hpp>
 #include <stela/framework/uuid.hpp>
 
@@ -41,6 +42,11 @@ STELA_EVENTSTORE_EXPORT const std::vector<std::byte>& bytes_of(std::string_view 
                                                                const SqlCell& cell);
 STELA_EVENTSTORE_EXPORT Uuid uuid_of(std::string_view column, const SqlCell& cell);
 
+/// Sealed: see `sealed_text`.
+template <class T, auto Whose>
+SqlValue to_sql(const Personal<T, Whose>& value) {
+  return sealed_text(value);
+}
 inline SqlValue to_sql(std::nullptr_t) {
   return nullptr;
 }

@@ -76,12 +76,19 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
   std::unique_ptr<Core, Release> core_;
 };
 
+/// What `open` takes on every engine.
+struct OpenOptions {
+  /// The keys of personal fields. They must outlive the store. Null: those fields stay sealed, and
+  /// none is written.
+  Keyring* keys = nullptr;
+};
+
 /// Opens the store at `location`, and creates it if it is missing. `location` is the path of an
 /// SQLite database, also as "sqlite:PATH", or the URL of a PostgreSQL database ("postgresql://…");
 /// `postgres::open` also takes keywords and values ("host=… dbname=…"). UsageError for a URL of an
 /// engine that this build doesn't have. Other errors as for `sqlite::open` and `postgres::open`,
 /// which also take options.
-STELA_EVENTSTORE_EXPORT Store open(const std::string& location);
+STELA_EVENTSTORE_EXPORT Store open(const std::string& location, const OpenOptions& options = {});
 
 /// Whether a location that `open` takes is the URL of a database on a server; otherwise it is the
 /// path of a file. UsageError, which repeats nothing that may be a password, if it is neither: a

@@ -1,6 +1,7 @@
 // The keys that personal fields are sealed with. docs/payload-sealed.md describes the format.
 #pragma once
 
+#include <stela/framework/clock.hpp>
 #include <stela/framework/export.hpp>
 
 #include <array>
@@ -15,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace stela {
 
@@ -72,6 +74,15 @@ struct SubjectKey {
   std::int64_t number = 0;
 };
 
+/// A living key.
+struct KeyInfo {
+  KeyId id = {};
+  Subject subject = {};
+  std::int64_t number = 0;
+  std::int64_t generation = 0;
+  Timestamp made_at = {};
+};
+
 /// Gives the keys that a store's personal fields are sealed with. Threads: any.
 class STELA_FRAMEWORK_EXPORT Keyring {
  public:
@@ -82,6 +93,14 @@ class STELA_FRAMEWORK_EXPORT Keyring {
   virtual std::shared_ptr<const SubjectKey> key_of(const Subject& subject) = 0;
   /// The key with this id; null if it was destroyed. KeyMissing if it isn't known.
   virtual std::shared_ptr<const SubjectKey> find(const KeyId& id) = 0;
+
+  /// The subject's living keys, by purpose.
+  virtual std::vector<KeyInfo> keys_of(std::string_view subject) = 0;
+  /// Destroys keys for good, those that it doesn't have as well: `find` gives null. How many were
+  /// living. Calling it again does nothing.
+  virtual std::size_t destroy(std::span<const KeyId> ids) = 0;
+  /// Keys may be made again for a subject whose keys were destroyed. Those stay destroyed.
+  virtual void allow_again(std::string_view subject) = 0;
 };
 
 }  // namespace stela

@@ -4,12 +4,14 @@
 #include <stela/framework/codec/codec.hpp>
 #include <stela/framework/codec/sealing.hpp>
 #include <stela/framework/codec/subject.hpp>
+#include <stela/framework/error.hpp>
 
 #include <cereal/cereal.hpp>
 
 #include <bitset>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -181,6 +183,28 @@ struct PersonalAccess {
 };
 
 }  // namespace detail
+
+/// The value's sealed form as a text that can be kept anywhere, such as in a read model, and read
+/// again by `read_sealed_text`. It is forgotten with its subject. UsageError if the value wasn't
+/// read from a store.
+template <class T, auto Whose>
+std::string sealed_text(const Personal<T, Whose>& value) {
+  const auto* const sealed = detail::PersonalAccess::sealed(value);
+  if (sealed == nullptr) codec::refuse_unsealed();
+  return (*sealed)->text();
+}
+
+/// The value of a `sealed_text`. UsageError if it isn't one; KeyMissing.
+template <class T>
+Personal<T> read_sealed_text(std::string_view text, Keyring* keys) {
+  Personal<T> value;
+  try {
+    detail::PersonalAccess::set(value, codec::read_text(text, keys));
+  } catch (const codec::DecodeError& e) {
+    throw UsageError{e.what()};
+  }
+  return value;
+}
 
 template <class T, auto Whose>
 void save(json::OutputArchive& archive, const Personal<T, Whose>& value) {

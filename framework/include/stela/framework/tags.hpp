@@ -163,7 +163,7 @@ constexpr detail::TagList<Members...> tags(Members... members) noexcept {
 
 /// A text or a whole number as a tag: `stela::tag<"email">(&UserRegistered::email)` is
 /// "email-jane@example.org". Its value must be valid as the key of a stream. Tags are stored as
-/// they are: don't tag with personal data, but with a keyed hash of it.
+/// they are, for ever: don't tag with personal data, nor with a hash of it.
 template <detail::TagName Name, class Member>
 constexpr detail::NamedMember<Name, Member> tag(Member member) noexcept {
   static_assert(is_valid_category(Name.view()),

@@ -196,7 +196,7 @@ class STELA_PROJECTIONS_EXPORT Projections {
     detail::Registration made{.name = std::string{P::projector_type.name},
                               .version = P::projector_type.version,
                               .is_idempotent = detail::is_idempotent<P>(),
-                              .event_types = names_of<typename P::Events>()};
+                              .event_types = names_of<typename detail::HandledBy<P>::Type>()};
     made.make_projector = [projector = std::move(projector), reading = reading()] {
       return std::make_unique<detail::TypedProjector<P>>(projector, reading);
     };

@@ -1,6 +1,7 @@
 // Projectors: plain classes that keep tables up to date with events.
 #pragma once
 
+#include <stela/eventstore/forget.hpp>
 #include <stela/framework/event_set.hpp>
 #include <stela/projections/read_model.hpp>
 
@@ -163,6 +164,33 @@ consteval bool check_projector() {
   return true;
 }
 
+/// A projector that keeps personal data in clear removes it in `void forget(stela::ReadModel&,
+/// const stela::StreamId& subject)`, which is called at the place of the fence in the log.
+template <class P>
+concept Forgets = requires(P& projector, ReadModel& model, const StreamId& subject) {
+  projector.forget(model, subject);
+};
+
+/// What it handles, with the fences if it forgets.
+template <class P, class Events = typename P::Events>
+struct HandledBy {
+  using Type = Events;
+};
+template <Forgets P, class... Es>
+requires(!EventSet<Es...>::template contains<Forgotten>) struct HandledBy<P, EventSet<Es...>> {
+  using Type = EventSet<Es..., Forgotten>;
+};
+
+template <class P, class E>
+void call_projector(P& projector, ReadModel& model, const E& event, const StoredEvent& record) {
+  if constexpr (std::is_same_v<E, Forgotten> && Forgets<P>) {
+    projector.forget(model, forgotten_subject(record.stream));
+  }
+  if constexpr (P::Events::template contains<E>) {
+    projector.project(model, Recorded<E>{event, record});
+  }
+}
+
 template <class P>
 class TypedProjector final : public AnyProjector {
  public:
@@ -173,7 +201,7 @@ class TypedProjector final : public AnyProjector {
   Handling handling(const EventKind& kind) override { return filter_.handling(kind); }
   void project(ReadModel& model, const StoredEvent& event) override {
     filter_.decoder().decode(event, [&]<class E>(const E& decoded) {
-      projector_.project(model, Recorded<E>{decoded, event});
+      call_projector(projector_, model, decoded, event);
     });
   }
 
@@ -201,13 +229,14 @@ class TypedProjector final : public AnyProjector {
       if constexpr (std::is_same_v<E, std::exception_ptr>) {
         std::rethrow_exception(one);
       } else if constexpr (!std::is_same_v<E, std::monostate>) {
-        projector_.project(model, Recorded<E>{one, event});
+        call_projector(projector_, model, one, event);
       }
     };
     std::visit(visitor, decoded.events[static_cast<std::size_t>(&event - decoded.first)]);
   }
 
  private:
+  using Handled = typename HandledBy<P>::Type;
   template <class Set>
   struct OrError;
   template <class... Es>
@@ -216,12 +245,12 @@ class TypedProjector final : public AnyProjector {
   };
   struct Decoded final : AnyDecoded {
     const StoredEvent* first = nullptr;
-    std::vector<typename OrError<typename P::Events>::Type> events;
+    std::vector<typename OrError<Handled>::Type> events;
   };
 
   P projector_;
-  KindFilter<typename P::Events> filter_;
-  KindFilter<typename P::Events> filter_ahead_;
+  KindFilter<Handled> filter_;
+  KindFilter<Handled> filter_ahead_;
 };
 
 /// Whether a projector declares that it may see events again: `static constexpr bool is_idempotent

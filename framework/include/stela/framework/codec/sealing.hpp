@@ -75,7 +75,8 @@ struct STELA_FRAMEWORK_EXPORT SealedValue {
   /// The bytes of the value. Ask only if there is a key. CorruptEvent if it was sealed for another
   /// place, or was changed.
   std::string open() const;
-  /// "~s1.<key id>.<box>" or "~f1.<key id>".
+  /// The stored form as text with what it is bound to, so that it opens wherever it is kept. An
+  /// EncodeError if that isn't known: it was decoded apart from its event.
   std::string text() const;
 };
 
@@ -98,6 +99,11 @@ STELA_FRAMEWORK_EXPORT std::shared_ptr<const SealedValue> read_sealed(const Open
 /// A JSON payload with each sealed field that opens in clear, for those who may see it. All else
 /// stays as it is.
 STELA_FRAMEWORK_EXPORT std::string reveal(std::string_view payload, const Opening& opening);
+
+/// Reads a SealedValue's text. DecodeError if it isn't one; KeyMissing.
+STELA_FRAMEWORK_EXPORT std::shared_ptr<const SealedValue> read_text(std::string_view text,
+                                                                    Keyring* keys);
+[[noreturn]] STELA_FRAMEWORK_EXPORT void refuse_unsealed();
 
 /// The personal fields of the value that an archive writes. Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT PersonalWriter {

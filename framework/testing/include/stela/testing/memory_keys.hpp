@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -18,16 +19,16 @@ class STELA_TESTING_EXPORT MemoryKeys final : public Keyring {
   std::shared_ptr<const SubjectKey> key_of(const Subject& subject) override;
   std::shared_ptr<const SubjectKey> find(const KeyId& id) override;
 
-  /// Destroys the subject's keys, of every purpose: what they sealed reads as forgotten.
-  void forget(std::string_view subject);
-  /// The subject may have keys again.
-  void allow_again(std::string_view subject);
+  std::vector<KeyInfo> keys_of(std::string_view subject) override;
+  std::size_t destroy(std::span<const KeyId> ids) override;
+  void allow_again(std::string_view subject) override;
 
  private:
   std::mutex mutex_;
   /// Null: destroyed.
   std::unordered_map<KeyId, std::shared_ptr<const SubjectKey>> keys_;
-  std::vector<std::string> forgotten_;
+  std::int64_t last_ = 0;
+  std::vector<Subject> forgotten_;
 };
 
 }  // namespace stela::testing

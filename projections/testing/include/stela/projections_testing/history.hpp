@@ -40,7 +40,8 @@ template <class E>
 std::string render_on(const Stream& stream, const E& event) {
   return stream.id.name() + ": " + render_as_stored(event);
 }
-STELA_PROJECTIONS_TESTING_EXPORT std::string render_stored(const StoredEvent& event);
+/// Personal fields in clear.
+STELA_PROJECTIONS_TESTING_EXPORT std::string render_stored(const StoredEvent& event, Keyring* keys);
 
 }  // namespace detail
 }  // namespace stela::testing

@@ -8,6 +8,7 @@
 #include <stela/projections_testing/history.hpp>
 #include <stela/projections_testing/reaction_scenario.hpp>
 #include <stela/testing/manual_clock.hpp>
+#include <stela/testing/memory_keys.hpp>
 
 #include <chrono>
 #include <optional>
@@ -33,6 +34,7 @@ class STELA_PROJECTIONS_TESTING_EXPORT ProcessBench {
   void expect_failure(std::string_view message) const;
 
   ManualClock clock;
+  MemoryKeys keys;
   Store store;
   Projections projections;
 

@@ -7,6 +7,7 @@
 #include <stela/projections_testing/export.hpp>
 #include <stela/projections_testing/history.hpp>
 #include <stela/testing/manual_clock.hpp>
+#include <stela/testing/memory_keys.hpp>
 
 #include <chrono>
 #include <exception>
@@ -25,8 +26,14 @@ class STELA_PROJECTIONS_TESTING_EXPORT Bench {
   /// ScenarioFailed, with both lists, unless `sql` gives these rows.
   void expect_rows(std::string_view sql, const std::vector<std::string>& rows);
   void rebuild();
+  /// ScenarioFailed unless a rebuild leaves the tables as they are.
+  void expect_same_after_rebuild();
+  void forget(const StreamId& subject);
+  /// Of all tables, as text, in order.
+  std::vector<std::string> all_rows();
 
   ManualClock clock;
+  MemoryKeys keys;
   Store store;
   Projections projections;
   ModelReader reader;
@@ -85,6 +92,20 @@ class ProjectorScenario {
   /// afterwards shows that the projector makes the same of them.
   ProjectorScenario& rebuild() {
     bench_.rebuild();
+    return *this;
+  }
+
+  /// Somebody is forgotten: later events of his can't be given, and the projector's `forget` is
+  /// called.
+  ProjectorScenario& forget(const Stream& subject) {
+    bench_.forget(subject.id);
+    return *this;
+  }
+
+  /// Builds the tables again, and compares them with what they were: what was forgotten doesn't
+  /// come back, and nothing else is gone.
+  ProjectorScenario& equals_rebuild() {
+    bench_.expect_same_after_rebuild();
     return *this;
   }
 

@@ -1,0 +1,166 @@
+#include "database/database.hpp"
+#include "database/transaction.hpp"
+#include "forgotten_keys.hpp"
+#include "operations_sql/keys.hpp"
+
+#include <stela/eventstore/forget.hpp>
+#include <stela/eventstore/keys.hpp>
+#include <stela/framework/error.hpp>
+#include <stela/framework/event_encoder.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace stela {
+namespace {
+
+namespace forget_sql = operations::sql;
+
+constexpr std::size_t keys_at_a_time = 1'000;
+
+std::string_view raw(const KeyId& id) noexcept {
+  return {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()};
+}
+
+KeyId key_id_of(std::string_view bytes) noexcept {
+  KeyId id;
+  if (bytes.size() == id.bytes.size()) std::memcpy(id.bytes.data(), bytes.data(), bytes.size());
+  return id;
+}
+
+Keyring& keys_of_store(const Store& store) {
+  if (Keyring* const keys = store.conventions().keys) return *keys;
+  throw UsageError{"the store was opened without keys; open it with `.keys` to forget anybody"};
+}
+
+std::vector<KeyInfo> find_keys(Keyring& keys, const StreamId& subject,
+                               const ForgetOptions& options) {
+  std::vector<KeyInfo> found = keys.keys_of(subject.name());
+  if (options.purposes.empty()) return found;
+  std::erase_if(found, [&](const KeyInfo& key) {
+    return std::find(options.purposes.begin(), options.purposes.end(), key.subject.purpose) ==
+           options.purposes.end();
+  });
+  return found;
+}
+
+GlobalSequence append_fence(Store& store, const StreamId& subject, const ForgetOptions& options,
+                            const std::vector<KeyInfo>& keys) {
+  Forgotten fence{.by = options.by, .reason = options.reason};
+  for (const KeyInfo& key : keys) {
+    fence.keys.push_back(key.id.to_string());
+    fence.purposes.push_back(key.subject.purpose);
+  }
+  const StreamId stream = StreamId::of(Forgotten::category, subject.name());
+  GlobalSequence sequence;
+  store.transact([&](Transaction& transaction) {
+    detail::EventEncoder encoder{store.conventions(), stream};
+    encoder.add(fence);
+    const StreamAppend append{stream, ExpectedVersion::any(), encoder.events()};
+    sequence = transaction.append({.streams = {&append, 1}}).last;
+    database::Connection& connection = database::open_transaction(transaction).connection();
+    for (const KeyInfo& key : keys) {
+      connection.run(forget_sql::add_forgotten_key{.key_id = raw(key.id),
+                                                   .sequence = sequence.value(),
+                                                   .forgotten_at = store.database().now()});
+    }
+  });
+  return sequence;
+}
+
+/// Calls `use(ids)` with a thousand of the store's forgotten keys at a time.
+template <class F>
+void for_each_forgotten(Store& store, F&& use) {
+  std::string after;
+  while (true) {
+    std::vector<KeyId> ids;
+    store.database().read([&](database::Connection& connection) {
+      auto rows = connection.rows(
+          forget_sql::forgotten_keys{.after = after, .limit = std::int64_t{keys_at_a_time}});
+      while (rows.step()) ids.push_back(key_id_of(rows.key_id()));
+    });
+    if (ids.empty()) return;
+    after = raw(ids.back());
+    use(ids);
+  }
+}
+
+/// A store that was restored lacks the fences of keys that were destroyed since.
+void add_missing_fences(Store& store, Keys& keys) {
+  std::int64_t after = 0;
+  while (true) {
+    const std::vector<DestroyedKey> destroyed = keys.destroyed(after, keys_at_a_time);
+    if (destroyed.empty()) return;
+    after = destroyed.back().number;
+    std::vector<DestroyedKey> missing;
+    store.database().read([&](database::Connection& connection) {
+      for (const DestroyedKey& key : destroyed) {
+        const bool is_there =
+            connection.rows(forget_sql::find_forgotten_key{.key_id = raw(key.id)}).step();
+        if (!is_there) missing.push_back(key);
+      }
+    });
+    if (missing.empty()) continue;
+    store.database().write([&](database::Connection& connection) {
+      for (const DestroyedKey& key : missing) {
+        connection.run(forget_sql::add_forgotten_key{
+            .key_id = raw(key.id), .sequence = 0, .forgotten_at = key.destroyed_at});
+      }
+    });
+  }
+}
+
+}  // namespace
+
+StreamId forgotten_subject(const StreamId& stream) {
+  if (stream.category() != Forgotten::category) {
+    throw UsageError{"stream '" + stream.name() + "' says of nobody that he was forgotten"};
+  }
+  return StreamId::parse(stream.key());
+}
+
+ForgetReport forget(Store& store, const StreamId& subject, const ForgetOptions& options) {
+  Keyring& keys = keys_of_store(store);
+  ForgetReport report{.keys = find_keys(keys, subject, options)};
+  if (report.keys.empty()) return report;
+  report.fence = append_fence(store, subject, options, report.keys);
+  std::vector<KeyId> ids;
+  for (const KeyInfo& key : report.keys) ids.push_back(key.id);
+  keys.destroy(ids);
+  return report;
+}
+
+void allow_again(Store& store, const StreamId& subject) {
+  keys_of_store(store).allow_again(subject.name());
+}
+
+void settle_keys(Store& store, bool read_only) {
+  auto* const found = dynamic_cast<Keys*>(store.conventions().keys);
+  if (found == nullptr) return;
+  Keys& keys = *found;
+  const KeyStanding standing = keys.standing();
+  std::optional<Uuid> bound;
+  std::int64_t newest = 0;
+  store.database().read([&](database::Connection& connection) {
+    auto row = connection.rows(forget_sql::key_store{});
+    if (!row.step()) return;
+    Uuid::Bytes bytes{};
+    const std::string_view stored = row.key_store();
+    std::memcpy(bytes.data(), stored.data(), std::min(stored.size(), bytes.size()));
+    bound = Uuid{bytes};
+    newest = row.newest_key();
+  });
+  if (bound) keys.check_standing(*bound, newest);
+  if (read_only) return;
+  if (!bound) {
+    const auto& id = standing.id.bytes();
+    store.database().write([&](database::Connection& connection) {
+      connection.run(forget_sql::set_key_store{
+          .key_store = std::string_view{reinterpret_cast<const char*>(id.data()), id.size()}});
+    });
+  }
+  for_each_forgotten(store, [&](const std::vector<KeyId>& ids) { keys.destroy(ids); });
+  add_missing_fences(store, keys);
+}
+
+}  // namespace stela

@@ -1,0 +1,265 @@
+// Forgetting a person: the fence, the keys, and what a crash or a backup makes of them.
+#include "support/engine.hpp"
+#include "support/process.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/eventstore.hpp>
+#include <stela/framework.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stela::test::forget_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Guest {
+  static constexpr std::string_view category = "guest";
+};
+
+struct Moved {
+  static constexpr EventType event_type{"guest.moved", 1, local};
+  Personal<std::string> address;
+  static constexpr auto subject = stream_is_subject;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(address));
+  }
+};
+
+struct InvoiceSent {
+  static constexpr EventType event_type{"guest.invoice_sent", 1, local};
+  Personal<std::string> address;
+  static constexpr auto subject = personal(stream_is_subject, "invoices");
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(address));
+  }
+};
+
+const StreamId margaret = Id<Guest>::from("m1").stream();
+const StreamId ann = Id<Guest>::from("a1").stream();
+const ForgetOptions asked{.by = "dpo", .reason = "Art. 17"};
+
+template <class E>
+AppendResult record(EventLog& log, const StreamId& stream, const E& event) {
+  detail::EventEncoder encoder{log.conventions(), stream};
+  encoder.add(event);
+  const StreamAppend append{stream, ExpectedVersion::any(), encoder.events()};
+  return log.append({.streams = {&append, 1}});
+}
+
+/// "guest-m1: Elm St 1" for each event that isn't a fence.
+std::vector<std::string> read(Store& store) {
+  std::vector<std::string> all;
+  EventDecoder<EventSet<Moved, InvoiceSent, Forgotten>> decoder{store.conventions().reading()};
+  for (const StoredEvent& event : store.read_all()) {
+    decoder.decode(event, [&]<class E>(const E& decoded) {
+      if constexpr (!std::is_same_v<E, Forgotten>) {
+        all.push_back(event.stream.name() + ": " + decoded.address.value_or("?"));
+      }
+    });
+  }
+  return all;
+}
+
+class Forget : public ::testing::Test {
+ protected:
+  Keys open() { return open_keys(dir.file("shop.keys.db"), {.erasures = dir.file("erasures")}); }
+  Store open(Keys& with) { return open_at(dir.file("shop.db"), {.keys = &with}); }
+  /// The key store as it is now, to be put back later.
+  void back_up() { std::filesystem::copy_file(dir.file("shop.keys.db"), dir.file("backup")); }
+  void restore() {
+    std::filesystem::copy_file(dir.file("backup"), dir.file("shop.keys.db"),
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+
+  TempDir dir;
+};
+
+TEST_F(Forget, LeavesOthersAndFencesTheStream) {
+  Keys keys = open();
+  Store store = open(keys);
+  record(store, margaret, Moved{"Elm St 1"});
+  record(store, ann, Moved{"Oak St 2"});
+
+  const ForgetReport report = forget(store, margaret, asked);
+  EXPECT_EQ(report.fence, GlobalSequence{3});
+  EXPECT_THAT(read(store), ElementsAre("guest-m1: ?", "guest-a1: Oak St 2"));
+  EXPECT_THROW(record(store, margaret, Moved{"Elm St 3"}), SubjectForgotten);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{3});
+
+  std::vector<std::string> fences;
+  EventDecoder<EventSet<Forgotten>> decoder{store.conventions().reading()};
+  for (const StoredEvent& event : store.read_stream(StreamId::parse("forgotten-guest-m1"))) {
+    EXPECT_EQ(forgotten_subject(event.stream), margaret);
+    EXPECT_EQ(event.payload.find("m1"), std::string_view::npos) << "it names keys alone";
+    decoder.decode(event, [&](const Forgotten& fence) {
+      fences.push_back(fence.by + " " + fence.reason + " " + fence.keys.at(0));
+    });
+  }
+  EXPECT_THAT(fences, ElementsAre("dpo Art. 17 " + report.keys.at(0).id.to_string()));
+  EXPECT_EQ(forget(store, margaret, asked).fence, GlobalSequence{0}) << "there is nothing left";
+}
+
+TEST_F(Forget, KeepsWhatIsForAnotherPurpose) {
+  Keys keys = open();
+  Store store = open(keys);
+  record(store, margaret, Moved{"Elm St 1"});
+  record(store, margaret, InvoiceSent{"Elm St 1"});
+
+  forget(store, margaret, {.by = "dpo", .reason = "", .purposes = {""}});
+  EXPECT_THAT(read(store), ElementsAre("guest-m1: ?", "guest-m1: Elm St 1"));
+  record(store, margaret, InvoiceSent{"Elm St 2"});
+  forget(store, margaret, asked);
+  EXPECT_THAT(read(store), ElementsAre("guest-m1: ?", "guest-m1: ?", "guest-m1: ?"));
+}
+
+TEST_F(Forget, LetsAPersonWhoReturnsIn) {
+  Keys keys = open();
+  Store store = open(keys);
+  record(store, margaret, Moved{"Elm St 1"});
+  forget(store, margaret, asked);
+  allow_again(store, margaret);
+  record(store, margaret, Moved{"Elm St 2"});
+  EXPECT_THAT(read(store), ElementsAre("guest-m1: ?", "guest-m1: Elm St 2"));
+}
+
+TEST_F(Forget, NeedsKeys) {
+  Store store = open_at(dir.file("shop.db"));
+  EXPECT_THROW(forget(store, margaret, asked), UsageError);
+  EXPECT_THROW(record(store, margaret, Moved{"Elm St 1"}), UsageError);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{0});
+}
+
+TEST_F(Forget, RefusesWhatWasSealedBefore) {
+  Keys keys = open();
+  Store store = open(keys);
+  record(store, margaret, Moved{"Elm St 1"});
+  // Sealed before the fence, and appended after it: as a slow thread or process does.
+  detail::EventEncoder encoder{store.conventions(), margaret};
+  encoder.add(Moved{"Elm St 2"});
+  const StreamAppend late{margaret, ExpectedVersion::any(), encoder.events()};
+  forget(store, margaret, asked);
+
+  EXPECT_THROW(store.append({.streams = {&late, 1}}), SubjectForgotten);
+  EXPECT_THROW(store.transact([&](Transaction& transaction) {
+    transaction.append({.streams = {&late, 1}});
+  }),
+               SubjectForgotten);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+}
+
+TEST_F(Forget, LetsNothingThroughBesideThreadsThatAppend) {
+  Keys keys = open();
+  Store store = open(keys);
+  record(store, margaret, Moved{"first"});
+  std::atomic<int> refused{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (int n = 0; n < 50; ++n) {
+        record(store, ann, Moved{std::to_string(i)});
+        try {
+          record(store, margaret, Moved{std::to_string(n)});
+        } catch (const SubjectForgotten&) {
+          ++refused;
+        }
+      }
+    });
+  }
+  while (store.last_sequence() < GlobalSequence{20}) std::this_thread::yield();
+  const GlobalSequence fence = forget(store, margaret, asked).fence;
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_GT(refused, 0);
+  int of_margaret = 0;
+  for (const StoredEvent& event : store.read_stream(margaret)) {
+    EXPECT_LT(event.sequence, fence);
+    ++of_margaret;
+  }
+  EXPECT_EQ(of_margaret + refused, 201);
+}
+
+TEST_F(Forget, IsCompletedByWhoeverOpensTheStoreNext) {
+  Keys keys = open();
+  back_up();
+  {
+    Store store = open(keys);
+    record(store, margaret, Moved{"Elm St 1"});
+  }
+  std::filesystem::remove(dir.file("backup"));
+  back_up();
+  {
+    Store store = open(keys);
+    forget(store, margaret, asked);
+  }
+  // As if it had been killed after the fence: the keys live, and no file says otherwise.
+  keys = open_keys(dir.file("other.keys.db"));
+  restore();
+  std::filesystem::remove(dir.file("erasures"));
+
+  keys = open();
+  Store store = open(keys);
+  EXPECT_THAT(read(store), ElementsAre("guest-m1: ?"));
+  EXPECT_TRUE(keys.keys_of("guest-m1").empty());
+}
+
+TEST_F(Forget, RefusesAKeyStoreThatIsTooOld) {
+  Keys keys = open();
+  {
+    Store store = open(keys);
+    record(store, ann, Moved{"Oak St 2"});
+    back_up();
+    record(store, margaret, Moved{"Elm St 1"});
+  }
+  keys = open_keys(dir.file("other.keys.db"));
+  EXPECT_THROW(open(keys), KeysBehind) << "it is another one";
+  restore();
+  keys = open();
+  EXPECT_THROW(open(keys), KeysBehind);
+}
+
+TEST_F(Forget, ReadsWithoutKeysWhatIsNotPersonal) {
+  {
+    Keys keys = open();
+    Store store = open(keys);
+    record(store, margaret, Moved{"Elm St 1"});
+  }
+  Store store = open_at(dir.file("shop.db"));
+  EXPECT_THAT(read(store), ElementsAre("guest-m1: ?"));
+}
+
+std::string bytes_of(const std::filesystem::path& file) {
+  std::ifstream in{file, std::ios::binary};
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+TEST_F(Forget, LeavesTheValueInNoFile) {
+  Keys keys = open();
+  {
+    Store store = open(keys);
+    record(store, margaret, Moved{"Kanarienvogel"});
+    forget(store, margaret, asked);
+    keys.rotate();
+  }
+  for (const auto& file : std::filesystem::recursive_directory_iterator{dir.file("")}) {
+    if (!file.is_regular_file()) continue;
+    EXPECT_EQ(bytes_of(file.path()).find("Kanarienvogel"), std::string::npos) << file.path();
+  }
+}
+
+}  // namespace
+}  // namespace stela::test::forget_test
