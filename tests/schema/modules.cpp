@@ -11,7 +11,8 @@ namespace stela::test {
 namespace {
 
 const std::filesystem::path source{STELA_SOURCE_DIR};
-const std::vector<std::string> modules{"eventstore", "eventstore/keys", "outbox", "outbox/nats", "projections"};
+const std::vector<std::string> modules{"eventstore", "eventstore/keys", "outbox", "outbox/nats",
+                                       "projections"};
 
 std::vector<std::filesystem::path> sql_files(const std::string& module, const char* folder) {
   std::vector<std::filesystem::path> files;
