@@ -2,6 +2,7 @@
 #pragma once
 
 #include "database/failure_watch.hpp"
+#include "database/storable_text.hpp"
 #include "database/transaction.hpp"
 
 #include <stela/framework/error.hpp>
@@ -35,12 +36,18 @@ struct Fault {
 /// Thrown to roll back a transaction whose outcome is known.
 struct RollBack {};
 
-/// Of what a handler threw: called in a `catch (...)`. Its text has a bounded length.
+/// Of what a handler threw: called in a `catch (...)`. Its text can be stored, and is bounded.
 inline Fault current_fault() {
   const auto blaming = [](const std::exception& error, Blame blame) {
     constexpr std::size_t max_size = 2000;
-    const std::string what{error.what()};
-    return Fault{what.empty() ? "an exception without a text" : what.substr(0, max_size), blame};
+    std::string what{error.what()};
+    if (what.size() > max_size) {
+      std::size_t end = max_size;
+      while (end > 0 && (static_cast<unsigned char>(what[end]) & 0xC0) == 0x80) --end;
+      what.resize(end);
+    }
+    if (what.empty()) what = "an exception without a text";
+    return Fault{database::made_storable(what), blame};
   };
   try {
     throw;

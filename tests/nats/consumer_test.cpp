@@ -212,6 +212,28 @@ TEST_F(Consuming, ParksPoisonAloneIfItIsToGoOn) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@2 order.shipped"));
 }
 
+/// A server takes no other text, and JSON has none: what is too long isn't cut within a character.
+TEST_F(Consuming, StoresAnErrorAsValidText) {
+  shop.place("1");
+  shop.ship("1");
+  shop.publish();
+  auto with = options();
+  with.max_attempts = 1;
+  with.on_failure = nats::OnFailure::park_message;
+  nats::Consumer consumer{ledger.store, with};
+  const std::string vast = std::string(1'999, 'x') + "日";
+  consumer.on<OrderPlaced>(
+      [](Transaction&, const auto&) { throw std::runtime_error{"caf\xe9 closed"}; });
+  consumer.on<OrderShipped>([&](Transaction&, const auto&) { throw std::runtime_error{vast}; });
+
+  consumer.run_once();
+
+  const auto parked = nats::InboxOperations{ledger.store}.parked();
+  ASSERT_THAT(parked, SizeIs(2));
+  EXPECT_EQ(parked[0].error, "caf? closed");
+  EXPECT_EQ(parked[1].error, std::string(1'999, 'x'));
+}
+
 TEST_F(Consuming, HandlesWhatWaitedBehindADiscardedMessage) {
   shop.place("1");
   shop.ship("1");

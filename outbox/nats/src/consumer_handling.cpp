@@ -2,6 +2,7 @@
 #include "consumer_worker.hpp"
 #include "database/failure_watch.hpp"
 #include "database/occupation.hpp"
+#include "database/storable_text.hpp"
 #include "database/transaction.hpp"
 
 #include <stela/framework/error.hpp>
@@ -83,7 +84,15 @@ std::size_t Consumer::Worker::count_ready() const {
 
 void Consumer::Worker::wait_for_older() {
   const Delivery& next = queue_.front();
+  const std::size_t known_gone = older_.gone().size();
   const std::string streams = older_.look(*next.event, *source_, now());
+  if (older_.gone().size() > known_gone) {
+    std::string names;
+    for (const std::string& name : older_.gone()) names += " '" + name + "'";
+    log(LogLevel::warning, "consumer.stream_gone", next,
+        "it has read streams before whose names no stream can have, and doesn't wait for them:" +
+            names + "; 'stela inbox forget' removes them");
+  }
   if (streams.empty()) return handle_queue();
   const std::string why =
       "earlier messages may be in streams that this consumer hasn't read yet; it waits for their "
@@ -355,7 +364,7 @@ void Consumer::Worker::retry(const ToRetry& parked) {
     }
     error = e.what;
   } catch (const CorruptEvent& e) {
-    error = e.what();
+    error = database::made_storable(e.what());
   } catch (const Error& e) {
     if (!is_lost_with_session(e, together)) {
       reader_.leave(parked, e.what());

@@ -1,5 +1,7 @@
 #include "delivery.hpp"
 
+#include "database/storable_text.hpp"
+
 #include <stela/framework/codec/json_reader.hpp>
 #include <stela/framework/codec/json_writer.hpp>
 
@@ -85,7 +87,7 @@ Delivery deliver(MessageHandle message, const BrokerPlace& place) {
   try {
     delivery.event = read_envelope(MessageHeaders{delivery.message.get()}, delivery.payload());
   } catch (const CorruptEvent& e) {
-    delivery.problem = e.what();
+    delivery.problem = database::made_storable(e.what());
   }
   return delivery;
 }

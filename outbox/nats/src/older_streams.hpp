@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -29,6 +30,8 @@ class OlderStreams {
   /// Asks how far the other readers are. The streams whose readers it waits for, and up to where;
   /// empty if there are none. BrokerFailed if the broker doesn't say where a stream ends.
   std::string look(const ReceivedEvent& event, MessageSource& source, Steady now);
+  /// Streams that it didn't wait for, as no stream can have such a name.
+  const std::set<std::string>& gone() const noexcept { return gone_; }
 
  private:
   /// Nothing is left to the reader of what the stream had when it was asked for first.
@@ -41,6 +44,7 @@ class OlderStreams {
   /// that is asked for again.
   std::pair<std::string, std::int64_t> awaited_;
   std::map<std::string, std::uint64_t> ends_;
+  std::set<std::string> gone_;
   Steady next_question_{};
 };
 

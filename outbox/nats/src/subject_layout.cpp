@@ -67,8 +67,12 @@ std::string api_prefix(const JetStreamApi& api) {
   return (api.prefix.empty() ? "$JS.API" : api.prefix) + '.';
 }
 
+bool is_stream_name(std::string_view name) noexcept {
+  return is_token(name) && name.find_first_of("/\\") == std::string_view::npos;
+}
+
 void check_stream_name(std::string_view name) {
-  if (is_token(name) && name.find_first_of("/\\") == std::string_view::npos) return;
+  if (is_stream_name(name)) return;
   throw UsageError{"stream '" + std::string{name} +
                    "' can't be the name of a JetStream stream: no dots, spaces, slashes, '*' and "
                    "'>'"};

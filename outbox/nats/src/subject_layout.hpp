@@ -9,7 +9,9 @@
 
 namespace stela::nats {
 
-/// UsageError if no stream of a relay's can have it.
+/// Whether a stream of a relay's can have it.
+bool is_stream_name(std::string_view name) noexcept;
+/// UsageError if not.
 void check_stream_name(std::string_view name);
 
 /// Streams of one account may not share subjects, so each partition of several has a first token of
