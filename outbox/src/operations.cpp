@@ -240,11 +240,14 @@ class OutboxOperations::Impl {
     return count;
   }
 
-  AppliedPlan apply(const RetryPlan& plan);
+  AppliedPlan apply(const RetryPlan& plan, const std::stop_token& stop);
   static void add_retried(AppliedPlan& applied, std::span<const ParkedRun* const> runs,
                           std::span<const outbox::ParkedPrefix> step,
                           const outbox::RetriedRuns& retried);
-  Affected apply(const DiscardPlan& plan);
+  Affected apply(const DiscardPlan& plan, const std::stop_token& stop);
+  void report(std::string_view stage, std::int64_t finished, std::int64_t total) const {
+    if (progress) progress({stage, finished, total});
+  }
 
   void require_discardable(GlobalSequence sequence) {
     const auto message = view.show(sequence);
@@ -345,13 +348,13 @@ RetryPlan OutboxOperations::plan_retry(const ParkedSelection& selection) {
   return plan;
 }
 
-AppliedPlan OutboxOperations::apply(const RetryPlan& plan) {
+AppliedPlan OutboxOperations::apply(const RetryPlan& plan, std::stop_token stop) {
   AppliedPlan applied;
   const auto work = [&] {
-    applied = impl_->apply(plan);
+    applied = impl_->apply(plan, stop);
     std::string detail = in_words(applied.messages, applied.streams);
     if (applied.joined > 0) detail += ", of which " + std::to_string(applied.joined) + " joined";
-    return outbox::ActionEnd{applied.messages_changed(), detail};
+    return outbox::ActionEnd{applied.messages_changed(), detail, applied.finished};
   };
   impl_->port.act(
       {.what = "retry", .who = impl_->who, .selection = plan.selection, .planned = plan.messages()},
@@ -359,26 +362,32 @@ AppliedPlan OutboxOperations::apply(const RetryPlan& plan) {
   return applied;
 }
 
-AppliedPlan OutboxOperations::Impl::apply(const RetryPlan& plan) {
+AppliedPlan OutboxOperations::Impl::apply(const RetryPlan& plan, const std::stop_token& stop) {
   // Each stream's run takes some statements, and the writer's lock isn't held for long.
   constexpr std::size_t step_streams = 100;
   AppliedPlan applied;
   std::vector<outbox::ParkedPrefix> step;
   std::vector<const ParkedRun*> runs;
-  std::size_t messages = 0;
+  std::int64_t messages = 0;
+  std::int64_t looked_at = 0;
+  const std::int64_t total = plan.messages();
   const auto carry_out = [&] {
     add_retried(applied, runs, step, port.retry(step, who));
     step.clear();
     runs.clear();
-    messages = 0;
+    looked_at += std::exchange(messages, 0);
+    report("retry", looked_at, total);
+    applied.finished = looked_at == total || !stop.stop_requested();
   };
   for (const ParkedRun& run : plan.runs) {
+    if (!applied.finished) break;
     const auto is_left_alone = [&] {
       return !applied.changed.empty() &&
              applied.changed.back().planned.stream_number == run.stream_number;
     };
     // A long run takes several transactions: the first one decides, and they are all its own.
-    for (std::span<const GlobalSequence> left{run.sequences}; !left.empty() && !is_left_alone();) {
+    for (std::span<const GlobalSequence> left{run.sequences};
+         !left.empty() && !is_left_alone() && applied.finished;) {
       const auto part = left.first(std::min(step_messages, left.size()));
       left = left.subspan(part.size());
       step.push_back({.stream = run.stream_number,
@@ -387,11 +396,11 @@ AppliedPlan OutboxOperations::Impl::apply(const RetryPlan& plan) {
                       .with_followers = left.empty()});
       if (part.data() == run.sequences.data()) step.back().parked_at = run.parked_at;
       runs.push_back(&run);
-      messages += part.size();
-      if (messages >= step_messages || step.size() == step_streams) carry_out();
+      messages += std::ssize(part);
+      if (messages >= outbox::step_messages || step.size() == step_streams) carry_out();
     }
   }
-  if (!step.empty()) carry_out();
+  if (!step.empty() && applied.finished) carry_out();
   return applied;
 }
 
@@ -471,15 +480,15 @@ Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) 
   return mode == Mode::dry_run ? plan.affected : apply(plan);
 }
 
-Affected OutboxOperations::apply(const DiscardPlan& plan) {
+Affected OutboxOperations::apply(const DiscardPlan& plan, std::stop_token stop) {
   Affected affected;
   const auto work = [&] {
-    affected = impl_->apply(plan);
+    affected = impl_->apply(plan, stop);
     std::string detail = in_words(affected.messages, affected.streams);
     if (affected.followers > 0) {
       detail += "; retried after them: " + std::to_string(affected.followers);
     }
-    return outbox::ActionEnd{affected.changed, detail};
+    return outbox::ActionEnd{affected.changed, detail, affected.finished};
   };
   impl_->port.act({.what = "discard",
                    .who = impl_->who,
@@ -489,20 +498,23 @@ Affected OutboxOperations::apply(const DiscardPlan& plan) {
   return affected;
 }
 
-Affected OutboxOperations::Impl::apply(const DiscardPlan& plan) {
+Affected OutboxOperations::Impl::apply(const DiscardPlan& plan, const std::stop_token& stop) {
   Affected affected;
   std::set<std::int64_t> streams;
   // The last ones first: what is to be given up too isn't sent again meanwhile.
-  for (std::span<const PlannedDiscard> left{plan.messages}; !left.empty();) {
+  std::span<const PlannedDiscard> left{plan.messages};
+  while (!left.empty() && affected.finished) {
     const auto those = left.last(std::min(step_messages, left.size()));
     left = left.first(left.size() - those.size());
     outbox::GivenUp given_up = port.discard(those, who);
     streams.merge(given_up.streams);
     affected.messages += given_up.messages;
     affected.followers += given_up.followers;
+    affected.changed = std::ssize(plan.messages) - std::ssize(left) - affected.messages;
+    report("discard", affected.messages + affected.changed, std::ssize(plan.messages));
+    affected.finished = left.empty() || !stop.stop_requested();
   }
   affected.streams = std::ssize(streams);
-  affected.changed = std::ssize(plan.messages) - affected.messages;
   return affected;
 }
 

@@ -101,6 +101,36 @@ TEST(OutboxRetry, TakesManyMessagesParkedBehindInBoundedSteps) {
                                         "retry order-1: 203 messages, 1001 to 1203"));
 }
 
+/// Of 1,203 messages of one stream, so that a step is a transaction.
+TEST(OutboxRetry, StopsAfterAStepAndAnotherOneDoesTheRest) {
+  Shop shop;
+  shop.too_large = {1};
+  for (int i = 0; i < 1'203; ++i) shop.append("order-1");
+  for (int i = 0; i < 5; ++i) shop.relay();
+  std::stop_source stop;
+  std::vector<std::int64_t> seen;
+  shop.operations.on_progress([&](const Progress& progress) {
+    seen.insert(seen.end(), {progress.done, progress.total});
+    stop.request_stop();
+  });
+
+  const AppliedPlan part =
+      shop.operations.apply(shop.operations.plan_retry({.all = true}), stop.get_token());
+
+  EXPECT_FALSE(part.finished);
+  EXPECT_THAT(seen, ElementsAre(500, 1'203));
+  EXPECT_EQ(part.messages_done(), 500);
+  EXPECT_EQ(part.messages_changed(), 0);
+  EXPECT_EQ(shop.totals(), "500 to be sent again, 703 parked");
+  const OperatorAction action = shop.operations.actions().front();
+  EXPECT_EQ(action.state, "unfinished");
+  EXPECT_EQ(action.done, 500);
+  EXPECT_EQ(action.planned, 1'203);
+
+  EXPECT_TRUE(shop.operations.apply(shop.operations.plan_retry({.all = true})).finished);
+  EXPECT_EQ(shop.totals(), "1203 to be sent again");
+}
+
 TEST(OutboxRetry, OfAnyNumberOfStreamsIsOneActionWithAThousandSteps) {
   Shop shop;
   shop.append_all({"order-1"});
@@ -348,6 +378,25 @@ TEST(OutboxDiscard, SendsManyMessagesParkedBehindInBoundedSteps) {
               ElementsAre("discard 1 message, 1", "retry order-1: 500 messages, 2 to 501",
                           "retry order-1: 500 messages, 502 to 1001",
                           "retry order-1: 202 messages, 1002 to 1203"));
+}
+
+TEST(OutboxDiscard, StopsAfterAStepAndAnotherOneDoesTheRest) {
+  Shop shop;
+  shop.too_large = {1};
+  for (int i = 0; i < 1'203; ++i) shop.append("order-1");
+  for (int i = 0; i < 5; ++i) shop.relay();
+  std::stop_source stop;
+  stop.request_stop();
+
+  const Affected part =
+      shop.operations.apply(shop.operations.plan_discard({.all = true}), stop.get_token());
+
+  EXPECT_FALSE(part.finished);
+  EXPECT_EQ(part.messages, 500);
+  EXPECT_EQ(part.changed, 0);
+  EXPECT_EQ(shop.operations.actions().front().state, "unfinished");
+  EXPECT_TRUE(shop.operations.apply(shop.operations.plan_discard({.all = true})).finished);
+  EXPECT_EQ(shop.totals(), "1203 discarded");
 }
 
 TEST(OutboxDiscard, RefusesPendingAndPublishedMessages) {

@@ -104,8 +104,12 @@ TEST_F(Past, TellsWhatChangedAndWhoDidIt) {
 
 TEST_F(Past, OfAFindingThatIsKnownIsListedAndFine) {
   EXPECT_EQ(stela({"check"}).code, 2);
+  EXPECT_THAT(stela({"findings", "ack", "outbox_unattended", "p01", "--why", "x"}).err,
+              HasSubstr("nothing is wrong by the code outbox_unattended with 'p01'; there is one "
+                        "without a subject\n"));
 
   EXPECT_EQ(stela({"findings", "ack", "outbox_unattended", "--why", "moving"}).code, 0);
+  EXPECT_THAT(stela({"log", "--json"}).out, HasSubstr(R"("detail":"outbox_unattended: moving")"));
   EXPECT_THAT(stela({"findings", "ack", "outbox_unattended", "--why", "moving", "--json"}).out,
               StartsWith(R"({"code":"outbox_unattended","subject":null,"severity":"critical",)"));
 

@@ -1,9 +1,11 @@
 // The tool acts on sets of parked messages: by group, by plan, and says what became of them.
+#include "support/process.hpp"
 #include "tool/tool_outbox.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <string>
 
 namespace stela::parked_test {
@@ -90,6 +92,30 @@ TEST_F(ParkedAlike, AreWaitedFor) {
 
   EXPECT_EQ(waits.code, 1);
   EXPECT_THAT(waits.out, HasSubstr("Of the first ones 0 are published, 1 wait."));
+}
+
+/// A step of a retry and a step of its log take some milliseconds, and there are three hundred.
+TEST_F(ParkedAlike, AreRetriedUntilASignalSaysOtherwise) {
+  RawSqlite{db_}.run(
+      "DELETE FROM outbox_parked; "
+      "WITH RECURSIVE n(i) AS (VALUES (4) UNION ALL SELECT i + 1 FROM n WHERE i < 30003) "
+      "INSERT INTO streams (stream, name) SELECT i, 'bulk-' || i FROM n; "
+      "INSERT INTO outbox_parked (stream, sequence, partition, parked_at, attempts, reason, error) "
+      "SELECT stream, stream, 0, 0, 1, 'refused', 'no' FROM streams WHERE stream > 3");
+  test::Running retry{{"outbox", "retry", "--all", "--db", db_}};
+  ASSERT_TRUE(test::eventually([&] {
+    return RawSqlite{db_}.integer(
+               "SELECT count(*) FROM outbox_actions WHERE state = 'unfinished'") > 0;
+  }));
+  retry.signal(SIGTERM);
+
+  EXPECT_EQ(retry.wait(), 130);
+  EXPECT_THAT(retry.err(), ::testing::ContainsRegex("Interrupted after [0-9,]+ of 30,000 messages; "
+                                                    "the same again does the rest"));
+  EXPECT_THAT(run({"log", "--db", db_}).out,
+              ::testing::ContainsRegex("unfinished +[0-9,]+ of 30,000 messages"));
+  EXPECT_EQ(outbox({"retry", "--all"}).code, 0);
+  EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM outbox_redeliveries"), 30'000);
 }
 
 TEST_F(ParkedAlike, AreChosenInOneWay) {

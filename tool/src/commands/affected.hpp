@@ -5,6 +5,7 @@
 
 #include <stela/outbox/operations.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <string_view>
 
@@ -21,8 +22,12 @@ inline constexpr Deed retrying{"would be retried", "will be retried"};
 inline constexpr Deed discarding{"would be discarded", "discarded"};
 inline constexpr Deed republishing{"would be published again", "will be published again"};
 
-/// Says what was done, or would be.
-int report_affected(Invocation& call, const Affected& affected, const Deed& deed);
+/// Says of what was interrupted how far it came, and how to go on.
+int tell_if_interrupted(Invocation& call, const Affected& affected, std::int64_t planned);
+
+/// Says what was done, or would be. `planned`: to how many messages.
+int report_affected(Invocation& call, const Affected& affected, const Deed& deed,
+                    std::int64_t planned = 0);
 
 /// What a selection would change, asked about, then changed.
 int asked(Invocation& call, const Deed& deed, std::string_view question,

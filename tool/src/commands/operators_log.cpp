@@ -35,6 +35,16 @@ std::optional<std::int64_t> failed_of(const Logged& one) {
       *action.planned - action.done.value_or(0) - action.changed.value_or(0), 0);
 }
 
+/// How far one came that isn't done; the detail of an unfinished one may be its first step.
+std::string detail_of(const Logged& one) {
+  const OperatorAction& action = one.action;
+  if (action.state == "done" || !action.done) return action.detail;
+  const std::string came =
+      action.planned ? in_digits(*action.done) + " of " + counted(*action.planned, "message")
+                     : counted(*action.done, "message");
+  return action.state == "failed" && !action.detail.empty() ? came + ": " + action.detail : came;
+}
+
 constexpr Field<Logged> logged_fields[] = {
     field<&Logged::id>("id"),
     field<[](const Logged& one) { return one.action.at; }>("at"),
@@ -50,10 +60,12 @@ constexpr Field<Logged> logged_fields[] = {
     field<[](const Logged& one) { return one.action.state; }>("state", {.kind = Kind::word}),
     field<[](const Logged& one) { return one.action.detail; }>(
         "detail", {.kind = Kind::untrusted, .most = 80}),
+    field<detail_of>(
+        "so_far", {.title = "detail", .kind = Kind::untrusted, .most = 80, .is_text_only = true}),
 };
 constexpr Description<Logged> logged{
     logged_fields,
-    {.table = "id at who part what state detail",
+    {.table = "id at who part what state so_far",
      .sheet = "id at who part what selection planned done changed failed state detail"}};
 
 constexpr Field<OperatorAction> step_fields[] = {
@@ -117,6 +129,11 @@ std::vector<Logged> with_part(char letter, std::string_view part,
   return all;
 }
 
+/// "p03: refused"; either may be empty.
+std::string join(const std::string& subject, const std::string& detail) {
+  return subject + (subject.empty() || detail.empty() ? "" : ": ") + detail;
+}
+
 /// Changes that nobody asked for, too: whoever lists actions passes over them.
 std::vector<Logged> of_journal(Store& store, const ActionQuery& query) {
   std::vector<Logged> all;
@@ -130,7 +147,7 @@ std::vector<Logged> of_journal(Store& store, const ActionQuery& query) {
                     .at = one.at,
                     .who = std::move(one.who),
                     .what = std::move(one.what),
-                    .detail = one.subject + ": " + one.detail}});
+                    .detail = join(one.subject, one.detail)}});
   }
   return all;
 }

@@ -75,6 +75,17 @@ Affected affected_by(const RetryPlan& plan) {
   return {.messages = plan.messages(), .streams = std::ssize(plan.runs)};
 }
 
+/// A retry or a discard, until it is done or a signal ends it after the present step.
+template <class Plan>
+auto apply_plan(Invocation& call, OutboxOperations& operations, const Plan& plan) {
+  const Signals signals{call};
+  ProgressBar bar{call.out, "messages"};
+  operations.on_progress([&](const Progress& p) { bar.show(p.stage, p.done, p.total); });
+  auto applied = operations.apply(plan, signals.token());
+  operations.on_progress({});
+  return applied;
+}
+
 int report_applied(Invocation& call, const AppliedPlan& applied) {
   if (call.out.is_json()) {
     print_json(call.out, description::applied_plan, applied, {{"dry_run", false}});
@@ -196,7 +207,10 @@ int retry_messages(Invocation& call) {
                               counted(planned.streams, "stream") + "?")) {
     return failed;
   }
-  const int reported = report_applied(call, session.operations().apply(plan));
+  const AppliedPlan applied = apply_plan(call, session.operations(), plan);
+  int reported = report_applied(call, applied);
+  const Affected came{.messages = applied.messages_done(), .finished = applied.finished};
+  if (reported == done) reported = tell_if_interrupted(call, came, plan.messages());
   if (reported != done || !most_wait) return reported;
   return await_outcome(call, session.operations(), plan, *most_wait);
 }
@@ -216,7 +230,8 @@ int discard_messages(Invocation& call) {
   const DiscardPlan plan = operations.plan_discard(selection);
   require_group(call.arguments, plan.messages.empty());
   return asked(call, discarding, "Discard", [&](Mode mode) {
-    return mode == Mode::dry_run ? plan.affected : operations.apply(plan);
+    if (mode == Mode::dry_run) return plan.affected;
+    return apply_plan(call, operations, plan);
   });
 }
 

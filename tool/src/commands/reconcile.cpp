@@ -193,9 +193,18 @@ int reconcile(Invocation& call) {
   const GlobalSequence from{call.arguments.integer("--from", {1, largest}).value_or(1)};
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   ProgressBar bar{call.out, "events"};
+  // The others ask before they change anything, and can be ended there.
+  std::optional<Signals> signals;
+  const bool is_plain =
+      !call.arguments.has("--against-broker") && !call.arguments.has("--from-broker");
+  if (is_plain) signals.emplace(call);
   session.operations().on_progress([&](const Progress& p) {
     bar.show(p.stage, p.done, p.total);
-    if (call.is_stopped()) throw Exit{interrupted, "what was done until then stays"};
+    if (!call.is_stopped() && !(signals && signals->stopped())) return;
+    throw Exit{interrupted, "interrupted after " + in_digits(p.done) + " of " +
+                                counted(p.total, "event") +
+                                "; what was done until then stays, and the same again does the "
+                                "rest"};
   });
   if (call.arguments.has("--against-broker")) return compare(call, session, bar, from);
   if (call.arguments.has("--from-broker")) return import_from_broker(call, session, bar);

@@ -77,7 +77,7 @@ struct ChangedRun {
   std::string why = {};
 };
 
-/// Each message that was planned is in one count: done or changed.
+/// Each message that was planned is in one count, unless it was stopped: done or changed.
 struct AppliedPlan {
   /// Streams, and their messages, that are sent again; of these so many weren't in the plan.
   std::int64_t streams = 0;
@@ -86,6 +86,8 @@ struct AppliedPlan {
   /// Messages of these streams that were in the plan, and weren't parked any more.
   std::int64_t gone = 0;
   std::vector<ChangedRun> changed = {};
+  /// False if it was stopped: another plan has the rest.
+  bool finished = true;
 
   /// How many messages of the plan are sent again.
   std::int64_t messages_done() const noexcept { return messages - joined; }
@@ -131,6 +133,8 @@ struct Affected {
   std::int64_t changed = 0;
   /// Set if a republish was stopped: the first event that it didn't examine.
   std::optional<GlobalSequence> next = {};
+  /// False if a discard was stopped: another plan has the rest.
+  bool finished = true;
 };
 
 struct PlannedDiscard {
@@ -198,8 +202,8 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
 
   // --- looking
 
-  /// Called by republish, reconcile, compare and imports on their thread, about once per thousand
-  /// events.
+  /// Called by retries, discards, republish, reconcile, compare and imports on their thread, about
+  /// once per thousand events.
   void on_progress(std::function<void(const Progress&)> listener);
 
   /// Its cost depends only on the number of partitions and workers.
@@ -227,15 +231,17 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// What a retry would send again now. At most a million streams.
   RetryPlan plan_retry(const ParkedSelection& selection);
   /// Sends again what was planned: of each stream whose first parked message is still the planned
-  /// one, all that waits behind it. Leaves other streams alone and names them.
-  AppliedPlan apply(const RetryPlan& plan);
+  /// one, all that waits behind it. Leaves other streams alone and names them. If `stop` is
+  /// requested it ends after the present step.
+  AppliedPlan apply(const RetryPlan& plan, std::stop_token stop = {});
   /// Discards messages: parked ones, and pending ones of a stopped partition. Messages of the same
   /// stream that were parked only because of a discarded one are sent again. UsageError if a
   /// selected message is neither parked nor pending in a stopped partition.
   Affected discard(const ParkedSelection& selection, Mode mode = Mode::carry_out);
   DiscardPlan plan_discard(const ParkedSelection& selection);
   /// Discards what was planned, and leaves alone what was retried, discarded or parked again since.
-  Affected apply(const DiscardPlan& plan);
+  /// If `stop` is requested it ends after the present step.
+  Affected apply(const DiscardPlan& plan, std::stop_token stop = {});
   /// Sends published events again, in order, each as a separate message. Skips events that aren't
   /// published. If `stop` is requested it ends early, and `next` says where to continue.
   Affected republish(const RepublishSelection& selection, Mode mode = Mode::carry_out,
