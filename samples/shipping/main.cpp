@@ -95,6 +95,13 @@ void forget_position(const std::string& file) {
   stela::nats::InboxOperations{store}.forget("shipping", "SHOP");
 }
 
+/// Nothing came, but not because there is nothing.
+void require_reading(stela::Store& store) {
+  const auto reader = stela::nats::InboxOperations{store}.status().front().readers.front();
+  if (reader.is_paused) throw std::runtime_error{"messages may wait: an operator paused it"};
+  if (!reader.error.empty()) throw std::runtime_error{"messages wait: " + reader.error};
+}
+
 /// Handles what is there now.
 void run(const std::string& file, const std::string& url) {
   auto store = stela::sqlite::open(file, {.log = &stela::log_to_stderr()});
@@ -110,11 +117,16 @@ void run(const std::string& file, const std::string& url) {
     sum.duplicates += tick.duplicates;
     if (tick.failed > 0 || tick.parked > 0)
       throw std::runtime_error{"a message couldn't be handled"};
+    if (!tick.reader.empty())
+      throw std::runtime_error{"'" + tick.reader + "' reads the stream already"};
     if (tick == stela::nats::ConsumerTick{}) break;
   }
+  require_reading(store);
   stela::Runner{projections}.run_once();
-  const auto waiting = stela::TimerOperations{store}.processes().front().pending;
-  std::cout << "to be collected by the carrier: " << waiting << '\n';
+  // Counting goes no further than 10,000.
+  const auto collection = stela::TimerOperations{store}.processes().front();
+  std::cout << "to be collected by the carrier: "
+            << (collection.is_pending_lower_bound ? "at least " : "") << collection.pending << '\n';
   std::cout << "handled " << sum.handled << ", of no interest " << sum.ignored << ", seen before "
             << sum.duplicates << '\n';
 }
