@@ -112,6 +112,12 @@ WHERE partition = :partition ORDER BY redelivery LIMIT :most;
 -- gives: stopped text?
 SELECT stopped FROM outbox_partitions WHERE partition = :partition;
 
+-- name: note_discarded_poison
+-- The message that stopped it, so that nobody is told to discard it again.
+-- takes: partition int, stands text, gone text
+UPDATE outbox_partitions SET stopped_detail = replace(stopped_detail, :stands, :gone)
+WHERE partition = :partition AND stopped = 'poison';
+
 -- name: first_waiting
 -- The lowest sequence that waits anywhere, and the lowest generation that is to be sent again.
 -- gives: sequence int?, generation int?

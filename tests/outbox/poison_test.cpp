@@ -75,7 +75,13 @@ TEST_P(Poison, HaltsThePartitionUntilItIsResumed) {
   const PartitionStatus stopped = shop.operations.status().partitions.front();
   EXPECT_EQ(stopped.stopped, StopReason::poison);
   EXPECT_THAT(stopped.stopped_detail, HasSubstr("event 2 can't be published: the broker"));
+  EXPECT_EQ(stopped.failure, FailureClass::other);
   EXPECT_EQ(shop.broker.log(all), "1");
+  const auto poison = shop.operations.show(GlobalSequence{2});
+  EXPECT_EQ(poison->state, MessageState::retrying) << "a resume tries it again";
+  EXPECT_EQ(poison->attempts, 1);
+  EXPECT_EQ(poison->last_error, "the broker doesn't want it");
+  EXPECT_EQ(shop.operations.show(GlobalSequence{3})->state, MessageState::pending);
 
   shop.too_large.clear();
   shop.operations.resume(all);
@@ -94,6 +100,8 @@ TEST_P(Poison, HaltsThePartitionUntilTheMessageIsDiscarded) {
 
   shop.operations.discard({.sequences = {GlobalSequence{1}}});
   EXPECT_EQ(shop.totals(), "1 pending, 1 discarded, 1 stopped");
+  EXPECT_THAT(shop.operations.status().partitions.front().stopped_detail,
+              HasSubstr("event 1 is discarded: the broker"));
   shop.operations.resume(all);
   shop.relay();
 
@@ -111,7 +119,11 @@ TEST_P(Poison, HaltsAgainOnARetriedMessage) {
   EXPECT_EQ(shop.operations.status().stopped, 1);
   shop.append("order-2");
 
+  EXPECT_EQ(shop.operations.show(GlobalSequence{1})->last_error, "the broker doesn't want it");
+
   shop.operations.discard({.sequences = {GlobalSequence{1}}});
+  EXPECT_THAT(shop.operations.status().partitions.front().stopped_detail,
+              HasSubstr("event 1 is discarded: the broker"));
   shop.operations.resume(all);
   shop.relay();
 

@@ -268,6 +268,9 @@ void FencedLane::act_on(const Failure& failure) {
 void FencedLane::give_up(const PendingMessage& message, ParkedMessage::Reason reason,
                          const Trouble& trouble) {
   if (core_.options.on_poison == OnPoison::stop) {
+    Trouble charged = trouble;
+    charged.message = message;
+    note(charged);
     return stop(StopReason::poison, "event " + std::to_string(message.sequence.value()) +
                                         " can't be published: " + trouble.error);
   }

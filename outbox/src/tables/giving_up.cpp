@@ -29,6 +29,14 @@ bool is_stopped(Connection& connection, std::int64_t partition) {
   return row.step() && row.stopped();
 }
 
+void note_discarded_poison(Connection& connection, std::int64_t partition,
+                           GlobalSequence sequence) {
+  const std::string event = "event " + std::to_string(sequence.value());
+  connection.run(sql::note_discarded_poison{.partition = partition,
+                                            .stands = event + " can't be published",
+                                            .gone = event + " is discarded"});
+}
+
 /// "4 messages, 41, 43 to 45": what is gone for good is named, all of it.
 std::string each_in_words(std::span<const std::int64_t> sequences) {
   std::string text = std::to_string(sequences.size());
@@ -172,6 +180,7 @@ std::optional<std::int64_t> StoredOperations::discard_stopped(Connection& connec
   }
   if (discarded.stream != 0) {
     if (!is_stopped(connection, discarded.partition)) return std::nullopt;
+    note_discarded_poison(connection, discarded.partition, sequence);
     remove_waiting(connection, discarded.partition, sequence);
     keep_discarded(connection, discarded);
     return discarded.stream;
@@ -200,6 +209,7 @@ std::optional<std::int64_t> StoredOperations::discard_redeliveries(Connection& c
     }
   }
   if (redeliveries.empty() || !is_stopped(connection, discarded.partition)) return std::nullopt;
+  note_discarded_poison(connection, discarded.partition, discarded.sequence);
   for (const std::int64_t redelivery : redeliveries) {
     connection.run(sql::delete_redelivery{.redelivery = redelivery});
   }

@@ -122,9 +122,12 @@ std::int64_t count_retried(OutboxOperations& operations, GlobalSequence sequence
 
 void print_sheet(Invocation& call, const OutboxMessage& message, std::int64_t retried) {
   sheet_of(description::message, message).print(call.out);
+  const std::string one = std::to_string(message.sequence.value());
+  if (message.state == MessageState::pending || message.state == MessageState::retrying) {
+    call.out.line("→ '" + call.app.name + " why " + one + "' says what it waits for");
+  }
   if (message.state != MessageState::parked) return;
   const std::string tool = call.app.name + " outbox ";
-  const std::string one = std::to_string(message.sequence.value());
   const std::string which = retried > 0 ? one : "--stream " + message.stream;
   const std::string_view others = retried == 0
                                       ? ", with the messages parked before it in its stream"

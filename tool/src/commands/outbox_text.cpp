@@ -58,13 +58,15 @@ std::string older_in_words(const OutboxStatus& status, GlobalSequence end) {
   return count > 0 ? "waits for " + labels : "waits: older generation";
 }
 
-/// The message that stopped a partition: "event 17 can't be published: …".
+/// The message that stopped a partition: "event 17 can't be published: …". Empty if it is
+/// discarded: "event 17 is discarded: …".
 std::string poison_of(const PartitionStatus& stopped) {
   constexpr std::string_view before = "event ";
   std::string_view detail = stopped.stopped_detail;
   if (!detail.starts_with(before)) return "SEQUENCE";
   detail.remove_prefix(before.size());
-  return std::string{detail.substr(0, detail.find_first_not_of("0123456789"))};
+  const std::size_t end = std::min(detail.find_first_not_of("0123456789"), detail.size());
+  return std::string{detail.substr(end).starts_with(" is discarded") ? "" : detail.substr(0, end)};
 }
 
 }  // namespace
@@ -73,8 +75,12 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
   const std::string partition = stopped.id.label();
   const std::string adopt = "'" + call + "outbox partitions adopt " + partition + "'";
   if (stopped.stopped == StopReason::poison) {
-    return "fix the cause, or '" + call + "outbox discard " + poison_of(stopped) +
-           "' for the message, then '" + call + "outbox partitions resume " + partition + "'";
+    const std::string resume = "'" + call + "outbox partitions resume " + partition + "'";
+    const std::string poison = poison_of(stopped);
+    if (poison.empty()) return resume;
+    const std::string mend = way_to_mend(call, stopped.failure);
+    return (mend.empty() ? "fix the cause" : mend) + ", or '" + call + "outbox discard " + poison +
+           "' for the message, then " + resume;
   }
   if (stopped.stopped == StopReason::foreign_writer) {
     return "find the other program that writes to this stream (another database with the same "

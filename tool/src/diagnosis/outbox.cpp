@@ -134,6 +134,7 @@ Finding describe_stop(const PartitionStatus& partition, const Facts& facts) {
           .subject = partition.id.label(),
           .since = partition.stopped_at,
           .trouble = "stopped: " + word,
+          .failure = partition.failure,
           .sentence = "partition " + partition.id.label() + " is stopped (" + word + ")" +
                       (detail.empty() ? "" : ": " + detail + what_to_doubt(*partition.stopped)),
           .remedy = way_out_of(partition, facts.call)};

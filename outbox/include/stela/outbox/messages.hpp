@@ -116,7 +116,8 @@ struct PartitionStatus {
   std::optional<Timestamp> backing_since = {};
   std::optional<Timestamp> next_attempt_at = {};
   std::string last_error = {};
-  /// What kind of trouble it backs off from. Unset if it doesn't, or if an older Stela noted it.
+  /// What kind of trouble it backs off from, or stopped its poison. Unset if it does neither, or if
+  /// an older Stela noted it.
   std::optional<FailureClass> failure = {};
   /// Why the partition is stopped; unset if it isn't. A stopped partition publishes nothing until
   /// an operator acts. The detail is for people; for an unrecognized reason it begins with the

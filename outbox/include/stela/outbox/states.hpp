@@ -17,7 +17,7 @@ enum class MessageState : std::uint8_t {
   pending,
   /// Sent, or about to be sent, by a worker.
   in_flight,
-  /// Failed, and to be tried again.
+  /// Failed, and to be tried again: by itself, or once an operator resumes its stopped partition.
   retrying,
   /// It can't be published, or follows a parked message of its stream. It waits for an operator.
   parked,
