@@ -3,6 +3,9 @@
 #include "nats/shop.hpp"
 #include "support/recording_sinks.hpp"
 
+#include <stela/framework/error.hpp>
+#include <stela/nats/inbox.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,6 +76,23 @@ TEST_F(ConsumersBroker, IsMisconfiguredUntilItHasTheStream) {
                                      "problem=reading the JetStream stream 'SHOP' failed: "),
                           StartsWith("info consumer.broker_back consumer=billing stream=SHOP ")));
   EXPECT_EQ(gauge(), 1);
+}
+
+/// Attempts change nothing about it.
+TEST_F(ConsumersBroker, WithoutTheStreamIsNotReadSinceTheConsumerWasMade) {
+  nats::Consumer consumer{ledger.store, options(server.url())};
+  const auto unread_since = [&] {
+    return nats::InboxOperations{ledger.store}.status().at(0).readers.at(0).unread_since;
+  };
+
+  const auto made = unread_since();
+  ASSERT_TRUE(made);
+  for (int i = 0; i < 2; ++i) EXPECT_THROW(consumer.run_once(), Error);
+  EXPECT_EQ(unread_since(), made);
+
+  make_stream();
+  consumer.run_once();
+  EXPECT_GT(unread_since(), made);
 }
 
 TEST_F(ConsumersBroker, IsMisconfiguredForAFilterThatMatchesNothingOfTheStream) {

@@ -166,6 +166,18 @@ TEST_F(ToolInbox, PausesResumesMovesAndForgets) {
   EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM inbox_readers"), 1);
 }
 
+TEST_F(ToolInbox, MovesNoConsumerThatIsMistyped) {
+  const Ran refused = inbox({"move", "biling", "STELA", "77", "--yes"});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("there is no consumer 'biling'; there are 'billing', "
+                                     "'shipping'. If it is still to be started in this database, "
+                                     "pass --new"));
+  EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM inbox_consumers"), 2);
+
+  EXPECT_EQ(inbox({"move", "invoices", "STELA", "77", "--new", "--yes"}).code, 0);
+  EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM inbox_consumers"), 3);
+}
+
 TEST_F(ToolInbox, ForgetsNothingThatIsBeingRead) {
   const auto soon =
       std::chrono::duration_cast<std::chrono::microseconds>(
@@ -255,6 +267,30 @@ TEST_F(ToolInbox, RaisesAnAlarmForAReaderWhoseLeaseIsOver) {
   EXPECT_THAT(inbox({"status"}).out, HasSubstr("reader is gone or hangs"));
   EXPECT_THAT(run({"doctor", "--db", db_}).out,
               HasSubstr("consumer 'billing' doesn't read 'STELA': the lease of 'one' is over"));
+}
+
+/// A resize lets it wait for a moment, and so does a restart.
+TEST_F(ToolInbox, RaisesAnAlarmForAConsumerThatHasStoodStillForAMinute) {
+  const auto let = [&](const std::string& what) {
+    RawSqlite{db_}.run("UPDATE inbox_readers SET owner = NULL, lease_until = 0, error = '', " +
+                       what + " WHERE consumer = 1");
+  };
+  const std::string ago = "(unixepoch() - 90) * 1000000";
+  const std::string owned = "owner = 'one', lease_until = (unixepoch() + 3600) * 1000000, ";
+  let(owned + "error = 'for SHOP_p01', waits_at = 2, failing_since = unixepoch() * 1000000");
+  EXPECT_EQ(inbox({"check"}).code, 0);
+  let(owned + "error = 'for SHOP_p01', waits_at = 2, failing_since = " + ago);
+  EXPECT_EQ(inbox({"check"}).code, 1);
+  EXPECT_EQ(inbox({"check"}).out, "WARNING: consumer 'billing' waits at 'STELA': for SHOP_p01\n");
+  EXPECT_THAT(run({"check", "--db", db_}).out,
+              HasSubstr("WARNING: consumer 'billing' waits at 'STELA': for SHOP_p01 (for 1"));
+  EXPECT_EQ(inbox({"check", "--warn-standing", "1"}).code, 0);
+  EXPECT_EQ(inbox({"check", "--max-standing", "0"}).code, 2);
+
+  let("waits_at = 0, failing_since = NULL, unread_since = unixepoch() * 1000000");
+  EXPECT_EQ(inbox({"check"}).code, 0);
+  let("unread_since = " + ago);
+  EXPECT_EQ(inbox({"check"}).out, "WARNING: nobody reads 'STELA' for consumer 'billing'\n");
 }
 
 TEST_F(ToolInbox, RaisesAnAlarmForGapsIfAsked) {

@@ -2,9 +2,10 @@
 -- holder of the lease writes comes after `hold_reader` in the same transaction.
 
 -- name: insert_reader
--- takes: consumer int, broker_stream text, filter text
-INSERT INTO inbox_readers (consumer, broker_stream, filter)
-VALUES (:consumer, :broker_stream, :filter) ON CONFLICT DO NOTHING;
+-- Nobody reads yet: its stream may be missing.
+-- takes: consumer int, broker_stream text, filter text, now time
+INSERT INTO inbox_readers (consumer, broker_stream, filter, unread_since)
+VALUES (:consumer, :broker_stream, :filter, :now) ON CONFLICT DO NOTHING;
 
 -- name: set_filter
 -- Of a reader that has read nothing.
@@ -84,12 +85,12 @@ SET position = :position, position_time = 0, began_after = :position, known_thro
 WHERE consumer = :consumer AND broker_stream = :broker_stream;
 
 -- name: note_reader
--- Why it stands still. `waits_at` is the generation of the message that waits for other readers; 0 if
+-- Why it stands still, and since when. `waits_at` is the generation of the message that waits for other readers; 0 if
 -- none does.
 -- takes: consumer int, broker_stream text, failing int, attempts int, next_attempt_at time, error text,
 --        unknown_since time?, waits_at int, now time
 UPDATE inbox_readers
-SET failing_since = CASE WHEN :failing = 0 THEN NULL
+SET failing_since = CASE WHEN :failing = 0 AND :error = '' THEN NULL
                          WHEN failing = :failing THEN coalesce(failing_since, :now) ELSE :now END,
     failing = :failing, attempts = :attempts, next_attempt_at = :next_attempt_at, error = :error,
     unknown_since = :unknown_since, waits_at = :waits_at

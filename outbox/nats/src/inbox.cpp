@@ -287,8 +287,10 @@ void InboxOperations::move(std::string_view consumer, std::string_view broker_st
         connection.run(
             sql::insert_consumer{.name = consumer, .created_at = store_.database().now()});
         const std::int64_t number = number_of(connection, consumer);
-        connection.run(
-            sql::insert_reader{.consumer = number, .broker_stream = broker_stream, .filter = ""});
+        connection.run(sql::insert_reader{.consumer = number,
+                                          .broker_stream = broker_stream,
+                                          .filter = "",
+                                          .now = store_.database().now()});
         connection.run(sql::move_reader{.consumer = number,
                                         .broker_stream = broker_stream,
                                         .position = static_cast<std::int64_t>(position)});

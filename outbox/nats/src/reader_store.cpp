@@ -57,7 +57,7 @@ ReaderStore::ReaderStore(Store& store, const ConsumerOptions& options)
     found.run();
     const std::string& filter = options.filter_subject;
     connection.run(sql::insert_reader{
-        .consumer = consumer_, .broker_stream = options.stream, .filter = filter});
+        .consumer = consumer_, .broker_stream = options.stream, .filter = filter, .now = now()});
     connection.run(
         sql::set_filter{.consumer = consumer_, .broker_stream = options.stream, .filter = filter});
   });

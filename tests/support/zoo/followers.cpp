@@ -313,16 +313,16 @@ std::vector<Animal> of_consumers() {
   Animal standing = of("billing", "consumer_standing", fail_to_consume(2, narrowly));
   standing.chains = {};
   standing.words = {{"MESSAGE", "1"}};
-  standing.is_undated = true;
   standing.settle = read_again;
   Animal gaps = of("billing", "consumer_gaps", miss_a_message);
   gaps.settle = publish_and_read;
   Animal unattended = of("billing", "consumer_unattended", stop_reading, read_again);
   unattended.words = {{"STREAM", "SHOP"}};
-  Animal waiting = of("billing", "consumer_waiting",
-                      change_reader("waits_at = 2, error = 'for SHOP_p01'"), read_again);
+  Animal waiting =
+      of("billing", "consumer_waiting",
+         change_reader("waits_at = 2, error = 'for SHOP_p01', failing_since = " + in_sql(ago(5s))),
+         read_again);
   waiting.words = {{"STREAM", "SHOP"}};
-  waiting.is_undated = true;
   return {
       of("billing", "consumer_overdue", expire_lease, read_again),
       unattended,

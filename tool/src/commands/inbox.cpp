@@ -131,12 +131,25 @@ int forget(Invocation& call) {
   return done;
 }
 
+/// A mistyped name would become a consumer that nobody runs.
+void require_consumer(Store& store, const std::string& name) {
+  std::string known;
+  for (const nats::ConsumerStatus& one : nats::InboxOperations{store}.status()) {
+    if (one.consumer == name) return;
+    known += (known.empty() ? "'" : ", '") + in_one_line(one.consumer) + "'";
+  }
+  throw Exit{not_found, "there is no consumer '" + in_one_line(name) + "'; there " +
+                            (known.empty() ? "is none" : "are " + known) +
+                            ". If it is still to be started in this database, pass --new"};
+}
+
 int move(Invocation& call) {
   const std::string consumer{call.arguments.operands().at(0)};
   const std::string stream{call.arguments.operands().at(1)};
   const std::int64_t position =
       to_integer(call.arguments.operands().at(2), "a position", {0, largest});
   StoreSession session{call};
+  if (!call.arguments.has("--new")) require_consumer(session.store(), consumer);
   if (!call.confirm("Consumer '" + consumer + "' will read the stream '" + stream +
                     "' on behind message " + std::to_string(position) + ". Continue?")) {
     return failed;
@@ -225,12 +238,14 @@ std::vector<Command> inbox_commands() {
        .about =
            "Messages between are passed over, or come once more; those whose event it knows have "
            "no effect then. A database that was moved or made anew doesn't know where its "
-           "consumers were: move them before they are started.",
+           "consumers were: move them before they are started, with --new.",
        .operands = {consumer_operand,
                     stream_operand,
                     {"POSITION", "a sequence of the JetStream stream, from 'inbox status'"}},
-       .options = {db_option, yes_option},
-       .examples = {{"in a moved database", "inbox move billing SHOP 48213 --yes"}},
+       .options = {db_option,
+                   {"--new", "", "the consumer was never started in this database"},
+                   yes_option},
+       .examples = {{"in a moved database", "inbox move billing SHOP 48213 --new --yes"}},
        .run = move},
       {.path = "inbox forget",
        .summary = "Forget where a consumer is in a stream that it reads no more",

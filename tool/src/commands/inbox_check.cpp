@@ -10,6 +10,8 @@
 #include <stela/nats/inbox.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <iterator>
 
 namespace stela::tool {
 namespace {
@@ -17,6 +19,9 @@ namespace {
 // What holds unless it is said otherwise.
 constexpr double warning_parked = 0;
 constexpr double critical_overdue = 0;
+constexpr double warning_standing = 0;
+/// A resize, or a process that is started again, lets a consumer stand still for a moment.
+constexpr std::chrono::seconds longest_pause{60};
 
 /// Of all consumers together.
 struct InboxSums {
@@ -25,10 +30,25 @@ struct InboxSums {
   double overdue = 0;
   double failing = 0;
   double gaps = 0;
+  double standing = 0;
 };
 
-InboxSums inbox_sums(const std::vector<nats::ConsumerStatus>& consumers) {
-  InboxSums sums;
+bool stands_still(const Finding& one, Timestamp now) {
+  switch (one.code) {
+    case Code::consumer_unknown_version:
+    case Code::consumer_waiting:
+    case Code::consumer_standing:
+      return !one.since || now - *one.since >= longest_pause;
+    case Code::consumer_unattended:
+      // An older Stela didn't note it of a consumer that was never started.
+      return one.since && now - *one.since >= longest_pause;
+    default:
+      return false;
+  }
+}
+
+InboxSums inbox_sums(const std::vector<nats::ConsumerStatus>& consumers, std::int64_t standing) {
+  InboxSums sums{.standing = static_cast<double>(standing)};
   for (const nats::ConsumerStatus& one : consumers) {
     sums.parked += static_cast<double>(one.parked_messages);
     sums.parked_streams += static_cast<double>(one.parked_streams);
@@ -58,6 +78,12 @@ std::vector<Measure> inbox_measures(const InboxSums& sums, const Arguments& argu
            .value = sums.overdue,
            .critical = limits.count("--max-overdue", critical_overdue),
            .codes = {Code::consumer_overdue}},
+          {.name = "standing",
+           .value = sums.standing,
+           .warning = limits.count("--warn-standing", warning_standing),
+           .critical = limits.count("--max-standing", {}),
+           .codes = {Code::consumer_unattended, Code::consumer_unknown_version,
+                     Code::consumer_waiting, Code::consumer_standing}},
           {.name = "failing",
            .value = sums.failing,
            .warning = limits.count("--warn-failing", {}),
@@ -81,8 +107,14 @@ Checked look_at_inbox(Invocation& call) {
   std::erase_if(facts.consumers, [&](const nats::ConsumerStatus& one) {
     return !consumer.empty() && one.consumer != consumer;
   });
-  auto measures = inbox_measures(inbox_sums(facts.consumers), call.arguments);
-  explain(measures, diagnose(facts));
+  const std::vector<Finding> findings = diagnose(facts);
+  std::vector<Finding> standing;
+  std::copy_if(findings.begin(), findings.end(), std::back_inserter(standing),
+               [&](const Finding& one) { return stands_still(one, facts.at); });
+  auto measures = inbox_measures(inbox_sums(facts.consumers, std::ssize(standing)), call.arguments);
+  explain(measures, findings);
+  // A brief one may come first.
+  explain(measures, standing);
   measures.push_back(measure_writing(session));
   return {.measures = std::move(measures), .summary = "no parked messages"};
 }
@@ -122,6 +154,12 @@ Command inbox_check_command() {
            {"--max-streams", "N", "critical above this many streams that wait (default: no limit)"},
            {"--max-overdue", "N",
             "critical above this many readers that are gone or hang (default 0)"},
+           {"--warn-standing", "N",
+            "warning above this many consumers that have stood still, or weren't read, for a "
+            "minute (default 0)"},
+           {"--max-standing", "N",
+            "critical above this many consumers that have stood still, or weren't read, for a "
+            "minute (default: no limit)"},
            {"--warn-failing", "N",
             "warning above this many consumers that fail or stand still (default: no limit)"},
            {"--max-failing", "N",

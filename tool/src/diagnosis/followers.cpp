@@ -182,12 +182,14 @@ void judge_reader(const nats::ReaderStatus& reader, const Facts& facts, Findings
     found.remedy = "start a process that knows the version of its event";
   } else if (reader.is_waiting) {
     found.code = Code::consumer_waiting;
+    found.since = reader.failing_since;
     found.trouble = "waits for other streams";
     found.sentence = who + "waits at " + stream + ": " + error;
     found.remedy = "start its readers of those streams; '" + facts.call + "inbox forget " + name +
                    " STREAM' if a stream isn't to be read any more";
   } else if (!reader.error.empty()) {
     found.code = Code::consumer_standing;
+    found.since = reader.failing_since;
     found.trouble = "stands still";
     found.sentence = who + "stands still at " + stream + ": " + error;
     found.remedy = way_to_unpark_in_inbox(facts);

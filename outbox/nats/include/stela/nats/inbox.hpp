@@ -66,7 +66,8 @@ struct ReaderStatus {
   bool is_overdue = false;
   /// Since when nobody reads, if the last reader ended in order.
   std::optional<Timestamp> unread_since = {};
-  /// The message that couldn't be handled, or 0, since when, and the error.
+  /// The message that couldn't be handled, or 0, and the error; since when it fails or stands
+  /// still.
   std::uint64_t failing = 0;
   std::optional<Timestamp> failing_since = {};
   int attempts = 0;
