@@ -47,7 +47,9 @@ Finding finding_now(StoreSession& session, Invocation& call, Code code,
   for (Finding& finding : diagnose(facts)) {
     if (finding.code != code) continue;
     if (finding.subject == subject) return std::move(finding);
-    others += (others.empty() ? "; there are '" : ", '") + in_one_line(finding.subject) + "'";
+    others += (others.empty() ? "; there is " : ", ") +
+              (finding.subject.empty() ? "one without a subject"
+                                       : "one with '" + in_one_line(finding.subject) + "'");
   }
   throw Exit{not_found,
              "nothing is wrong by the code " + std::string{facts_of(code).word} +

@@ -100,7 +100,7 @@ std::string findings_page() {
       "What `stela check`, `why`, `doctor`, the other checks, the dashboard and `/readyz` find, by "
       "its code. A code keeps its meaning; sentences may change. Limits of a check, as "
       "`--max-lag`, "
-      "may make a warning critical.\n\n"
+      "say another limit than the one that stands here.\n\n"
       "Made from the tool's own table by `stela manual --findings`; a test compares it.\n\n"
       "| code | severity | meaning |\n|---|---|---|\n";
   for (const CodeFacts& facts : all_codes()) {

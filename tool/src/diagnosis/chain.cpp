@@ -33,21 +33,6 @@ std::optional<std::size_t> find_of(const std::vector<Finding>& findings, Code co
   return {};
 }
 
-/// What is critical, and suffers, directly or not, from the first finding; else the first itself.
-std::size_t effect_of_first(const std::vector<Finding>& findings) {
-  if (findings.front().severity != Severity::critical) return 0;
-  std::size_t effect = 0;
-  std::size_t longest = 0;
-  for (std::size_t i = 0; i < findings.size(); ++i) {
-    if (findings[i].severity != findings.front().severity) break;
-    std::size_t length = 0;
-    std::optional<std::size_t> at = i;
-    for (; at && *at != 0 && length <= findings.size(); ++length) at = findings[*at].caused_by;
-    if (at && *at == 0 && length > longest) effect = i, longest = length;
-  }
-  return effect;
-}
-
 std::string name_of(const OutboxMessage& message) {
   return "message " + std::to_string(message.sequence.value()) + " of " +
          in_one_line(message.stream);
@@ -178,7 +163,7 @@ Chain chain_of_worst(const std::vector<Finding>& findings) {
   if (findings.empty()) {
     chain.push_back({.code = Code::well, .sentence = "nothing is wrong"});
   } else {
-    follow(chain, findings, effect_of_first(findings));
+    follow(chain, findings, 0);
   }
   return chain;
 }

@@ -87,7 +87,15 @@ void mark_known(const std::vector<Acknowledgement>& acknowledged, Finding& findi
   }
 }
 
-/// The worst first; of equals, causes first, and then in the order of the rules.
+/// How many findings explain it, one the other.
+std::size_t depth_of(const std::vector<Finding>& findings, std::size_t at) {
+  std::size_t depth = 0;
+  for (auto next = findings[at].caused_by; next; next = findings[*next].caused_by) ++depth;
+  return depth;
+}
+
+/// The worst first. Of critical ones what suffers most, which its causes follow; of warnings causes
+/// first; and then in the order of the rules.
 std::vector<Finding> in_order(std::vector<Finding> findings) {
   std::vector<std::size_t> order(findings.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -95,7 +103,9 @@ std::vector<Finding> in_order(std::vector<Finding> findings) {
     if (findings[a].severity != findings[b].severity) {
       return findings[a].severity > findings[b].severity;
     }
-    return !findings[a].caused_by && findings[b].caused_by;
+    const std::size_t of_a = depth_of(findings, a);
+    const std::size_t of_b = depth_of(findings, b);
+    return findings[a].severity == Severity::critical ? of_a > of_b : of_a < of_b;
   });
   std::vector<std::size_t> place(findings.size());
   for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;

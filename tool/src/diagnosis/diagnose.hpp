@@ -98,7 +98,8 @@ struct Facts {
   std::vector<Acknowledgement> acknowledged = {};
 };
 
-/// What is wrong, the worst first, causes before what they cause. What is known comes last.
+/// What is wrong, the worst first: of critical ones what suffers most, which its causes follow; of
+/// warnings causes before what they cause. What is known comes last.
 std::vector<Finding> diagnose(const Facts& facts, const Tolerance& tolerance = {});
 
 /// One for all that are in the same trouble: it says of how many, and what is wrong with the first.
