@@ -98,9 +98,8 @@ std::string findings_page() {
   std::string page =
       "# What can be wrong\n\n"
       "What `stela check`, `why`, `doctor`, the other checks, the dashboard and `/readyz` find, by "
-      "its code. A code keeps its meaning; sentences may change. Limits of a check, as "
-      "`--max-lag`, "
-      "say another limit than the one that stands here.\n\n"
+      "its code. A code keeps its meaning; sentences may change. Options of a check, such as "
+      "`--max-lag`, set other limits.\n\n"
       "Made from the tool's own table by `stela manual --findings`; a test compares it.\n\n"
       "| code | severity | meaning |\n|---|---|---|\n";
   for (const CodeFacts& facts : all_codes()) {
