@@ -1,4 +1,4 @@
-// stela: a struct with a personal field says whose it is: `static constexpr auto subject = &E::guest;`
+// stela: a struct with a personal field says whose it is:
 #include "../domain.hpp"
 
 static_assert(use<stela::EventSet<Holding<stela::Personal<std::string>>>>() == 1);
