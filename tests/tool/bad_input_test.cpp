@@ -178,7 +178,7 @@ TEST_F(ToolBadInput, GetsOneSentenceAndItsExitCode) {
       {{"import", "--db", db_}, 1, "line 1: ", "{}\n"},
       {{"streams", "show", "order-9", "--db", db_}, 3, "order-9"},
       {{"streams", "show", "Order", "--db", db_}, 2, "Order"},
-      {{"streams", "state", "order-1", "--db", db_}, 1, "app.aggregate"},
+      {{"streams", "state", "order-1", "--db", db_}, 2, "app.aggregate"},
       {{"snapshots", "drop", "--db", db_}, 2, "which snapshots?"},
       {{"snapshots", "drop", "--db", db_, "--stream", "order-1", "--yes"}, 3, "no snapshot"},
       {{"projections", "retry", "nobody", "--db", db_}, 3, "nobody"},

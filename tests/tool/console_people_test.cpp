@@ -57,6 +57,14 @@ TEST(Redaction, HidesWhateverIsntKnownToBeAName) {
       redaction.json(R"({"stream":"order-1","tags":["b"],"payload":{"n":1},"new":"x"})"),
       R"({"stream":"order-1","tags":[)" + hidden + R"(],"payload":null,"new":)" + hidden + "}");
   EXPECT_EQ(redaction.sentence("p03 waits: no printer"), "p03 waits: (not shown)");
+  const std::string ours = "partition p03: its stream ends at 7, before what was published: ";
+  EXPECT_EQ(redaction.sentence(ours + "8"), ours + "(not shown)");
+  EXPECT_EQ(redaction.sentence("partition p03: its stream is 95 % full"),
+            "partition p03: its stream is 95 % full");
+  EXPECT_EQ(redaction.json(R"({"known":"known to bob: no answer from the broker, says ann"})"),
+            R"({"known":"known to bob: )" + hidden.substr(1) + "}");
+  EXPECT_EQ(redaction.sentence("the broker refuses it: its stream of ann is full"),
+            "the broker refuses it: (not shown)");
   const std::string found = R"({"sentence":"no 'ann'"})";
   EXPECT_EQ(redaction.json(found), found);
   EXPECT_EQ(redaction.without_sentences().json(found), R"({"sentence":)" + hidden + "}");
@@ -100,6 +108,25 @@ TEST_F(PeopleFile, NamesWhatItDoesntUnderstand) {
   std::filesystem::permissions(file_, std::filesystem::perms::others_read,
                                std::filesystem::perm_options::add);
   EXPECT_THROW(People{file_}, std::exception);
+}
+
+TEST_F(PeopleFile, HasNobodyWhoCouldBeTakenForAnother) {
+  const People::Taken taken{.name = "root", .token = "secret"};
+  const auto refusal = [&](const std::string& text) -> std::string {
+    test::write_private(file_, text);
+    try {
+      People{file_, taken};
+    } catch (const std::exception& e) {
+      return e.what();
+    }
+    return {};
+  };
+  EXPECT_THAT(refusal("root view " + sha256("a") + "\n"), HasSubstr("'root' runs this console"));
+  EXPECT_THAT(refusal("ann view " + sha256("secret") + "\n"), HasSubstr("that of --token-file"));
+  EXPECT_EQ(refusal("ann view " + sha256("a") + "\n"), "");
+  People people{file_, taken};
+  test::write_private(file_, "root view,admin " + sha256("b") + "\n");
+  EXPECT_FALSE(people.find("root")) << "nor later";
 }
 
 TEST_F(PeopleFile, IsNoPipeThatIsWaitedFor) {

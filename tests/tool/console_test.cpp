@@ -274,8 +274,9 @@ TEST_F(Console, RefusesRequestsThatOthersWouldReadOtherwise) {
   EXPECT_THAT(ask(port_, post + "Content-Length: 70000\r\n\r\n"), HasSubstr("413"));
   for (const std::string fields :
        {"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
-        "Content-Length: 5\r\nContent-Length: 6\r\n", "Content-Length: -1\r\n",
-        "Content-Length: 5x\r\n", "Content-Length : 5\r\n", "X: a\r\n b\r\n", "X: a\nY: b\r\n"}) {
+        "Content-Length: 5\r\nContent-Length: 6\r\n", "Content-Length: 5\r\nContent-Length: 5\r\n",
+        "Content-Length: 5, 5\r\n", "Content-Length: -1\r\n", "Content-Length: 5x\r\n",
+        "Content-Length : 5\r\n", "X: a\r\n b\r\n", "X: a\nY: b\r\n"}) {
     EXPECT_THAT(ask(port_, post + fields + "\r\nhello"), Not(HasSubstr("HTTP/1.1 2"))) << fields;
   }
   EXPECT_THAT(ask(port_, "GET / HTTP/1.1\r\n" + host() + "Content-Length: 5\r\n\r\nhello"),

@@ -110,6 +110,9 @@ TEST_F(ConsoleBehindProxy, StartsOnlyOnceItIsDecidedWhoMayAsk) {
               HasSubstr("--proxy-secret-file"));
   EXPECT_THAT(refusal({"--auth", "basic"}), HasSubstr("proxy-header=NAME"));
   EXPECT_THAT(refusal({"--proxy-secret-file", secret_file_}), HasSubstr("--auth"));
+  EXPECT_THAT(refusal({"--auth", "proxy-header=X", "--people-file", people_file_,
+                       "--proxy-secret-file", secret_file_, "--token-file", secret_file_}),
+              HasSubstr("have the same secret"));
   test::Running everywhere{
       {"serve", "--db", db_, "--listen", "0.0.0.0:0", "--people-file", people_file_}};
   EXPECT_TRUE(test::eventually([&] { return everywhere.out().ends_with("/\n"); }));
@@ -321,6 +324,19 @@ class ConsoleOfAnExport : public test::ServedConsole {
     return found;
   }
 };
+
+TEST_F(ConsoleOfAnExport, IsNoneOfAFileThatIsCutOff) {
+  const std::string file = folder_.file("shop.jsonl");
+  test::run_well({"export", "--db", db_, file});
+  const std::string text = test::text_of(file);
+  std::ofstream{file} << text.substr(0, text.size() / 2);
+
+  const test::Ran ran = test::run({"serve", "--export", file, "--listen", "0"});
+
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("shop.jsonl' isn't a whole export: line "),
+                             Not(HasSubstr("the store"))));
+}
 
 TEST_F(ConsoleOfAnExport, IsThatOfItsLastEvent) {
   const std::string file = folder_.file("shop.jsonl");

@@ -214,6 +214,11 @@ Gate::Options gate_options(Invocation& call) {
       throw Misuse{"--proxy-secret-file goes with --auth proxy-header=NAME"};
     }
     options.proxy_secret = secret_in("--proxy-secret-file", *file);
+    if (options.proxy_secret == options.machine_token) {
+      throw Misuse{
+          "--proxy-secret-file and --token-file have the same secret: whoever has it is a program, "
+          "or the proxy, and not both"};
+    }
   }
   return options;
 }
@@ -245,6 +250,14 @@ void run_well(const ConsoleCommands& commands, const ServedStore& store, const C
   if (code != done) throw Exit{static_cast<ExitCode>(code), kept.error};
 }
 
+/// Of an import's sentence what is about the file: there is no store to go on with.
+std::string of_file(const std::string& path, std::string_view sentence) {
+  for (const std::string_view end : {"; the store", "; nothing is imported"}) {
+    sentence = sentence.substr(0, sentence.find(end));
+  }
+  return "'" + path + "' isn't a whole export: " + std::string{sentence};
+}
+
 /// The database that an export becomes. Nobody acts on it.
 ServedStore imported(Invocation& call, const ConsoleCommands& commands, const ExportCopy& copy) {
   for (const std::string_view option : {"--db", "--nats", "--allow-actions", "--operate-as"}) {
@@ -258,7 +271,12 @@ ServedStore imported(Invocation& call, const ConsoleCommands& commands, const Ex
   ServedStore store{.name = name_of(path), .place = copy.file()};
   Output::Kept ignored;
   run_well(commands, store, {.command = "migrate"}, ignored);
-  run_well(commands, store, {.command = "import", .operands = {path}}, ignored);
+  try {
+    run_well(commands, store, {.command = "import", .operands = {path}}, ignored);
+  } catch (const Exit& e) {
+    if (e.code() != failed) throw;
+    throw Exit{failed, of_file(path, e.what())};
+  }
   // An import holds timers for those who drive the old store; nobody drives this one.
   run_well(commands, store, {.command = "timers resume"}, ignored);
   Output::Kept last;
@@ -317,6 +335,7 @@ int serve(Invocation& call) {
   const HttpAddress address = address_of(call, !gate.proxy_secret.empty());
   check_openness(address, gate);
   const bool is_file = !address.socket_file.empty();
+  gate.user = user_name();
   gate.has_links = !is_file && is_loopback(address) && gate.proxy_field.empty();
   if (!is_file && !is_loopback(address)) {
     gate.hosts.push_back(address.host + ":" + std::to_string(address.port));
@@ -329,7 +348,7 @@ int serve(Invocation& call) {
       .environment = call.arguments.text("--environment").value_or(""),
       .web_root = call.arguments.text("--web-root").value_or(""),
       .asks_broker = call.settings().is_set("nats.url"),
-      .user = user_name(),
+      .user = gate.user,
       .host = host_name()};
   look_for(Api{commands}, options.stores, call.out);
   const std::size_t lanes = options.stores.size();

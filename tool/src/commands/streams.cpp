@@ -77,10 +77,10 @@ int state(Invocation& call) {
   const StreamId stream = StreamId::parse(call.arguments.operands().front());
   const App::StateReader* read = call.app.state_of(stream.category());
   if (read == nullptr) {
-    throw Exit{failed, "'" + call.app.name + "' doesn't know the type behind '" +
-                           std::string{stream.category()} +
-                           "': an application that embeds stela::tool does, once it calls "
-                           "app.aggregate<…>()"};
+    throw Exit{usage, "'" + call.app.name + "' doesn't know the type behind '" +
+                          std::string{stream.category()} +
+                          "': an application that embeds stela::tool does, once it calls "
+                          "app.aggregate<…>()"};
   }
   const auto at = call.arguments.text("--at");
   const Moment moment = at ? to_moment(*at, "--at") : Moment{};

@@ -53,7 +53,10 @@ std::optional<std::string> cookie_in(std::string_view text, std::string_view nam
 
 }  // namespace
 
-Gate::Gate(Options options) : options_{std::move(options)}, people_{options_.people_file} {}
+Gate::Gate(Options options)
+    : options_{std::move(options)},
+      people_{options_.people_file,
+              {options_.has_links ? options_.user : std::string{}, options_.machine_token}} {}
 
 std::string Gate::cookie_of(const HttpRequest& request) const {
   return "stela_" + std::to_string(request.port) + "_" + instance_;

@@ -36,6 +36,8 @@ class Gate {
     /// It answers to these names, beside those of loopback: "console.example.org".
     std::vector<std::string> hosts = {};
     bool has_links = true;
+    /// Whoever started it, who has the links.
+    std::string user = {};
   };
 
   explicit Gate(Options options);

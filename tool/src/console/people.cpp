@@ -55,7 +55,7 @@ bool is_hash(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-void add_line(const std::string& line, AllPeople& people) {
+void add_line(const std::string& line, const People::Taken& taken, AllPeople& people) {
   std::istringstream words{line};
   std::string name;
   std::string grants;
@@ -76,6 +76,14 @@ void add_line(const std::string& line, AllPeople& people) {
         "prints it"};
   }
   if (words >> more) throw Misuse{"a line is NAME GRANTS SHA256"};
+  if (name == taken.name) {
+    throw Misuse{"'" + name +
+                 "' runs this console, and acts under that name by its link: give the person "
+                 "another one"};
+  }
+  if (!taken.token.empty() && person.token_hash == sha256(taken.token)) {
+    throw Misuse{"the token of '" + name + "' is that of --token-file: give each its own"};
+  }
   const bool is_given_twice =
       !person.token_hash.empty() && std::any_of(people.begin(), people.end(), [&](const auto& one) {
         return one.second.token_hash == person.token_hash;
@@ -86,14 +94,14 @@ void add_line(const std::string& line, AllPeople& people) {
   }
 }
 
-AllPeople people_in(const std::string& path) {
+AllPeople people_in(const std::string& path, const People::Taken& taken) {
   std::istringstream lines{read_private("--people-file", path)};
   AllPeople people;
   std::int64_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
     try {
-      add_line(line, people);
+      add_line(line, taken, people);
     } catch (const Misuse& e) {
       throw Misuse{path + ":" + std::to_string(number) + ": " + e.what()};
     }
@@ -154,10 +162,10 @@ std::string read_private(std::string_view option, const std::string& path) {
   return {std::istreambuf_iterator<char>{in}, {}};
 }
 
-People::People(std::string path) : path_{std::move(path)} {
+People::People(std::string path, Taken taken) : path_{std::move(path)}, taken_{std::move(taken)} {
   if (path_.empty()) return;
   version_ = version_of(path_);
-  people_ = people_in(path_);
+  people_ = people_in(path_, taken_);
 }
 
 void People::read_again() {
@@ -166,7 +174,7 @@ void People::read_again() {
   version_ = version;
   people_.clear();
   try {
-    people_ = people_in(path_);
+    people_ = people_in(path_, taken_);
   } catch (const std::exception& e) {
     std::cerr << "Nobody of --people-file gets in: " + in_one_line(e.what()) + "\n" << std::flush;
   }

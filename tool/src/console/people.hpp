@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace stela::tool {
 
@@ -42,8 +43,17 @@ class People {
     std::string token_hash = {};
   };
 
+  /// What nobody in the file may have.
+  struct Taken {
+    /// Whoever opens a link acts under this name; empty: there are no links.
+    std::string name = {};
+    /// The token of programs; empty: there is none.
+    std::string token = {};
+  };
+
   /// Misuse if the file is wrong. An empty path is no file: it knows nobody.
-  explicit People(std::string path);
+  People(std::string path, Taken taken);
+  explicit People(std::string path) : People{std::move(path), Taken{}} {}
 
   bool is_used() const noexcept { return !path_.empty(); }
   std::optional<Person> find(std::string_view name);
@@ -54,6 +64,7 @@ class People {
   void read_again();
 
   const std::string path_;
+  const Taken taken_;
   std::mutex mutex_;
   /// Of the file that was read last: when it was written, how long it is, and which it is.
   std::string version_;

@@ -35,8 +35,10 @@ bool names_a_thing(std::string_view key) {
                                        "fence",
                                        "filter",
                                        "fit",
+                                       "follower",
                                        "from",
                                        "group",
+                                       "handles",
                                        "host",
                                        "id",
                                        "key",
@@ -62,6 +64,7 @@ bool names_a_thing(std::string_view key) {
                                        "stream",
                                        "subject",
                                        "table",
+                                       "timers",
                                        "type",
                                        "value",
                                        "what",
@@ -73,6 +76,28 @@ bool names_a_thing(std::string_view key) {
 bool is_sentence(std::string_view key) {
   constexpr std::string_view keys[] = {"sentence", "message", "question", "notes", "known"};
   return is_one_of(keys, key);
+}
+
+/// What we say ourselves after a colon. All else there may quote an application, and is hidden
+/// until it is known here.
+bool is_of_ours(std::string_view text) {
+  constexpr std::string_view beginnings[] = {"import the same again",
+                                             "it is a standby, which",
+                                             "it is older than the outbox",
+                                             "it was left behind",
+                                             "its lease is over",
+                                             "its stream begins at message",
+                                             "its stream ends at",
+                                             "its stream is ",
+                                             "no answer from the broker",
+                                             "no answer of its stream",
+                                             "somebody purged it",
+                                             "the lease of '",
+                                             "the same again continues",
+                                             "use --limit",
+                                             "use the tool that is built into"};
+  return std::any_of(std::begin(beginnings), std::end(beginnings),
+                     [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
 bool is_moment(std::string_view key) {
@@ -146,13 +171,21 @@ std::string Redaction::value(std::string_view key, std::string_view json, bool h
   if (!hides_texts_ || !json.starts_with('"')) return std::string{json};
   if (names_a_thing(key) || is_moment(key)) return std::string{json};
   const std::string text = unquoted(json);
+  if (key == "known" && !hides_sentences_) return in_quotes(shown_through(text, text.find(": ")));
   return in_quotes(is_sentence(key) ? sentence(text) : hidden_text(text));
 }
 
 std::string Redaction::sentence(std::string_view text) const {
   if (shown_ == Payloads::full || !hides_texts_) return std::string{text};
   if (hides_sentences_) return hidden_text(text);
-  const std::size_t colon = text.find(": ");
+  std::size_t colon = text.find(": ");
+  while (colon != std::string_view::npos && is_of_ours(text.substr(colon + 2))) {
+    colon = text.find(": ", colon + 2);
+  }
+  return shown_through(text, colon);
+}
+
+std::string Redaction::shown_through(std::string_view text, std::size_t colon) const {
   if (colon == std::string_view::npos) return std::string{text};
   return std::string{text.substr(0, colon + 2)} + hidden_text(text.substr(colon + 2));
 }

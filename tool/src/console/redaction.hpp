@@ -33,6 +33,8 @@ class Redaction {
  private:
   std::string value(std::string_view key, std::string_view json, bool has_states) const;
   std::string hidden(std::string_view json) const;
+  /// What follows the colon is a quote; without one, nothing is.
+  std::string shown_through(std::string_view text, std::size_t colon) const;
   std::string hidden_text(std::string_view text) const;
 
   Payloads shown_;

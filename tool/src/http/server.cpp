@@ -96,13 +96,24 @@ struct HttpHead {
   }
 };
 
+/// How often it says how long its body is: also as a list of equal numbers.
+std::ptrdiff_t count_lengths(const HttpRequest& request) {
+  std::ptrdiff_t lengths = 0;
+  for (const auto& [name, value] : request.fields) {
+    if (name == "content-length") lengths += 1 + std::count(value.begin(), value.end(), ',');
+  }
+  return lengths;
+}
+
 /// The status that refuses the body that is announced; 0: it may come.
 unsigned refusal_of(const HttpRequest& request, bool is_chunked, std::size_t length,
                     std::size_t most) {
   const bool is_post = request.method == "POST";
   if (request.method != "GET" && request.method != "HEAD" && !(is_post && most > 0)) return 405;
   if (is_chunked || request.has("transfer-encoding")) return 411;
-  if (is_post && !request.has("content-length")) return 411;
+  const auto lengths = count_lengths(request);
+  if (lengths > 1) return 400;
+  if (is_post && lengths == 0) return 411;
   if (!is_post && length > 0) return 400;
   return length > most ? 413 : 0;
 }
