@@ -86,13 +86,13 @@ std::vector<KindCount> StoreOperations::count_events(const CountOptions& options
   store_.database().read([&](Connection& connection) {
     auto rows = connection.rows(sql::kinds{});
     while (rows.step()) {
-      const auto at = counts.find(rows.kind());
-      if (at == counts.end()) continue;
-      at->second.category = rows.category();
-      at->second.type = rows.type();
-      at->second.version = static_cast<int>(rows.version());
-      at->second.publishes = rows.publishes();
-      kinds.push_back(std::move(at->second));
+      if (!options.lists_all && !counts.contains(rows.kind())) continue;
+      KindCount& count = counts[rows.kind()];
+      count.category = rows.category();
+      count.type = rows.type();
+      count.version = static_cast<int>(rows.version());
+      count.publishes = rows.publishes();
+      kinds.push_back(std::move(count));
     }
   });
   return kinds;

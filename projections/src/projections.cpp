@@ -75,6 +75,8 @@ Projections::Projections(Store& store)
                            projections::sql::migrations_on_postgres);
 }
 
+Projections::Projections(Store& store, OnlyNoted) : store_{store.anchor()} {}
+
 Projections::~Projections() = default;
 
 void Projections::check_new(const detail::Registration& registration) const {
@@ -94,6 +96,7 @@ void Projections::add_async(detail::Registration registration, const ProjectorOp
     registration.before->kind = ProjectionKind::async;
     registration.before->options = options;
   }
+  if (only_notes()) return registered_.push_back(std::move(registration));
   store_.database().write([&](Connection& connection) {
     const auto builds = projections::read_builds(connection, registration.name);
     check_known(builds, registration);
@@ -141,6 +144,7 @@ void Projections::attach_reaction(detail::Registration registration,
   check(options.handling);
   check_new(registration);
   registration.options = options.handling;
+  if (only_notes()) return registered_.push_back(std::move(registration));
   store_.database().write([&](Connection& connection) {
     const auto builds = projections::read_builds(connection, registration.name);
     check_known(builds, registration);
@@ -163,6 +167,7 @@ void Projections::attach_inline(detail::Registration registration, const InlineO
   check_new(registration);
   registration.kind = ProjectionKind::inline_;
   if (registration.before) registration.before->kind = ProjectionKind::inline_;
+  if (only_notes()) return registered_.push_back(std::move(registration));
   store_.database().read([&](Connection& connection) {
     check_known(projections::read_builds(connection, registration.name), registration);
   });

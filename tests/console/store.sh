@@ -49,6 +49,10 @@ note_history() {
   local now=$(($(date +%s) / 60))
   run_sql <<SQL
 DELETE FROM stela_samples;
+INSERT INTO stela_series (name)
+SELECT p.name || f.figure FROM (SELECT DISTINCT name FROM projections WHERE kind <> 'inline') p,
+  (SELECT '.position_total' AS figure UNION SELECT '.lag_ms') f
+WHERE p.name || f.figure NOT IN (SELECT name FROM stela_series);
 WITH RECURSIVE minutes(m) AS (SELECT 0 UNION ALL SELECT m + 1 FROM minutes WHERE m < 1500),
   noted(m) AS (SELECT m FROM minutes WHERE m NOT BETWEEN 28 AND 33 AND m NOT BETWEEN 500 AND 620),
   head(h) AS (SELECT max(sequence) FROM events)
@@ -59,7 +63,10 @@ SELECT s.series, $now - m, CASE s.name
   WHEN 'outbox.failed_total' THEN CASE WHEN m < 18 THEN 30 ELSE 12 END
   WHEN 'outbox.pending' THEN CASE WHEN m < 17 THEN (17 - m) * 300 ELSE m % 5 END
   WHEN 'outbox.lag_ms' THEN CASE WHEN m < 17 THEN (17 - m) * 60000 ELSE (m * 53) % 900 + CASE WHEN m % 97 = 0 THEN 40000 ELSE 0 END END
-  WHEN 'outbox.workers' THEN 2 ELSE 0 END
+  WHEN 'outbox.workers' THEN 2
+  ELSE CASE WHEN s.name LIKE '%.position_total' THEN h - m * 900 - (m * 37 % 23) * 40
+    WHEN s.name LIKE '%.lag_ms' THEN CASE WHEN m BETWEEN 9 AND 20 THEN (21 - m) * 4000 ELSE m * 31 % 700 END
+    ELSE 0 END END
 FROM noted, stela_series s, head;
 SQL
 }

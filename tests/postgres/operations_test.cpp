@@ -104,6 +104,8 @@ TEST_F(PostgresOperations, CountEventsOfEachKind) {
   EXPECT_EQ(kinds[0].last, GlobalSequence{3});
   EXPECT_EQ(kinds[1].version, 2);
   EXPECT_THAT(operations.count_events({.from = GlobalSequence{3}}), SizeIs(1));
+  EXPECT_THAT(operations.count_events({.from = GlobalSequence{99}, .lists_all = true}),
+              SizeIs(kinds.size()));
 }
 
 TEST_F(PostgresOperations, FindEventsByTheirIdAndTheirCause) {

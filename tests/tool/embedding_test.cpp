@@ -8,6 +8,8 @@
 namespace stela::test::embedding_test {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 class ToolEmbedded : public ::testing::Test {
@@ -101,6 +103,30 @@ TEST_F(ToolEmbedded, AnInlineProjectorIsLeftBehindOnlyWhenAskedTo) {
   // Whoever knows it catches it up first.
   EXPECT_EQ(with_tally(place).code, 0);
   EXPECT_EQ(tallied(), 5);
+}
+
+TEST_F(ToolEmbedded, ShowsWhoHandlesWhatWithoutRegisteringIt) {
+  shop({"projections", "remove", "customers", "--yes"});
+  const std::string types =
+      R"("event_types":[{"category":"bill","type":"order.placed","publishes":true,)";
+  EXPECT_THAT(
+      shop({"topology", "--json"}).out,
+      AllOf(
+          HasSubstr("{\"types_known\":true,\"outbox\":false," + types),
+          HasSubstr(R"({"category":"order","type":"order.shipped","publishes":true,)"
+                    R"("is_recorded":false})"),
+          HasSubstr(R"({"follower":"customers","kind":"async","handles":["order.placed"],)"
+                    R"("timers":[],"broker_stream":null,"filter":null,"is_in_database":false})")));
+  EXPECT_THAT(shop({"topology"}).out, ContainsRegex("bill +order.placed +yes +yes +customers\n"));
+  EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM projections"), 0);
+
+  shop({"projections", "run", "--once"});
+  EXPECT_THAT(shop({"topology", "--json"}).out, HasSubstr("\"is_in_database\":true"));
+  const Ran plain = run({"topology", "--db", db_, "--json"});
+  EXPECT_THAT(plain.out, AllOf(HasSubstr("{\"types_known\":false,"),
+                               HasSubstr(R"({"follower":"customers","kind":"async",)"
+                                         R"("handles":null,"timers":null,)")));
+  EXPECT_THAT(run({"topology", "--db", db_}).err, HasSubstr("the application's own tool"));
 }
 
 TEST_F(ToolEmbedded, GoesByItsOwnName) {

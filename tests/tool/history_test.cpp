@@ -1,6 +1,9 @@
 // The tool shows the past: how things went, what changed, who did what, and what is known.
 #include "tool/tool_outbox.hpp"
 
+#include <stela/eventstore/sqlite.hpp>
+#include <stela/projections/projections.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,6 +83,31 @@ TEST_F(Past, OfAPartitionSaysWhatWasSentAgain) {
   EXPECT_THAT(stela({"outbox", "history", "--since", "5m", "--partition", "all", "--json"}).out,
               AllOf(ContainsRegex("\"published\":3,[^\n]*\"sent_again\":1"),
                     ContainsRegex("\"published\":0,[^\n]*\"sent_again\":0")));
+}
+
+TEST_F(Past, OfAProjectorIsWhatItsRunnerNoted) {
+  {
+    Store store = sqlite::open(db_);
+    const Projections makes_the_tables{store};
+  }
+  RawSqlite{db_}.run(
+      "INSERT INTO projections (name, build, version, kind, state, position, began_at, changed_at) "
+      "VALUES ('sales', 1, 1, 'async', 'living', 9, 0, 0), "
+      "('mails', 1, 1, 'reaction', 'living', 9, 0, 0), "
+      "('sales', 2, 2, 'async', 'building', 9, 0, 0)");
+  sample("sales.position_total", {{4, 100}, {3, 160}, {1, 400}});
+  sample("sales.lag_ms", {{3, 1500}});
+
+  const std::string all = stela({"projections", "history", "--since", "5m", "--json"}).out;
+
+  EXPECT_THAT(all, ContainsRegex("\"projector\":\"sales\",\"at\":[^\n]*\"handled\":60,"
+                                 "\"handled_per_second\":1,\"lag_s\":null[^\n]*\n"
+                                 "[^\n]*\"handled\":null,[^\n]*\"lag_s\":1.5[^\n]*\n"
+                                 "[^\n]*\"handled\":240,"));
+  EXPECT_EQ(test::lines_of(all).size(), 5) << "of the living build, and of none that nobody drives";
+  EXPECT_THAT(stela({"projections", "history", "mails"}).out,
+              AllOf(HasSubstr("mails"), Not(HasSubstr("sales"))));
+  EXPECT_EQ(stela({"projections", "history", "nobody"}).code, 3);
 }
 
 TEST_F(Past, RefusesWhatIsNoHistory) {

@@ -124,6 +124,8 @@ const std::map<std::string, std::vector<Words>>& reading_commands() {
       {"tags types", {{}}},
       {"projections status", {{}}},
       {"projections check", {{}}},
+      {"projections history", {{"counting"}}},
+      {"topology", {{}}},
       {"projections list", {{}, {"--newest-first", "--type", "order.placed"}}},
       {"processes list", {{}}},
       {"processes show", {{"payment_deadline"}}},

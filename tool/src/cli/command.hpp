@@ -85,6 +85,8 @@ Command check_command();
 Command doctor_command();
 Command enable_command();
 Command history_command();
+Command projections_history_command();
+Command topology_command();
 Command retry_command();
 Command serve_command();
 Command groups_command();

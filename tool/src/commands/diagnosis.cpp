@@ -232,6 +232,7 @@ std::vector<Command> diagnosis_commands() {
                     {"what is wrong?", "why --db shop.db"}},
        .checks = "why",
        .run = why},
+      topology_command(),
       serve_command(),
       mcp_command()};
 }

@@ -1,4 +1,4 @@
-// outbox history: how things went, a row for each minute or longer.
+// outbox history, projections history: how things went, a row for each minute or longer.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
@@ -7,6 +7,8 @@
 #include "store_session.hpp"
 
 #include <stela/eventstore/journal.hpp>
+#include <stela/framework/not_found.hpp>
+#include <stela/projections/operations.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -62,6 +64,25 @@ constexpr Description<Span> of_outbox{
 constexpr Description<Span> of_partition{span_fields,
                                          {.table = "at published published_per_second sent_again"}};
 
+/// A span of a projector, reaction or process.
+struct FollowerSpan {
+  std::string projector;
+  Timestamp at;
+  Count handled = {};
+  std::optional<double> per_s = {};
+  std::optional<std::chrono::microseconds> lag = {};
+};
+
+constexpr Field<FollowerSpan> follower_fields[] = {
+    field<&FollowerSpan::projector>("projector"),
+    field<&FollowerSpan::at>("at"),
+    field<&FollowerSpan::handled>("handled", {.absent = "-"}),
+    field<&FollowerSpan::per_s>("handled_per_second", {.title = "a second", .absent = "-"}),
+    field<&FollowerSpan::lag>("lag_s", {.title = "lag", .absent = "-"}),
+};
+constexpr Description<FollowerSpan> of_follower{
+    follower_fields, {.table = "projector at handled handled_per_second lag_s"}};
+
 /// Which spans are asked for: the first begins at `from`.
 struct Spans {
   Timestamp from;
@@ -103,13 +124,19 @@ std::vector<Count> growth(const HistorySeries& series, const Spans& spans) {
   return grown;
 }
 
-void set_rates(std::vector<Span>& spans, Minutes by) {
+std::optional<double> rate_of(const Count& count, Minutes by) {
+  if (!count) return {};
   const double seconds = std::chrono::duration<double>{by}.count();
-  for (Span& span : spans) {
-    if (span.published) {
-      span.per_s = std::round(100 * static_cast<double>(*span.published) / seconds) / 100;
-    }
-  }
+  return std::round(100 * static_cast<double>(*count) / seconds) / 100;
+}
+
+void set_rates(std::vector<Span>& spans, Minutes by) {
+  for (Span& span : spans) span.per_s = rate_of(span.published, by);
+}
+
+/// With the value before the first span.
+std::vector<HistorySeries> read_series(Store& store, const Spans& spans) {
+  return Journal{store}.history(spans.from - std::max(spans.by, Minutes{60}), spans.to);
 }
 
 std::vector<Span> read_history(Store& store, const Spans& spans) {
@@ -128,9 +155,7 @@ std::vector<Span> read_history(Store& store, const Spans& spans) {
   const auto fill = [&](Count Span::*member, const std::vector<Count>& from) {
     for (std::size_t i = 0; i < all.size(); ++i) all[i].*member = from[i];
   };
-  // With the value before the first span.
-  for (const HistorySeries& one :
-       Journal{store}.history(spans.from - std::max(spans.by, Minutes{60}), spans.to)) {
+  for (const HistorySeries& one : read_series(store, spans)) {
     for (const auto& [name, member] : totals) {
       if (one.name == name) fill(member, growth(one, spans));
     }
@@ -191,17 +216,73 @@ void require_partition(OutboxOperations& outbox, PartitionId partition) {
   throw Exit{not_found, "there is no partition " + partition.label()};
 }
 
-int show_history(Invocation& call) {
-  const Minutes since = minutes_asked(call.arguments, "--since", Minutes{60});
-  const Minutes by = minutes_asked(call.arguments, "--by", Minutes{1});
+Spans spans_asked(const Arguments& arguments, Store& store) {
+  const Minutes since = minutes_asked(arguments, "--since", Minutes{60});
+  const Minutes by = minutes_asked(arguments, "--by", Minutes{1});
   constexpr std::int64_t most_rows = 10'000;
   if (since / by > most_rows) {
     throw Misuse{"that would be more than " + in_digits(most_rows) + " rows; use a longer --by"};
   }
-  StoreSession session{call, {.only_reads = true}};
-  const Timestamp now = session.store().conventions().clock->now();
+  const Timestamp now = store.conventions().clock->now();
   const Timestamp to = std::chrono::floor<Minutes>(now) + Minutes{1};
-  const Spans spans{.from = to - since, .to = to, .by = by};
+  return {.from = to - since, .to = to, .by = by};
+}
+
+/// Runners note the figures of those that they drive.
+std::vector<FollowerSpan> read_history_of(const std::string& projector,
+                                          const std::vector<HistorySeries>& series,
+                                          const Spans& spans) {
+  std::vector<FollowerSpan> all;
+  for (const Span& span : spans.make()) all.push_back({.projector = projector, .at = span.at});
+  for (const HistorySeries& one : series) {
+    const bool is_position = one.name == projector + ".position_total";
+    if (!is_position && one.name != projector + ".lag_ms") continue;
+    const std::vector<Count> values = is_position ? growth(one, spans) : last_values(one, spans);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (is_position) {
+        all[i].handled = values[i];
+        all[i].per_s = rate_of(values[i], spans.by);
+      } else if (values[i]) {
+        all[i].lag = std::chrono::milliseconds{*values[i]};
+      }
+    }
+  }
+  return all;
+}
+
+/// Those of which something was noted, or the one that was named.
+std::vector<std::string> projectors_asked(const Arguments& arguments, Store& store,
+                                          const std::vector<HistorySeries>& series) {
+  const auto& operands = arguments.operands();
+  std::vector<std::string> names;
+  for (const ProjectorStatus& one : ProjectionOperations{store}.status()) {
+    if (one.state != BuildState::living) continue;
+    const bool is_noted = std::any_of(series.begin(), series.end(), [&](const HistorySeries& each) {
+      return each.name == one.name + ".position_total";
+    });
+    if (operands.empty() ? is_noted : one.name == operands.front()) names.push_back(one.name);
+  }
+  if (names.empty() && !operands.empty()) {
+    throw NotFound{"projector '" + in_one_line(operands.front()) + "' isn't in this database"};
+  }
+  return names;
+}
+
+int show_history_of_projectors(Invocation& call) {
+  StoreSession session{call, {.only_reads = true}};
+  const Spans spans = spans_asked(call.arguments, session.store());
+  const auto series = read_series(session.store(), spans);
+  Listing listing{call.out, of_follower};
+  for (const std::string& name : projectors_asked(call.arguments, session.store(), series)) {
+    for (const FollowerSpan& span : read_history_of(name, series, spans)) listing.add(span);
+  }
+  listing.print();
+  return done;
+}
+
+int show_history(Invocation& call) {
+  StoreSession session{call, {.only_reads = true}};
+  const Spans spans = spans_asked(call.arguments, session.store());
   if (const auto partition = call.arguments.text("--partition")) {
     require_partition(session.operations(), to_partition(*partition));
     print_list(call.out, of_partition,
@@ -212,7 +293,24 @@ int show_history(Invocation& call) {
   return done;
 }
 
+constexpr Option back_option{"--since", "DURATION", "how far back (default 1h)"};
+constexpr Option by_option{"--by", "DURATION", "how long a row is (default 1m)"};
+
 }  // namespace
+
+Command projections_history_command() {
+  return {.path = "projections history",
+          .summary = "Show how much projectors handled, and their lag, minute by minute",
+          .about =
+              "Runners note figures each minute, of the projectors, reactions and processes "
+              "that they drive. Of others there is no row. They are kept as those of the outbox "
+              "are. Where nobody "
+              "looked, there is '-'.",
+          .operands = {{"NAME", "only this projector", false, false, "@projectors"}},
+          .options = {db_option, back_option, by_option},
+          .examples = {{"the last hour", "projections history sales_per_day"}},
+          .run = show_history_of_projectors};
+}
 
 Command history_command() {
   return {
@@ -226,8 +324,8 @@ Command history_command() {
           "once; the figures of one partition count what was retried or republished, too, and say "
           "how much of it that is.",
       .options = {db_option,
-                  {"--since", "DURATION", "how far back (default 1h)"},
-                  {"--by", "DURATION", "how long a row is (default 1m)"},
+                  back_option,
+                  by_option,
                   {"--partition", "PARTITION", "only this one, by the log of batches"}},
       .examples = {{"the last hour", "outbox history"},
                    {"the last day, by the quarter hour", "outbox history --since 24h --by 15m"}},

@@ -285,6 +285,7 @@ std::vector<Command> projection_commands() {
        .examples = {{"show the lag of each", "projections status"}},
        .run = show_projectors},
       projections_check_command(),
+      projections_history_command(),
       {.path = "projections list",
        .summary = "List events that projectors stopped at, retry or parked",
        .operands = {{"NAME", "of this projector only", false, false, "@projectors"}},

@@ -31,6 +31,8 @@ constexpr Route routes[] = {
     {"tags types", Grant::view},
     {"projections status", Grant::view},
     {"projections list", Grant::view},
+    {"projections history", Grant::view},
+    {"topology", Grant::view, false},
     {"processes list", Grant::view},
     {"processes show", Grant::view, false},
     {"timers list", Grant::view},

@@ -52,6 +52,8 @@ struct KindCount {
 struct CountOptions {
   /// The first event that is counted.
   GlobalSequence from = GlobalSequence{1};
+  /// Kinds of which no event is counted as well.
+  bool lists_all = false;
   /// Counts events. Called between steps. An exception from it ends the count.
   std::function<void(const Progress&)> progress = {};
   std::stop_token stop = {};

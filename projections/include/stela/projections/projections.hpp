@@ -81,6 +81,10 @@ class STELA_PROJECTIONS_EXPORT Projections {
  public:
   /// Creates or migrates the tables that record the state of projections. `store` must outlive it.
   explicit Projections(Store& store);
+  /// Only notes what is registered, for those who show it: nothing takes part in anything or can be
+  /// driven, and the store is neither read nor written.
+  struct OnlyNoted {};
+  Projections(Store& store, OnlyNoted);
   /// Detaches its inline projectors. Waits for the open transaction of another thread, without a
   /// limit. So a transaction must not wait for the thread that is here: both would hang.
   ~Projections();
@@ -207,10 +211,12 @@ class STELA_PROJECTIONS_EXPORT Projections {
   void attach_inline(detail::Registration registration, const InlineOptions& options);
   void attach_reaction(detail::Registration registration, const ReactionOptions& options);
   void check_new(const detail::Registration& registration) const;
+  bool only_notes() const noexcept { return progress_ == nullptr; }
 
   Store& store_;
   std::vector<detail::Registration> registered_;
   std::vector<std::unique_ptr<InlineProjector>> inline_;
+  /// Null: registrations are only noted.
   std::unique_ptr<projections::Progress> progress_;
 };
 

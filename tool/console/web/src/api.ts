@@ -98,6 +98,19 @@ export async function open(proof: { key?: string; token?: string } | null): Prom
   }
 }
 
+/** Asked before anybody knows whether there is a session: it isn't waited for then. */
+const begun = new Map<string, Promise<Response | null>>();
+export function begin(path: string): void {
+  if (token() === '') return;
+  begun.set(path, send(path, { headers: { 'Stela-Token': token() } }).catch(() => null));
+}
+
+async function read(path: string, options: RequestInit): Promise<Response> {
+  const early = begun.get(path);
+  begun.delete(path);
+  return (await early) ?? send(path, options);
+}
+
 export interface Answer<T> {
   /** Null if nothing has changed since the answer with this tag. */
   envelope: Envelope<T> | null;
@@ -109,7 +122,7 @@ export async function ask<T>(path: string, options: { tag?: string | null; signa
   const headers: Record<string, string> = { 'Stela-Token': used };
   if (options.tag) headers['If-None-Match'] = options.tag;
   try {
-    const response = await send(path, options.signal ? { headers, signal: options.signal } : { headers });
+    const response = await read(path, options.signal ? { headers, signal: options.signal } : { headers });
     const tag = response.headers.get('ETag');
     if (response.status === 304) return { envelope: null, tag: tag ?? options.tag ?? null };
     const body = (await response.json()) as Envelope<T> | T;

@@ -2,7 +2,7 @@
 // The arrow keys move the crosshair, and a table has the same values.
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
 import { Foreign, Table } from './parts';
-import { clock } from './time';
+import { clock, now } from './time';
 
 export interface Curve {
   name: string;
@@ -45,7 +45,27 @@ export function runs(values: (number | null)[], is: (value: number | null) => bo
   return found;
 }
 
-function outline(values: (number | null)[], run: Run, width: number, most: number): string {
+/** A step's own amount a second: what came over a gap counts over all of it. */
+export function perSecond(amounts: (number | null)[], step_s: number): (number | null)[] {
+  let gap = 0;
+  return amounts.map((amount) => {
+    if (amount === null) {
+      ++gap;
+      return null;
+    }
+    const steps = gap + 1;
+    gap = 0;
+    return amount / (steps * step_s);
+  });
+}
+
+/** How many steps are over, and were so long ago that they can be known. */
+export function complete(times: string[], amounts: (number | null)[], step_s: number): number {
+  const isOpen = (at: string, index: number): boolean => amounts[index] === null && Date.parse(at) + (step_s + 75) * 1000 > now();
+  return times.findLastIndex((at, index) => !isOpen(at, index)) + 1;
+}
+
+function outline(values: (number | null)[], run: Run, width: number, height: number, most: number): string {
   const x = (index: number): string => ((index / values.length) * width).toFixed(1);
   const y = (value: number): string => (height - 1 - (value / most) * (height - 6)).toFixed(1);
   let path = `M${x(run.from)},${y(values[run.from]!)}`;
@@ -72,7 +92,7 @@ function Plot({ curve, width, at, marks, hatch, complete }: OfPlot) {
         <rect key={`g${gap.from}`} x={x(gap.from)} y={0} width={x(gap.to) - x(gap.from)} height={height - 1} fill={`url(#${hatch})`} />
       ))}
       {runs(values, (value) => value !== null).map((run) => {
-        const line = outline(values, run, width, most);
+        const line = outline(values, run, width, height, most);
         return (
           <g key={run.from}>
             <path class="area" d={`${line}V${height - 1}H${x(run.from).toFixed(1)}Z`} />
@@ -89,7 +109,7 @@ function Plot({ curve, width, at, marks, hatch, complete }: OfPlot) {
   );
 }
 
-function useWidth(): [{ current: HTMLDivElement | null }, number] {
+export function useWidth(): [{ current: HTMLDivElement | null }, number] {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useEffect(() => {
@@ -98,6 +118,24 @@ function useWidth(): [{ current: HTMLDivElement | null }, number] {
     return () => watcher.disconnect();
   }, []);
   return [box, width];
+}
+
+const spark = { width: 96, height: 18 };
+
+/** A curve in a table's cell; whoever doesn't see it hears its most and its last. */
+export function Spark({ name, values, show }: Curve) {
+  const noted = values.filter((value) => value !== null);
+  if (noted.length === 0) return <span class="quiet">–</span>;
+  const most = Math.max(...noted, Number.EPSILON);
+  const text = `${name}: at most ${show(Math.max(...noted))}, last ${last({ name, values, show })}, noted in ${noted.length} of ${values.length} minutes`;
+  return (
+    <svg class="spark" width={spark.width} height={spark.height} role="img" aria-label={text}>
+      <title>{text}</title>
+      {runs(values, (value) => value !== null).map((run) => (
+        <path key={run.from} d={outline(values, run, spark.width, spark.height, most)} />
+      ))}
+    </svg>
+  );
 }
 
 function last(curve: Curve): string {

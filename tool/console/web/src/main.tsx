@@ -3,7 +3,7 @@ import './preferences';
 import { effect } from '@preact/signals';
 import { render, type ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { about, open, session } from './api';
+import { about, begin, open, reading, session } from './api';
 import { Empty, Title } from './parts';
 import { Correlation } from './pages/correlation';
 import { EventPage } from './pages/event';
@@ -13,7 +13,8 @@ import { Follower, Followers } from './pages/followers';
 import { Log } from './pages/log';
 import { Outbox } from './pages/outbox';
 import { Overview } from './pages/overview';
-import { Stream } from './pages/stream';
+import { firstRow, ofStream, Stream } from './pages/stream';
+import { Topology } from './pages/topology';
 import { TimerPage, Timers } from './pages/timers';
 import { follow, go, route } from './route';
 import { NoSession, Shell } from './shell';
@@ -46,6 +47,8 @@ function Page({ store }: { store: string }): ComponentChildren {
       return <Events store={store} />;
     case 'followers':
       return first === undefined ? <Followers store={store} /> : <Follower store={store} name={first} />;
+    case 'topology':
+      return <Topology store={store} />;
     case 'timers':
       return rest.length === 2 ? <TimerPage store={store} of={[first!, rest[0]!, rest[1]!]} /> : <Timers store={store} />;
     case 'log':
@@ -89,9 +92,20 @@ function Console() {
   return <Shell>{shown}</Shell>;
 }
 
+/** The pages that are opened by their addresses most often are read while the session is looked at. */
+function beginReading(): void {
+  const { store, page, query } = route.value;
+  if (store === null) return;
+  if (page.length === 0) begin(reading(store, ['overview']));
+  else if (page[0] === 'stream' && page.length === 2) begin(ofStream(store, page[1]!, firstRow(query)));
+}
+
 function start(): void {
   follow();
-  if (route.value.key === null) void open(null);
+  if (route.value.key === null) {
+    beginReading();
+    void open(null);
+  }
   useKeyOfLink();
   render(<Console />, document.body);
 }

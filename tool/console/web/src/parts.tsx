@@ -181,7 +181,7 @@ export function Read<T>({ reading, children }: { reading: Reading<T>; children: 
 function Refused({ reading }: { reading: Anything }) {
   const problem = reading.problem!;
   if (problem.status === 404) return <p class="quiet">Not found: <Foreign text={problem.message} /></p>;
-  if (problem.status === 403) return <p class="quiet"><Foreign text={sentence(problem.message)} />.</p>;
+  if (problem.status === 403 || problem.status === 400) return <p class="quiet"><Foreign text={sentence(problem.message)} />.</p>;
   return (
     <div class="refused">
       <p><Mark severity="unknown">not answered:</Mark> <Foreign text={problem.message} /></p>

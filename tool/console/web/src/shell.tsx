@@ -20,7 +20,7 @@ export const entries: [segments: string[], name: string, key: string][] = [
   [['log'], 'Log', 'l'],
 ];
 /** Entries of places that one comes to. */
-const homes: Record<string, string> = { e: 'events', c: 'events', stream: 'events', find: '' };
+const homes: Record<string, string> = { e: 'events', c: 'events', stream: 'events', topology: 'followers', find: '' };
 
 const helpIsOpen = signal(false);
 

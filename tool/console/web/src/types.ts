@@ -173,6 +173,36 @@ export interface Projector {
   parked: number;
   skipped: number;
 }
+/** A minute or longer of a projector, reaction or process. */
+export interface FollowerMinute {
+  projector: string;
+  at: string;
+  handled: number | null;
+  handled_per_second: number | null;
+  lag_s: number | null;
+}
+export interface EventType {
+  category: string | null;
+  type: string;
+  publishes: boolean;
+  is_recorded: boolean;
+}
+export interface Following {
+  follower: string;
+  kind: string;
+  /** Null: it isn't known here. */
+  handles: string[] | null;
+  timers: string[] | null;
+  broker_stream: string | null;
+  filter: string | null;
+  is_in_database: boolean;
+}
+export interface Topology {
+  types_known: boolean;
+  outbox: boolean;
+  event_types: EventType[];
+  followers: Following[];
+}
 export interface Process {
   process: string;
   position: number;
@@ -230,7 +260,7 @@ export interface Action {
   part: string;
   what: string;
   detail: string | null;
-  action: number;
+  id: string;
 }
 export interface Known {
   code: string;

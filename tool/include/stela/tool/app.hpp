@@ -60,6 +60,10 @@ class App {
       }
       return state;
     };
+    std::vector<EventType>& types = event_types_[std::string{A::category}];
+    types.clear();
+    A::EventsType::for_each(
+        [&]<class E>(std::type_identity<E>) { types.push_back(E::event_type); });
     readers_[std::string{A::category}] = [](Codec codec, const StoredEvent& event) {
       EventDecoder<typename A::EventsType>{codec}.decode(event, [](const auto&) {});
     };
@@ -83,6 +87,11 @@ class App {
     return tag_adders_;
   }
 
+  /// What aggregates may record, by their category.
+  const std::map<std::string, std::vector<EventType>, std::less<>>& event_types() const noexcept {
+    return event_types_;
+  }
+
   bool has_aggregates() const noexcept { return !states_.empty(); }
   /// Null if no aggregate of this category was added.
   const StateReader* state_of(std::string_view category) const noexcept {
@@ -98,6 +107,7 @@ class App {
   std::map<std::string, StateReader, std::less<>> states_;
   std::map<std::string, EventReader, std::less<>> readers_;
   std::map<std::string, TagAdder, std::less<>> tag_adders_;
+  std::map<std::string, std::vector<EventType>, std::less<>> event_types_;
 };
 
 }  // namespace stela::tool

@@ -1,17 +1,20 @@
 // Projections, reactions, processes and consumers in one list: whoever follows the events.
 import { ofConsumer, ofLetter, ofParkedEvent, ofProjector, ofRebuild } from '../actions';
+import { useMemo } from 'preact/hooks';
 import { about, reading as path } from '../api';
+import { Chart, complete, perSecond, Spark, type Curve } from '../chart';
 import { bySubject, Line, Worst } from '../finding';
 import { Acts } from '../job';
 import { EventLink, FollowerLink, orDash } from '../links';
 import { useReading } from '../live';
-import { Empty, Facts, Foreign, Mark, NotAnswered, Pager, Read, Table, Title } from '../parts';
+import { Empty, Facts, Foreign, Mark, NotAnswered, Pager, Read, Table, Tabs, Title } from '../parts';
 import { address, route, toEvent } from '../route';
 import { consumerState, projectorState, type State } from '../states';
 import { Ago, duration } from '../time';
-import { count, known, plural, words } from '../text';
+import { count, known, plural, rate, words } from '../text';
+import { followerTabs } from './topology';
 import type { Action } from '../actions';
-import type { Check, Consumer, Finding, ParkedEvent, Process, Projector } from '../types';
+import type { Check, Consumer, Finding, FollowerMinute, ParkedEvent, Process, Projector } from '../types';
 
 interface Row {
   name: string;
@@ -43,19 +46,29 @@ function rowsOf(projectors: Projector[], processes: Process[], consumers: Consum
   ];
 }
 
+const none: { at: string; text: string }[] = [];
+
+function curvesOf(rows: FollowerMinute[]): [handled: Curve, behind: Curve] {
+  return [
+    { name: 'handled', values: perSecond(rows.map((row) => row.handled), 60), show: (value) => `${rate(value)} /s` },
+    { name: 'lag', values: rows.map((row) => row.lag_s), show: duration },
+  ];
+}
+
 export function Followers({ store }: { store: string }) {
   const projectors = useReading<Projector[]>(path(store, ['projections', 'status']), 2000);
   const processes = useReading<Process[]>(path(store, ['processes', 'list']), 5000);
   const consumers = useReading<Consumer[]>(path(store, ['inbox', 'status']), 2000);
   const check = useReading<Check>(path(store, ['check']), 5000);
+  const history = useReading<FollowerMinute[]>(path(store, ['projections', 'history']), 30_000);
   const findings = bySubject(check.data?.findings ?? []);
   return (
     <>
-      <Title text="Followers" reading={projectors} />
+      <Title text="Followers" reading={projectors}><Tabs of="Followers" tabs={followerTabs} /></Title>
       <Read reading={projectors}>
         {(found) => {
           const rows = rowsOf(found, processes.data ?? [], consumers.data ?? [], findings);
-          return rows.length === 0 ? <Empty>No projector, reaction, process or consumer is registered here.</Empty> : <Rows rows={rows} />;
+          return rows.length === 0 ? <Empty>No projector, reaction, process or consumer is registered here.</Empty> : <Rows rows={rows} minutes={history.data ?? []} />;
         }}
       </Read>
       {consumers.problem !== null && <NotAnswered why={`consumers: ${consumers.problem.message}`} />}
@@ -68,7 +81,16 @@ export function Followers({ store }: { store: string }) {
   );
 }
 
-function Rows({ rows }: { rows: Row[] }) {
+function Rows({ rows, minutes }: { rows: Row[]; minutes: FollowerMinute[] }) {
+  const curves = useMemo(() => {
+    const named = new Map<string, FollowerMinute[]>();
+    for (const minute of minutes) named.set(minute.projector, [...(named.get(minute.projector) ?? []), minute]);
+    return new Map([...named].map(([name, all]) => [name, curvesOf(all)]));
+  }, [minutes]);
+  const small = (row: Row, which: 0 | 1) => {
+    const curve = row.kind === 'consumer' ? undefined : curves.get(row.name)?.[which];
+    return curve ? <Spark {...curve} /> : '–';
+  };
   return (
     <Table
       caption="Followers" rows={rows} id={(row) => `${row.kind} ${row.name} ${row.version}`} mark={(row) => row.state.severity}
@@ -80,6 +102,8 @@ function Rows({ rows }: { rows: Row[] }) {
         { head: 'Position', number: true, cell: (row) => count(row.position) },
         { head: 'Events behind', number: true, cell: (row) => known(row.lag_events) },
         { head: 'Behind for', number: true, cell: (row) => (row.lag_events === 0 ? '–' : row.lag_s === null ? '?' : duration(row.lag_s)) },
+        { head: 'Lag, 1 h', cell: (row) => small(row, 1) },
+        { head: 'Handled, 1 h', cell: (row) => small(row, 0) },
         { head: 'Parked', number: true, cell: (row) => count(row.parked) },
         { head: 'Runner', long: true, cell: (row) => orDash(row.owner) },
       ]}
@@ -101,12 +125,26 @@ export function Follower({ store, name }: { store: string; name: string }) {
       <Title text={name} reading={projectors} />
       {isThere && <Read reading={why}>{(chain) => (chain[0] ? <Worst finding={chain[0]} causes={chain.slice(1)} /> : null)}</Read>}
       <Read reading={projectors}>{() => (isThere || consumers.data === null ? null : <Empty>There is no follower of this name.</Empty>)}</Read>
+      {builds.length > 0 && <History store={store} name={name} />}
       {builds.map((each) => <Build key={each.build} of={each} />)}
       {process && <ProcessFacts of={process} />}
       {streams.map((each) => <ConsumerFacts key={each.broker_stream} of={each} />)}
       {builds.length > 0 && <Failing store={store} name={name} />}
       {streams.length > 0 && <Letters store={store} name={name} />}
     </>
+  );
+}
+
+function History({ store, name }: { store: string; name: string }) {
+  const history = useReading<FollowerMinute[]>(path(store, ['projections', 'history', name]), 30_000);
+  const rows = history.data ?? [];
+  const curves = useMemo(() => curvesOf(rows), [history.data]);
+  const times = rows.map((row) => row.at);
+  return (
+    <section aria-labelledby="history">
+      <h2 id="history">The last hour</h2>
+      <Read reading={history}>{() => <Chart title="The last hour" times={times} step_s={60} curves={curves} marks={none} complete={complete(times, rows.map((row) => row.handled), 60)} />}</Read>
+    </section>
   );
 }
 

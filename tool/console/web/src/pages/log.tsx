@@ -47,7 +47,7 @@ function Actions({ store, tabs }: Of) {
         {(rows) =>
           rows.length === 0 ? <Empty>No operator has acted yet.</Empty> : (
             <Table
-              caption="Actions of operators" rows={rows} id={(row) => `${row.part} ${row.action}`}
+              caption="Actions of operators" rows={rows} id={(row) => row.id}
               columns={[
                 { head: 'When', cell: (row) => <Clock at={row.at} /> },
                 { head: 'Who', cell: (row) => orDash(row.who) },

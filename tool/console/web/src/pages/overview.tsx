@@ -2,14 +2,14 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { ofFinding, ofPartition, ofPoison, type Action } from '../actions';
 import { reading as path } from '../api';
-import { Chart, type Curve } from '../chart';
+import { Chart, complete, perSecond, type Curve } from '../chart';
 import { bySubject, Line, Worst } from '../finding';
 import { Acts } from '../job';
 import { useReading, type Reading } from '../live';
 import { Empty, Foreign, isStale, Mark, NotAnswered, Read, Title } from '../parts';
 import { address, toFollower, toPartition } from '../route';
 import { partitionState } from '../states';
-import { Ago, clock, duration, now, roughly } from '../time';
+import { Ago, clock, duration, roughly } from '../time';
 import { count, known, plural, rate } from '../text';
 import {
   answered, refusal, type Asked, type Change, type Check, type Consumer, type Finding, type Minute, type Outbox, type OverviewData,
@@ -198,33 +198,12 @@ function Numbers({ data, reading, asked }: { data: OverviewData; reading: Readin
 
 // ---- Curves
 
-/** A step's own amount a second: what came over a gap counts over all of it. */
-function perSecond(rows: Minute[], of: (row: Minute) => number | null, step_s: number): (number | null)[] {
-  let gap = 0;
-  return rows.map((row) => {
-    const amount = of(row);
-    if (amount === null) {
-      ++gap;
-      return null;
-    }
-    const steps = gap + 1;
-    gap = 0;
-    return amount / (steps * step_s);
-  });
-}
-
 function curvesOf(rows: Minute[], step_s: number): Curve[] {
   return [
-    { name: 'appended', values: perSecond(rows, (row) => row.appended, step_s), show: (value) => `${rate(value)} /s` },
-    { name: 'published', values: perSecond(rows, (row) => row.published, step_s), show: (value) => `${rate(value)} /s` },
-    { name: 'lag', values: rows.map((row) => row.lag_s), show: (value) => (value === 0 ? '0 s' : duration(value)) },
+    { name: 'appended', values: perSecond(rows.map((row) => row.appended), step_s), show: (value) => `${rate(value)} /s` },
+    { name: 'published', values: perSecond(rows.map((row) => row.published), step_s), show: (value) => `${rate(value)} /s` },
+    { name: 'lag', values: rows.map((row) => row.lag_s), show: duration },
   ];
-}
-
-/** How many steps are over, and were so long ago that they can be known. */
-function complete(rows: Minute[], step_s: number): number {
-  const isOpen = (row: Minute): boolean => row.appended === null && Date.parse(row.at) + (step_s + 75) * 1000 > now();
-  return rows.findLastIndex((row) => !isOpen(row)) + 1;
 }
 
 function marksOf(changes: Part<Change[]>): { at: string; text: string }[] {
@@ -264,7 +243,8 @@ function History({ store, hour, changes }: { store: string; hour: Part<Minute[]>
 
 function Span({ title, rows, step_s, marks }: { title: string; rows: Minute[]; step_s: number; marks: { at: string; text: string }[] }) {
   const curves = useMemo(() => curvesOf(rows, step_s), [rows, step_s]);
-  return <Chart title={title} times={rows.map((row) => row.at)} step_s={step_s} curves={curves} marks={marks} complete={complete(rows, step_s)} />;
+  const times = rows.map((row) => row.at);
+  return <Chart title={title} times={times} step_s={step_s} curves={curves} marks={marks} complete={complete(times, rows.map((row) => row.appended), step_s)} />;
 }
 
 // ---- Workers, partitions, followers

@@ -14,6 +14,15 @@ import { messageSeverity } from './outbox';
 const page_rows = 200;
 const rows_before = 8;
 
+/** After which version the page begins that an address names; null: with the newest. */
+export function firstRow(query: URLSearchParams): string | null {
+  const at = Number(query.get('at') ?? 0);
+  return query.get('after') ?? (at > 0 ? String(at + rows_before) : null);
+}
+
+export const ofStream = (store: string, stream: string, after: string | null): string =>
+  path(store, ['streams', 'show', stream], { 'newest-first': 1, limit: page_rows, after });
+
 export function Stream({ store, stream }: { store: string; stream: string }) {
   const { query } = route.value;
   const at = Number(query.get('at') ?? 0);
@@ -22,10 +31,9 @@ export function Stream({ store, stream }: { store: string; stream: string }) {
   const shown = useRef<StoredEvent[]>([]);
   // The rows stay where they are while one goes from one to another of them.
   const isInView = at > 0 && shown.current.some((row) => row.stream_version === at);
-  if (query.has('after')) anchor.current = query.get('after');
-  else if (!isInView) anchor.current = at > 0 ? String(at + rows_before) : null;
+  if (query.has('after') || !isInView) anchor.current = firstRow(query);
   const after = anchor.current;
-  const events = useReading<StoredEvent[]>(path(store, ['streams', 'show', stream], { 'newest-first': 1, limit: page_rows, after }));
+  const events = useReading<StoredEvent[]>(ofStream(store, stream, after));
   shown.current = events.data ?? [];
   return (
     <>
