@@ -2,8 +2,9 @@
 # Walks through the console's page with a browser, against `stela serve` on a store in the middle of an
 # incident: real broker, real workers. Also checks that the page in the tree is what its sources give.
 # Works from any folder; leaves nothing running.
-# Usage: run.sh [--postgres] [--guide] [--pictures FOLDER] [CHECK…]
+# Usage: run.sh [--postgres] [--types] [--guide] [--pictures FOLDER] [CHECK…]
 #   --postgres         on a PostgreSQL cluster of its own, which it starts and removes
+#   --types            note what the commands print in tool/console/web/src/printed.ts
 #   --guide            make the pictures of docs/guides/console.md anew
 #   --pictures FOLDER  keep a picture of each page: light, dark, narrow and wide
 #   CHECK              only checks whose name contains this word
@@ -24,7 +25,11 @@ if [ "${1:-}" = --postgres ]; then
   engine=psql
   shift
 fi
-export PICTURES= GUIDE= DB EMPTY_DB
+export PICTURES= GUIDE= TYPES= DB EMPTY_DB
+if [ "${1:-}" = --types ]; then
+  TYPES=yes
+  set -- 'the types of the page'
+fi
 if [ "${1:-}" = --guide ]; then
   GUIDE=$source_folder/docs/pictures
   mkdir -p "$GUIDE"
@@ -60,14 +65,15 @@ finish() {
 
 compare_bundle() {
   cp -r "$source_folder/tool/console/web" "$work/web"
-  (cd "$work/web" && npm ci --ignore-scripts --silent && npm run --silent check && node build.mjs "$work/dist/") >/dev/null
+  (cd "$work/web" && npm ci --ignore-scripts --silent && npm run --silent check && node build.mjs "$work/dist/") >"$work/npm.log" ||
+    { cat "$work/npm.log" >&2; return 1; }
   diff -r "$work/dist" "$source_folder/tool/console/dist" >/dev/null ||
     { echo "tool/console/dist isn't what tool/console/web gives: npm run build" >&2; return 1; }
 }
 
 check() {
   at_end finish
-  [ "$engine" = psql ] || compare_bundle
+  [ "$engine" = psql ] || [ -n "$TYPES" ] || compare_bundle
   (cd "$here" && npm ci --ignore-scripts --silent)
   start_nats
   { make_store; break_store; start_workers; } 2>"$log"
