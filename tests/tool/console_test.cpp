@@ -448,6 +448,7 @@ TEST_F(ActingConsole, LetsNobodyElseAct) {
     EXPECT_THAT(post("jobs", wrong), HasSubstr("400")) << wrong;
   }
   EXPECT_THAT(post("jobs/1/confirm", "{}"), HasSubstr("404"));
+  EXPECT_THAT(post("check", "{}"), AllOf(HasSubstr("405"), HasSubstr("nothing but a job")));
   EXPECT_EQ(state_of_first(), "parked");
 }
 

@@ -108,6 +108,8 @@ TEST_F(Past, OfAProjectorIsWhatItsRunnerNoted) {
   EXPECT_THAT(stela({"projections", "history", "mails"}).out,
               AllOf(HasSubstr("mails"), Not(HasSubstr("sales"))));
   EXPECT_EQ(stela({"projections", "history", "nobody"}).code, 3);
+  sample("mails.position_total", {{1, 1}});
+  EXPECT_THAT(stela({"projections", "history", "--since", "6d"}).err, HasSubstr("name one"));
 }
 
 TEST_F(Past, RefusesWhatIsNoHistory) {

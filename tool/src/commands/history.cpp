@@ -216,10 +216,11 @@ void require_partition(OutboxOperations& outbox, PartitionId partition) {
   throw Exit{not_found, "there is no partition " + partition.label()};
 }
 
+constexpr std::int64_t most_rows = 10'000;
+
 Spans spans_asked(const Arguments& arguments, Store& store) {
   const Minutes since = minutes_asked(arguments, "--since", Minutes{60});
   const Minutes by = minutes_asked(arguments, "--by", Minutes{1});
-  constexpr std::int64_t most_rows = 10'000;
   if (since / by > most_rows) {
     throw Misuse{"that would be more than " + in_digits(most_rows) + " rows; use a longer --by"};
   }
@@ -272,8 +273,13 @@ int show_history_of_projectors(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   const Spans spans = spans_asked(call.arguments, session.store());
   const auto series = read_series(session.store(), spans);
+  const auto names = projectors_asked(call.arguments, session.store(), series);
+  if (std::ssize(names) * std::ssize(spans.make()) > most_rows) {
+    throw Misuse{"those of all would be more than " + in_digits(most_rows) +
+                 " rows; name one, or use a longer --by"};
+  }
   Listing listing{call.out, of_follower};
-  for (const std::string& name : projectors_asked(call.arguments, session.store(), series)) {
+  for (const std::string& name : names) {
     for (const FollowerSpan& span : read_history_of(name, series, spans)) listing.add(span);
   }
   listing.print();

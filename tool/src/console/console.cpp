@@ -166,6 +166,9 @@ std::optional<HttpResponse> Console::refuse_change(const HttpRequest& request) c
   const ServedStore* store = place ? find_store(place->store) : nullptr;
   const bool is_job =
       store != nullptr && (place->rest == "jobs" || place->rest.starts_with("jobs/"));
+  if (!is_job && can_act()) {
+    return problem(405, "Not allowed", "nothing but a job is posted: to /api/v1/s/STORE/jobs");
+  }
   if (!is_job || store->acting_place.empty()) {
     return problem(
         405, "Not allowed",
