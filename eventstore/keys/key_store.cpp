@@ -230,21 +230,27 @@ bool KeyStore::is_gone(const KeyRow& row) const {
   return row.is_destroyed || erasures_->contains(row.id);
 }
 
+void KeyStore::refuse_row(const KeyRow& row) const {
+  throw StoreFailed{"key " + std::to_string(row.number) + " of the key store '" + path() +
+                    "' doesn't open: its row is damaged or was changed; restore a backup of the "
+                    "key store"};
+}
+
+Secret KeyStore::unwrapped(const KeyRow& row) {
+  if (row.kek_wrapped.empty()) refuse_row(row);
+  auto secret = unseal(*keks_->get(row.kek, row.kek_wrapped), associated(row), row.wrapped);
+  if (!secret) refuse_row(row);
+  return std::move(*secret);
+}
+
 Key KeyStore::opened(const KeyRow& row) {
-  std::optional<Secret> secret;
-  if (!row.kek_wrapped.empty()) {
-    secret = unseal(*keks_->get(row.kek, row.kek_wrapped), associated(row), row.wrapped);
-  }
+  Secret secret = unwrapped(row);
   std::string name(std::max(row.subject.size(), seal_size) - seal_size, '\0');
   const std::span bytes{reinterpret_cast<std::uint8_t*>(name.data()), name.size()};
-  if (!secret || !unseal_bytes(*secret, name_label, row.subject, bytes) ||
-      binding_of(name) != row.binding) {
-    throw StoreFailed{"key " + std::to_string(row.number) + " of the key store '" + path() +
-                      "' doesn't open: its row is damaged or was changed; restore a backup of the "
-                      "key store"};
-  }
+  if (!unseal_bytes(secret, name_label, row.subject, bytes)) refuse_row(row);
+  if (binding_of(name) != row.binding) refuse_row(row);
   return std::make_shared<const SubjectKey>(
-      SubjectKey{row.id, {std::move(name), row.purpose}, std::move(*secret), row.number});
+      SubjectKey{row.id, {std::move(name), row.purpose}, std::move(secret), row.number});
 }
 
 Kek KeyStore::newest_kek(Connection& connection) {
@@ -477,7 +483,7 @@ std::size_t KeyStore::rewrap(Connection& connection, std::int64_t& after) {
       key_rows(connection,
                sql::keys_to_rewrap{.after = after, .current = kek.number, .most = keys_of_a_batch});
   for (const KeyRow& row : rows) {
-    const std::string wrapped = seal(*kek.key, associated(row), opened(row)->secret);
+    const std::string wrapped = seal(*kek.key, associated(row), unwrapped(row));
     connection.run(sql::rewrap_key{.number = row.number, .kek = kek.number, .wrapped = wrapped});
     after = row.number;
   }

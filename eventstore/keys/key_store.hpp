@@ -67,6 +67,8 @@ class KeyStore {
   std::string associated(const KeyRow& row) const;
   bool is_gone(const KeyRow& row) const;
   std::vector<KeyInfo> infos(const std::vector<KeyRow>& rows);
+  [[noreturn]] void refuse_row(const KeyRow& row) const;
+  Secret unwrapped(const KeyRow& row);
   Key opened(const KeyRow& row);
   Kek newest_kek(Connection& connection);
   /// The living key of a subject, or null if one may be made. SubjectForgotten.

@@ -394,6 +394,9 @@ TEST_P(ExchangedRows, OpenNoOthersKey) {
   EXPECT_THROW(keys.key_of(margaret), StoreFailed);
   EXPECT_THROW(keys.keys_of("guest-m1"), StoreFailed);
   EXPECT_THROW(keys.rotate(), StoreFailed);
+  // Of others the keys can be had all the same.
+  EXPECT_TRUE(open().standing().is_rotating);
+  EXPECT_THAT(log.entries(), ::testing::Contains("warning keys.rotation_unfinished"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Columns, ExchangedRows,
@@ -432,6 +435,28 @@ TEST_F(KeyStore, RotatesWhileKeysStayWhatTheyAre) {
   EXPECT_EQ(bytes_of(*open().find(made->id)), secret);
   EXPECT_THROW(open().key_of(ada), SubjectForgotten);
   EXPECT_EQ(RawSqlite{path}.integer("SELECT count(*) FROM key_encryption_keys"), 1);
+}
+
+TEST_F(KeyStore, RotatesBesideThreadsThatMakeAndDestroyKeys) {
+  Keys keys = open();
+  Keys other = open();
+  std::map<int, KeyId> ids;
+  {
+    std::jthread maker{[&] {
+      for (int i = 0; i < 300; ++i) {
+        ids[i] = other.key_of({"guest-" + std::to_string(i), ""})->id;
+        if (i % 10 == 0) destroy(other, ids[i]);
+      }
+    }};
+    std::jthread rotator{[&] {
+      for (int i = 0; i < 10; ++i) keys.rotate();
+    }};
+    for (int i = 0; i < 10; ++i) keys.rotate();
+  }
+  EXPECT_FALSE(keys.standing().is_rotating);
+  EXPECT_EQ(keys.standing().rotation, 21);
+  Keys again = open();
+  for (const auto& [i, id] : ids) EXPECT_EQ(again.find(id) != nullptr, i % 10 != 0) << i;
 }
 
 TEST_F(KeyStore, TakesAnotherMasterKey) {
