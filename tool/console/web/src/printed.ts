@@ -10,7 +10,7 @@ export interface Finding {
   code: string;
   severity: string;
   subject: null | string;
-  since_at: string;
+  since_at: null | string;
   failure_class: null | string;
   sentence: string;
   remedy: string;
