@@ -59,6 +59,7 @@ GlobalSequence append_fence(Store& store, const StreamId& subject, const ForgetO
     const StreamAppend append{stream, ExpectedVersion::any(), encoder.events()};
     sequence = transaction.append({.streams = {&append, 1}}).last;
     database::Connection& connection = database::open_transaction(transaction).connection();
+    connection.run(forget_sql::unsettle{});
     for (const KeyInfo& key : keys) {
       connection.run(forget_sql::add_forgotten_key{.key_id = raw(key.id),
                                                    .sequence = sequence.value(),
@@ -85,12 +86,14 @@ void for_each_forgotten(Store& store, F&& use) {
   }
 }
 
-/// A store that was restored lacks the fences of keys that were destroyed since.
-void add_missing_fences(Store& store, Keys& keys) {
+/// A store that was restored lacks the fences of keys that were destroyed since. It can't be said
+/// whose they were.
+std::size_t add_missing_fences(Store& store, Keys& keys) {
+  std::size_t added = 0;
   std::int64_t after = 0;
   while (true) {
     const std::vector<DestroyedKey> destroyed = keys.destroyed(after, keys_at_a_time);
-    if (destroyed.empty()) return;
+    if (destroyed.empty()) return added;
     after = destroyed.back().number;
     std::vector<DestroyedKey> missing;
     store.database().read([&](database::Connection& connection) {
@@ -101,6 +104,7 @@ void add_missing_fences(Store& store, Keys& keys) {
       }
     });
     if (missing.empty()) continue;
+    added += missing.size();
     store.database().write([&](database::Connection& connection) {
       for (const DestroyedKey& key : missing) {
         connection.run(forget_sql::add_forgotten_key{
@@ -131,16 +135,17 @@ ForgetReport forget(Store& store, const StreamId& subject, const ForgetOptions& 
 }
 
 void allow_again(Store& store, const StreamId& subject) {
+  settle_keys(store, false);  // a forgetting that was interrupted comes first
   keys_of_store(store).allow_again(subject.name());
 }
 
 void settle_keys(Store& store, bool read_only) {
-  auto* const found = dynamic_cast<Keys*>(store.conventions().keys);
-  if (found == nullptr) return;
-  Keys& keys = *found;
-  const KeyStanding standing = keys.standing();
+  auto* const keys = dynamic_cast<Keys*>(store.conventions().keys);
+  if (keys == nullptr) return;
+  const KeyStanding standing = keys->standing();
   std::optional<Uuid> bound;
   std::int64_t newest = 0;
+  std::int64_t settled_as = -1;
   store.database().read([&](database::Connection& connection) {
     auto row = connection.rows(forget_sql::key_store{});
     if (!row.step()) return;
@@ -149,9 +154,10 @@ void settle_keys(Store& store, bool read_only) {
     std::memcpy(bytes.data(), stored.data(), std::min(stored.size(), bytes.size()));
     bound = Uuid{bytes};
     newest = row.newest_key();
+    settled_as = row.settled_as();
   });
-  if (bound) keys.check_standing(*bound, newest);
-  if (read_only) return;
+  if (bound) keys->check_standing(*bound, newest);
+  if (read_only || (bound && settled_as == standing.version)) return;
   if (!bound) {
     const auto& id = standing.id.bytes();
     store.database().write([&](database::Connection& connection) {
@@ -159,8 +165,21 @@ void settle_keys(Store& store, bool read_only) {
           .key_store = std::string_view{reinterpret_cast<const char*>(id.data()), id.size()}});
     });
   }
-  for_each_forgotten(store, [&](const std::vector<KeyId>& ids) { keys.destroy(ids); });
-  add_missing_fences(store, keys);
+  for_each_forgotten(store, [&](const std::vector<KeyId>& ids) { keys->destroy(ids); });
+  if (const std::size_t added = add_missing_fences(store, *keys); added > 0) {
+    const LogEntry::Field count{"keys", std::to_string(added)};
+    store.conventions().log->write(
+        {.level = LogLevel::warning,
+         .name = "keys.fences_restored",
+         .message =
+             "the store is older than what was forgotten since; rebuild projectors that keep "
+             "personal data in clear",
+         .fields = {&count, 1}});
+  }
+  // What was destroyed since `standing` differs from it, and is looked at once more.
+  store.database().write([&](database::Connection& connection) {
+    connection.run(forget_sql::note_settled{.settled_as = standing.version, .was = settled_as});
+  });
 }
 
 }  // namespace stela

@@ -5,6 +5,7 @@
 
 #include <stela/eventstore.hpp>
 #include <stela/framework.hpp>
+#include <stela/privacy.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -193,12 +194,10 @@ TEST_F(Forget, LetsNothingThroughBesideThreadsThatAppend) {
 
 TEST_F(Forget, IsCompletedByWhoeverOpensTheStoreNext) {
   Keys keys = open();
-  back_up();
   {
     Store store = open(keys);
     record(store, margaret, Moved{"Elm St 1"});
   }
-  std::filesystem::remove(dir.file("backup"));
   back_up();
   {
     Store store = open(keys);
@@ -213,6 +212,30 @@ TEST_F(Forget, IsCompletedByWhoeverOpensTheStoreNext) {
   Store store = open(keys);
   EXPECT_THAT(read(store), ElementsAre("guest-m1: ?"));
   EXPECT_TRUE(keys.keys_of("guest-m1").empty());
+}
+
+TEST_F(Forget, IsFoundInTheKeyStoreByAStoreThatWasRestored) {
+  Keys keys = open();
+  {
+    Store store = open(keys);
+    record(store, margaret, Moved{"Elm St 1"});
+  }
+  std::filesystem::copy_file(dir.file("shop.db"), dir.file("night.db"));
+  {
+    Store store = open(keys);
+    forget(store, margaret, asked);
+  }
+  for (const char* const end : {"", "-wal", "-shm"}) {
+    std::filesystem::remove(dir.file("shop.db") + end);
+  }
+  std::filesystem::copy_file(dir.file("night.db"), dir.file("shop.db"));
+
+  Store store = open(keys);
+  EXPECT_THAT(read(store), ElementsAre("guest-m1: ?"));
+  store.transact([](Transaction& transaction) {
+    const auto count = Sql{transaction}.value<int>("SELECT count(*) FROM stela_forgotten_keys");
+    EXPECT_EQ(count, 1);
+  });
 }
 
 TEST_F(Forget, RefusesAKeyStoreThatIsTooOld) {

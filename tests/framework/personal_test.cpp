@@ -1,5 +1,6 @@
 // Personal fields: what is stored of them, who opens them, and what is refused.
 #include <stela/framework.hpp>
+#include <stela/framework/personal.hpp>
 #include <stela/testing/memory_keys.hpp>
 #include <stela/testing/memory_store.hpp>
 #include <stela/testing/scenario.hpp>

@@ -3,6 +3,7 @@
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore.hpp>
+#include <stela/privacy.hpp>
 #include <stela/projections.hpp>
 #include <stela/projections_testing/process_scenario.hpp>
 #include <stela/projections_testing/projector_scenario.hpp>

@@ -169,9 +169,12 @@ TEST_F(ToolInbox, PausesResumesMovesAndForgets) {
 TEST_F(ToolInbox, MovesNoConsumerThatIsMistyped) {
   const Ran refused = inbox({"move", "biling", "STELA", "77", "--yes"});
   EXPECT_EQ(refused.code, 3);
-  EXPECT_THAT(refused.err, HasSubstr("there is no consumer 'biling'; there are 'billing', "
-                                     "'shipping'. If it is still to be started in this database, "
-                                     "pass --new"));
+  EXPECT_THAT(refused.err, HasSubstr("there is no consumer 'biling' of the stream 'STELA'; there "
+                                     "are 'billing' of 'STELA', "));
+  EXPECT_THAT(refused.err, HasSubstr("If it is still to be started in this database, pass --new"));
+  EXPECT_EQ(inbox({"move", "billing", "STELLA", "77", "--yes"}).code, 3);
+  EXPECT_EQ(inbox({"move", "billing", "STELA", "77", "--new", "--yes"}).code, 2);
+  EXPECT_EQ(inbox({"move", "bil ling", "STELA", "77", "--new", "--yes"}).code, 2);
   EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM inbox_consumers"), 2);
 
   EXPECT_EQ(inbox({"move", "invoices", "STELA", "77", "--new", "--yes"}).code, 0);

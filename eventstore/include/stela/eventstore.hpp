@@ -6,8 +6,6 @@
 #include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/catalogue.hpp>
 #include <stela/eventstore/checkpoint.hpp>
-#include <stela/eventstore/forget.hpp>
-#include <stela/eventstore/keys.hpp>
 #include <stela/eventstore/operations.hpp>
 #include <stela/eventstore/operator_action.hpp>
 #include <stela/eventstore/owned_append.hpp>

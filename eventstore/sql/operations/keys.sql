@@ -16,13 +16,24 @@ VALUES (:key_id, :sequence, :forgotten_at) ON CONFLICT (key_id) DO NOTHING;
 SELECT key_id FROM stela_forgotten_keys WHERE key_id > :after ORDER BY key_id LIMIT :limit;
 
 -- name: key_store
--- gives: key_store blob, newest_key int
-SELECT key_store, newest_key FROM stela_key_store WHERE one = 1;
+-- gives: key_store blob, newest_key int, settled_as int
+SELECT key_store, newest_key, settled_as FROM stela_key_store WHERE one = 1;
 
 -- name: set_key_store
 -- takes: key_store blob
-INSERT INTO stela_key_store (one, key_store, newest_key) VALUES (1, :key_store, 0)
+INSERT INTO stela_key_store (one, key_store, newest_key, settled_as)
+VALUES (1, :key_store, 0, -1)
 ON CONFLICT (one) DO NOTHING;
+
+-- name: unsettle
+-- Each time to another number.
+UPDATE stela_key_store SET settled_as = CASE WHEN settled_as < 0 THEN settled_as - 1 ELSE -1 END
+WHERE one = 1;
+
+-- name: note_settled
+-- Unless somebody was forgotten meanwhile.
+-- takes: settled_as int, was int
+UPDATE stela_key_store SET settled_as = :settled_as WHERE one = 1 AND settled_as = :was;
 
 -- name: note_newest_key
 -- takes: newest_key int

@@ -4,6 +4,7 @@
 #include <stela/framework/aggregate_root.hpp>
 #include <stela/framework/decision.hpp>
 #include <stela/framework/event_bus.hpp>
+#include <stela/framework/personal.hpp>
 #include <stela/framework/repository.hpp>
 #include <stela/framework/retry.hpp>
 #include <stela/framework/unit_of_work.hpp>

@@ -1,5 +1,5 @@
 #include <stela/framework/codec/codec_error.hpp>
-#include <stela/framework/codec/sealing.hpp>
+#include <stela/framework/codec/sealed_value.hpp>
 #include <stela/framework/error.hpp>
 
 #include <sodium.h>
@@ -283,9 +283,8 @@ void refuse_nested(std::string_view field) {
                     " is a personal field inside another; make the outer one a plain struct"};
 }
 
-void throw_not_readable(std::string_view problem) {
-  throw CorruptEvent{"a personal field was opened, and isn't a value of its type: " +
-                     std::string{problem}};
+void throw_not_readable() {
+  throw CorruptEvent{"a personal field was opened, and isn't a value of its type"};
 }
 
 }  // namespace codec

@@ -1,3 +1,4 @@
+#include <stela/framework/codec/sealed_value.hpp>
 #include <stela/testing/decision_scenario.hpp>
 
 #include <optional>

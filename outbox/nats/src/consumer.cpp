@@ -6,21 +6,12 @@
 #include "stream_source.hpp"
 #include "subject_layout.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 
 namespace stela::nats {
 namespace {
-
-bool is_name(std::string_view text) noexcept {
-  if (text.empty() || text.size() > 128) return false;
-  for (const char c : text) {
-    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '_' || c == '-';
-    if (!word) return false;
-  }
-  return true;
-}
 
 void require(bool holds, const std::string& sentence) {
   if (!holds) throw UsageError{sentence};
@@ -39,11 +30,20 @@ ConsumerPorts real_ports() {
 
 }  // namespace
 
+void check_consumer_name(std::string_view name) {
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  };
+  require(!name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), is_word),
+          "a consumer's name is 1 to 128 letters, digits, '_' and '-', not '" + std::string{name} +
+              "'");
+}
+
 void check(const ConsumerOptions& options) {
   check(options.url, options.credentials, options.tls);
   api_prefix(options.api);
-  require(is_name(options.name),
-          "a consumer's name is 1 to 128 letters, digits, '_' and '-', not '" + options.name + "'");
+  check_consumer_name(options.name);
   require(!options.stream.empty(), "a consumer needs the name of a JetStream stream");
   check_stream_name(options.stream);
   require(!is_of_servers(options.filter_subject),

@@ -280,6 +280,7 @@ void InboxOperations::resume(std::string_view consumer) {
 
 void InboxOperations::move(std::string_view consumer, std::string_view broker_stream,
                            std::uint64_t position) {
+  check_consumer_name(consumer);
   check_stream_name(broker_stream);
   migrate_inbox(store_);
   store_.database().write_apart(

@@ -13,6 +13,8 @@ namespace stela::nats {
 bool is_stream_name(std::string_view name) noexcept;
 /// UsageError if not.
 void check_stream_name(std::string_view name);
+/// UsageError if no consumer can have the name.
+void check_consumer_name(std::string_view name);
 
 /// Streams of one account may not share subjects, so each partition of several has a first token of
 /// its own, which an only partition doesn't.

@@ -1,3 +1,4 @@
+#include <stela/framework/codec/sealed_value.hpp>
 #include <stela/projections_testing/history.hpp>
 
 #include <utility>

@@ -1,6 +1,8 @@
 // an unordered container can't hold personal values as its keys
 #include "../domain.hpp"
 
+#include <stela/framework/personal.hpp>
+
 struct Guest {
   static constexpr std::string_view category = "guest";
 };

@@ -131,14 +131,23 @@ int forget(Invocation& call) {
   return done;
 }
 
-/// A mistyped name would become a consumer that nobody runs.
-void require_consumer(Store& store, const std::string& name) {
+/// A mistyped name would become a consumer that nobody runs, or a stream that nobody reads.
+void require_reader(Store& store, const std::string& name, const std::string& stream, bool is_new) {
   std::string known;
   for (const nats::ConsumerStatus& one : nats::InboxOperations{store}.status()) {
-    if (one.consumer == name) return;
-    known += (known.empty() ? "'" : ", '") + in_one_line(one.consumer) + "'";
+    for (const nats::ReaderStatus& reader : one.readers) {
+      if (one.consumer == name && reader.broker_stream == stream) {
+        if (!is_new) return;
+        throw Exit{usage, "consumer '" + in_one_line(name) + "' reads the stream '" +
+                              in_one_line(stream) + "' already; leave --new out"};
+      }
+      known += (known.empty() ? "'" : ", '") + in_one_line(one.consumer) + "' of '" +
+               in_one_line(reader.broker_stream) + "'";
+    }
   }
-  throw Exit{not_found, "there is no consumer '" + in_one_line(name) + "'; there " +
+  if (is_new) return;
+  throw Exit{not_found, "there is no consumer '" + in_one_line(name) + "' of the stream '" +
+                            in_one_line(stream) + "'; there " +
                             (known.empty() ? "is none" : "are " + known) +
                             ". If it is still to be started in this database, pass --new"};
 }
@@ -149,15 +158,15 @@ int move(Invocation& call) {
   const std::int64_t position =
       to_integer(call.arguments.operands().at(2), "a position", {0, largest});
   StoreSession session{call};
-  if (!call.arguments.has("--new")) require_consumer(session.store(), consumer);
+  require_reader(session.store(), consumer, stream, call.arguments.has("--new"));
   if (!call.confirm("Consumer '" + consumer + "' will read the stream '" + stream +
                     "' on behind message " + std::to_string(position) + ". Continue?")) {
     return failed;
   }
   nats::InboxOperations{session.store(), call.who()}.move(consumer, stream,
                                                           static_cast<std::uint64_t>(position));
-  call.out.note("It reads on behind message " + std::to_string(position) +
-                ", or from the stream's end if that comes before.");
+  call.out.note("'" + consumer + "' reads '" + stream + "' on behind message " +
+                std::to_string(position) + ", or from the stream's end if that comes before.");
   return done;
 }
 

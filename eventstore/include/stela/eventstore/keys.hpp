@@ -93,6 +93,8 @@ struct KeyRotation {
 /// Keys in an SQLite file, each wrapped by a key-encryption key that the master key wraps. Any
 /// number of threads and processes may use it; not after a fork.
 ///
+/// It belongs to one store. Don't move it while a store uses it.
+///
 /// Keys are held in memory for at most a minute. What another process destroys is noticed within a
 /// tenth of a second of use, and by `refresh`.
 /// Errors are those of a store: StoreBusy, StoreFull, StoreFailed.

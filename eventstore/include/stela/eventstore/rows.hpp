@@ -3,8 +3,8 @@
 
 #include <stela/eventstore/export.hpp>
 #include <stela/framework/clock.hpp>
+#include <stela/framework/codec/shapes.hpp>
 #include <stela/framework/numbers.hpp>
-#include <stela/framework/personal.hpp>
 #include <stela/framework/stream_id.hpp>
 #include <stela/framework/uuid.hpp>
 

@@ -7,11 +7,13 @@ CREATE TABLE stela.stela_forgotten_keys (
 );
 
 -- The key store of this store's personal fields, and the number of the newest key that an event was
--- sealed with. No row: there is none.
+-- sealed with. What is destroyed there and what is forgotten here were the same when the key store had
+-- the version `settled_as`. No row: there is none.
 CREATE TABLE stela.stela_key_store (
   one        integer NOT NULL PRIMARY KEY CHECK (one = 1),
   key_store  bytea NOT NULL CHECK (length(key_store) = 16),
-  newest_key bigint NOT NULL
+  newest_key bigint NOT NULL,
+  settled_as bigint NOT NULL
 );
 
 -- Goes before appends in their transaction, and takes the order lock for them: what forgets holds it,

@@ -7,9 +7,11 @@ CREATE TABLE stela_forgotten_keys (
 ) STRICT, WITHOUT ROWID;
 
 -- The key store of this store's personal fields, and the number of the newest key that an event was
--- sealed with. No row: there is none.
+-- sealed with. What is destroyed there and what is forgotten here were the same when the key store had
+-- the version `settled_as`. No row: there is none.
 CREATE TABLE stela_key_store (
   one        INTEGER PRIMARY KEY CHECK (one = 1),
   key_store  BLOB NOT NULL CHECK (length(key_store) = 16),
-  newest_key INTEGER NOT NULL
+  newest_key INTEGER NOT NULL,
+  settled_as INTEGER NOT NULL
 ) STRICT;

@@ -24,16 +24,13 @@ namespace detail {
 [[noreturn]] STELA_FRAMEWORK_EXPORT void throw_loses(const EventType& type, int recorded);
 
 /// Events of one stream. Threads: one at a time.
-class EventEncoder {
+class STELA_FRAMEWORK_EXPORT EventEncoder {
  public:
   EventEncoder(const Conventions& conventions, const StreamId& stream) noexcept
       : conventions_{conventions}, stream_{stream} {}
 
   /// Announces how many events will follow.
-  void reserve(std::size_t events) {
-    events_.reserve(events);
-    bytes_.reserve(events * 256);
-  }
+  void reserve(std::size_t events);
 
   /// UsageError if a value in the event can't be written, or if the event is still recorded as the
   /// version before and that can't hold all of it.
@@ -44,15 +41,7 @@ class EventEncoder {
   void guard_tags() noexcept { is_guarded_ = true; }
 
   /// Valid until the next `add`.
-  std::span<const NewEvent> events() {
-    for (std::size_t i = 0; i < events_.size(); ++i) {
-      const Part& part = parts_[i];
-      events_[i].payload = std::string_view{bytes_}.substr(part.begin, part.size);
-      events_[i].tags = std::span{tags_}.subspan(part.first_tag, part.tags);
-      events_[i].keys = std::span{keys_}.subspan(part.first_key, part.keys);
-    }
-    return events_;
-  }
+  std::span<const NewEvent> events();
 
  private:
   struct Part {
@@ -60,8 +49,8 @@ class EventEncoder {
     std::size_t size;
     std::size_t first_tag;
     std::size_t tags;
-    std::size_t first_key;
-    std::size_t keys;
+    std::size_t first_key = 0;
+    std::size_t keys = 0;
   };
 
   template <class E>
@@ -71,6 +60,7 @@ class EventEncoder {
   template <class E>
   void encode(const E& event, std::string& to, codec::Sealing& sealing) const;
   void add_tag(std::string_view type, Tag tag);
+  void note_part(Part part, const codec::Sealing& sealing);
 
   const Conventions& conventions_;
   const StreamId& stream_;
@@ -132,10 +122,7 @@ void EventEncoder::write(const E& event) {
   if constexpr (Tagged<E>) {
     for_each_tag(event, [&](Tag tag) { add_tag(E::event_type.name, std::move(tag)); });
   }
-  parts_.resize(events_.size());
-  parts_.push_back(
-      {begin, size, first_tag, tags_.size() - first_tag, keys_.size(), sealing.used.size()});
-  keys_.insert(keys_.end(), sealing.used.begin(), sealing.used.end());
+  note_part({begin, size, first_tag, tags_.size() - first_tag}, sealing);
   constexpr auto& declared = declared_tags<E>;
   events_.push_back({.type = E::event_type.name,
                      .schema_version = E::event_type.version,
@@ -143,13 +130,6 @@ void EventEncoder::write(const E& event) {
                      .declared = std::span{declared.all}.first(declared.size),
                      .id = id,
                      .newest_key = sealing.newest});
-}
-
-inline void EventEncoder::add_tag(std::string_view type, Tag tag) {
-  if (is_guarded_ && tag.category() == stream_.category() && tag != stream_) {
-    throw_foreign_tag(type, stream_, tag);
-  }
-  tags_.push_back(std::move(tag));
 }
 
 template <class Change>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <stela/framework/codec/codec.hpp>
+#include <stela/framework/codec/personal_check.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/event_type.hpp>
-#include <stela/framework/personal.hpp>
 #include <stela/framework/stored_event.hpp>
 #include <stela/framework/tags.hpp>
 

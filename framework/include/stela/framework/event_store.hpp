@@ -6,7 +6,7 @@
 #include <stela/framework/context.hpp>
 #include <stela/framework/export.hpp>
 #include <stela/framework/function_ref.hpp>
-#include <stela/framework/keyring.hpp>
+#include <stela/framework/key_id.hpp>
 #include <stela/framework/log.hpp>
 #include <stela/framework/numbers.hpp>
 #include <stela/framework/query.hpp>

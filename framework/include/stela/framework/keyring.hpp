@@ -3,15 +3,11 @@
 
 #include <stela/framework/clock.hpp>
 #include <stela/framework/export.hpp>
+#include <stela/framework/key_id.hpp>
 
-#include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,28 +15,6 @@
 #include <vector>
 
 namespace stela {
-
-/// Names a key in everything that was sealed with it. Random: it says nothing of the subject.
-struct STELA_FRAMEWORK_EXPORT KeyId {
-  std::array<std::uint8_t, 16> bytes{};
-
-  static KeyId make();
-  /// As in a sealed field: 22 characters of base64url.
-  std::string to_string() const;
-  static std::optional<KeyId> parse(std::string_view text) noexcept;
-
-  friend constexpr auto operator<=>(const KeyId&, const KeyId&) = default;
-};
-
-/// Whose a value is: a person, by the name of a stream ("guest-m1"), and what it is kept for. A
-/// purpose is forgotten, or held, apart from the others of its subject.
-struct Subject {
-  std::string name = {};
-  /// Empty: the default purpose.
-  std::string purpose = {};
-
-  friend bool operator==(const Subject&, const Subject&) = default;
-};
 
 /// 32 secret bytes, kept out of swap where the system allows it, and wiped at the end.
 /// Threads: any, as it doesn't change.
@@ -104,13 +78,3 @@ class STELA_FRAMEWORK_EXPORT Keyring {
 };
 
 }  // namespace stela
-
-template <>
-struct std::hash<stela::KeyId> {
-  std::size_t operator()(const stela::KeyId& id) const noexcept {
-    std::size_t head = 0;
-    static_assert(sizeof head <= sizeof id.bytes);
-    std::memcpy(&head, id.bytes.data(), sizeof head);
-    return head;
-  }
-};

@@ -2,13 +2,10 @@
 #pragma once
 
 #include <stela/framework/codec/codec.hpp>
-#include <stela/framework/codec/sealing.hpp>
+#include <stela/framework/codec/sealed_value.hpp>
 #include <stela/framework/codec/subject.hpp>
 #include <stela/framework/error.hpp>
 
-#include <cereal/cereal.hpp>
-
-#include <bitset>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,7 +30,8 @@ struct ClassOfMember<Member Class::*> {
 
 /// A value that its subject may have erased. It is stored sealed, with a key of the subject: of
 /// what the struct around it declares as its `subject`, or of the `Id` that is named here:
-/// `Personal<std::string, &GiftSent::from>`. Once the subject is forgotten, nobody opens it.
+/// `Personal<std::string, &GiftSent::from>`. Once the subject is forgotten, nobody who reads it
+/// opens it; what was read before stays open while it is held in memory.
 ///
 /// There is no way to the value but `value_or` and `if_open`: it may be gone, and an aggregate must
 /// load all the same. It isn't compared, hashed or printed. A value that was read knows whose it
@@ -104,8 +102,8 @@ class Personal {
   static T opened(const codec::SealedValue& sealed) {
     try {
       return codec::decode<T>(sealed.is_json ? Codec::json : Codec::portable_binary, sealed.open());
-    } catch (const codec::DecodeError& e) {
-      codec::throw_not_readable(e.what());
+    } catch (const codec::DecodeError&) {
+      codec::throw_not_readable();  // the error's text may quote the value
     }
   }
 
@@ -157,7 +155,12 @@ struct PersonalAccess {
       codec::Sealing inside{.show = Show::refused};
       value.if_open([&](const T& open) { codec::encode(codec, open, plain, &inside); });
     }
-    return codec::seal(writer.sealing(), subject, field, plain, as_text);
+    std::string sealed = codec::seal(writer.sealing(), subject, field, plain, as_text);
+    // Forgotten meanwhile, and allowed again: then the key is a new one.
+    if (read != nullptr && codec::is_gone(writer.sealing(), **read)) {
+      return codec::forgotten_form((*read)->key_id, as_text);
+    }
+    return sealed;
   }
 
   /// What the test kit shows of a value that isn't there.
@@ -252,62 +255,4 @@ void load(binary::InputArchive& archive, Personal<T, Whose>& value) {
       value, codec::read_sealed(archive.personal().opening(), field, stored, false));
 }
 
-namespace detail {
-
-/// An archive that only the compiler sees: it visits the fields of `E`, and refuses a personal one
-/// if `E` has no subject.
-template <class E>
-struct PersonalCheck : cereal::OutputArchive<PersonalCheck<E>, cereal::AllowEmptyClassElision> {
-  PersonalCheck() : cereal::OutputArchive<PersonalCheck<E>, cereal::AllowEmptyClassElision>{this} {}
-};
-
-template <class E, class T>
-void prologue(PersonalCheck<E>&, const T&) {}
-template <class E, class T>
-void epilogue(PersonalCheck<E>&, const T&) {}
-template <class E, class T>
-requires std::is_arithmetic_v<T>
-void save(PersonalCheck<E>&, const T&) {}
-template <class E>
-void save(PersonalCheck<E>&, const std::string&) {}
-template <class E>
-void save(PersonalCheck<E>&, std::nullptr_t) {}
-template <class E, std::size_t N>
-void save(PersonalCheck<E>&, const std::bitset<N>&) {}
-template <class E, class T>
-void save(PersonalCheck<E>&, const cereal::BinaryData<T>&) {}
-template <class E, class T>
-void save(PersonalCheck<E>& archive, const cereal::NameValuePair<T>& pair) {
-  archive(pair.value);
-}
-template <class E, class T>
-void save(PersonalCheck<E>&, const cereal::SizeTag<T>&) {}
-template <class E, class T, class Deleter>
-void save(PersonalCheck<E>& archive, const std::unique_ptr<T, Deleter>& value) {
-  archive(*value);
-}
-template <class E, class T, auto Whose>
-void save(PersonalCheck<E>&, const Personal<T, Whose>&) {
-  static_assert(HasSubject<E>,
-                "stela: a struct with a personal field says whose it is: `static constexpr auto "
-                "subject = &E::guest;` with a member of type stela::Id, or "
-                "stela::stream_is_subject; the lines around this one name the struct");
-}
-
-/// Compiles, and never runs, what visits the fields of `E`.
-template <class E>
-void visit_fields(const E& value) {
-  if constexpr (!std::is_empty_v<E>) {
-    PersonalCheck<E> check;
-    check(value);
-  }
-}
-
-/// Compiles only if each personal field of `E` has a subject.
-template <class E>
-consteval bool check_personal() {
-  return &visit_fields<E> != nullptr;
-}
-
-}  // namespace detail
 }  // namespace stela

@@ -1,7 +1,7 @@
 // Projectors: plain classes that keep tables up to date with events.
 #pragma once
 
-#include <stela/eventstore/forget.hpp>
+#include <stela/eventstore/forgotten.hpp>
 #include <stela/framework/event_set.hpp>
 #include <stela/projections/read_model.hpp>
 

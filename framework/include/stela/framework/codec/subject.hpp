@@ -1,7 +1,7 @@
 // Whose the personal fields of a struct are.
 #pragma once
 
-#include <stela/framework/keyring.hpp>
+#include <stela/framework/key_id.hpp>
 #include <stela/framework/stream_id.hpp>
 
 #include <concepts>

@@ -1,0 +1,89 @@
+// Whether a struct with personal fields says whose they are.
+#pragma once
+
+#include <stela/framework/codec/shapes.hpp>
+#include <stela/framework/codec/subject.hpp>
+
+#include <cereal/cereal.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace stela::detail {
+
+/// An archive that only the compiler sees: it visits the fields of a struct without a subject, and
+/// refuses personal ones.
+struct PersonalCheck {
+  using is_saving = std::true_type;
+  using is_loading = std::false_type;
+
+  template <class... Ts>
+  PersonalCheck& operator()(Ts&&... fields) {
+    (visit(fields), ...);
+    return *this;
+  }
+  template <class T>
+  PersonalCheck& operator&(T&& field) {
+    visit(field);
+    return *this;
+  }
+  template <class T>
+  PersonalCheck& operator<<(T&& field) {
+    visit(field);
+    return *this;
+  }
+
+  template <class T>
+  void visit(const T& field) {
+    if constexpr (std::is_class_v<T>) visit_class(field);
+  }
+
+ private:
+  template <class T>
+  void visit(const cereal::NameValuePair<T>& pair) {
+    visit(pair.value);
+  }
+  template <class T>
+  void visit_class(const T& field) {
+    static_assert(!codec::is_personal<T>,
+                  "stela: a struct with a personal field says whose it is: `static constexpr auto "
+                  "subject = &E::guest;` with a member of type stela::Id, or "
+                  "stela::stream_is_subject; the lines around this one name the struct");
+    T& object = const_cast<T&>(field);
+    if constexpr (requires { typename T::mapped_type; }) {
+      visit(*static_cast<const typename T::mapped_type*>(nullptr));
+    } else if constexpr (requires { typename T::value_type; }) {
+      visit(*static_cast<const typename T::value_type*>(nullptr));
+    } else if constexpr (requires { field.base_ptr; }) {
+      visit(*field.base_ptr);
+    } else if constexpr (requires { cereal::access::member_serialize(*this, object); }) {
+      cereal::access::member_serialize(*this, object);
+    } else if constexpr (requires {
+                           cereal::access::member_serialize(*this, object, std::uint32_t{});
+                         }) {
+      cereal::access::member_serialize(*this, object, std::uint32_t{});
+    } else if constexpr (requires { cereal::access::member_save(*this, field); }) {
+      cereal::access::member_save(*this, field);
+    }
+  }
+};
+
+/// Compiles, and never runs, what visits the fields of `E`.
+template <class E>
+void visit_fields(const E& value) {
+  PersonalCheck check;
+  check.visit(value);
+}
+
+/// Compiles only if each personal field of `E` has a subject. (What free functions write isn't
+/// seen: that fails when it is written.)
+template <class E>
+consteval bool check_personal() {
+  if constexpr (HasSubject<E> || std::is_empty_v<E>) {
+    return true;
+  } else {
+    return &visit_fields<E> != nullptr;
+  }
+}
+
+}  // namespace stela::detail
