@@ -39,6 +39,11 @@ struct PersonalCheck {
   }
 
  private:
+  /// Never called: an element of whatever type.
+  template <class T>
+  static const T& as(const void* place) {
+    return *static_cast<const T*>(place);
+  }
   template <class T>
   void visit(const cereal::NameValuePair<T>& pair) {
     visit(pair.value);
@@ -51,9 +56,9 @@ struct PersonalCheck {
                   "stela::stream_is_subject; the lines around this one name the struct");
     T& object = const_cast<T&>(field);
     if constexpr (requires { typename T::mapped_type; }) {
-      visit(*static_cast<const typename T::mapped_type*>(nullptr));
+      visit(as<typename T::mapped_type>(&field));
     } else if constexpr (requires { typename T::value_type; }) {
-      visit(*static_cast<const typename T::value_type*>(nullptr));
+      visit(as<typename T::value_type>(&field));
     } else if constexpr (requires { field.base_ptr; }) {
       visit(*field.base_ptr);
     } else if constexpr (requires { cereal::access::member_serialize(*this, object); }) {
