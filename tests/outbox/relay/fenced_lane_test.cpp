@@ -307,7 +307,7 @@ TEST(FencedLane, StopsAtRefusedMessagesIfConfigured) {
   bench.answer(1, Kind::refused);
   bench.find({});
 
-  EXPECT_EQ(bench.journal.read(), "read back from 1, stop: poison, release");
+  EXPECT_EQ(bench.journal.read(), "read back from 1, charge 1, stop: poison, release");
 }
 
 TEST(FencedLane, SendsARepublishedMessageUnderANewId) {
