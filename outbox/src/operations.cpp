@@ -493,7 +493,8 @@ Affected OutboxOperations::apply(const DiscardPlan& plan, std::stop_token stop) 
   impl_->port.act({.what = "discard",
                    .who = impl_->who,
                    .selection = plan.selection,
-                   .planned = std::ssize(plan.messages)},
+                   .planned = std::ssize(plan.messages),
+                   .leads_on = plan.affected.followers > outbox::step_messages},
                   work);
   return affected;
 }

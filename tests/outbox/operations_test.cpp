@@ -380,6 +380,23 @@ TEST(OutboxDiscard, SendsManyMessagesParkedBehindInBoundedSteps) {
                           "retry order-1: 202 messages, 1002 to 1203"));
 }
 
+/// As whoever looks after it was killed there would see it.
+TEST(OutboxDiscard, IsUnfinishedInTheLogWhileItSendsWhatWasBehind) {
+  Shop shop;
+  shop.too_large = {1};
+  for (int i = 0; i < 1'203; ++i) shop.append("order-1");
+  for (int i = 0; i < 5; ++i) shop.relay();
+  shop.raw().run(
+      "CREATE TABLE seen (state TEXT); CREATE TRIGGER looks AFTER INSERT ON outbox_redeliveries "
+      "WHEN NEW.sequence = 1100 BEGIN INSERT INTO seen SELECT state FROM outbox_actions WHERE "
+      "item_of = 0; END");
+
+  shop.operations.discard({.sequences = {GlobalSequence{1}}});
+
+  EXPECT_THAT(shop.raw().rows("SELECT state FROM seen"), ElementsAre("unfinished"));
+  EXPECT_EQ(shop.operations.actions().front().state, "done");
+}
+
 TEST(OutboxDiscard, StopsAfterAStepAndAnotherOneDoesTheRest) {
   Shop shop;
   shop.too_large = {1};

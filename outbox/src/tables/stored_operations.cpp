@@ -174,7 +174,7 @@ void StoredOperations::act(const Action& action, FunctionRef<ActionEnd()> work) 
 
 void StoredOperations::end(const ActionEnd& end, std::string_view state) {
   const bool is_as_noted = current_->number > 0 && current_->steps == 1 && state == "done" &&
-                           current_->done == current_->action.planned;
+                           current_->has_all();
   if (is_as_noted || (current_->number == 0 && end.changed == 0)) return;
   write([&](Connection& connection) {
     if (current_->number == 0) note_step(connection, current_->action.what, "", 0);
@@ -212,7 +212,7 @@ void StoredOperations::note_step(Connection& connection, std::string_view what,
                           .selection = action.selection,
                           .planned = action.planned,
                           .done = current_->done,
-                          .state = current_->done == action.planned ? "done" : "unfinished",
+                          .state = current_->has_all() ? "done" : "unfinished",
                           .detail = detail});
     begun.step();
     current_->number = begun.action();

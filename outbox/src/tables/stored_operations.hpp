@@ -69,6 +69,8 @@ struct Action {
   std::string selection = {};
   /// How many messages are meant. Unset: that isn't known.
   std::optional<std::int64_t> planned = {};
+  /// More is to be done after that.
+  bool leads_on = false;
 };
 
 /// How an action ended.
@@ -163,6 +165,8 @@ class StoredOperations final : public relay::Operations {
     std::int64_t number = 0;
     std::int64_t steps = 0;
     std::int64_t done = 0;
+
+    bool has_all() const noexcept { return done == action.planned && !action.leads_on; }
   };
   struct GoOn {
     PartitionId partition = {};
