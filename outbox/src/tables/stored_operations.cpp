@@ -173,8 +173,8 @@ void StoredOperations::act(const Action& action, FunctionRef<ActionEnd()> work) 
 }
 
 void StoredOperations::end(const ActionEnd& end, std::string_view state) {
-  const bool is_as_noted = current_->number > 0 && current_->steps == 1 && state == "done" &&
-                           current_->has_all();
+  const bool is_as_noted =
+      current_->number > 0 && current_->steps == 1 && state == "done" && current_->has_all();
   if (is_as_noted || (current_->number == 0 && end.changed == 0)) return;
   write([&](Connection& connection) {
     if (current_->number == 0) note_step(connection, current_->action.what, "", 0);
@@ -205,15 +205,15 @@ void StoredOperations::note_step(Connection& connection, std::string_view what,
   // What else had to be done isn't what was meant.
   if (what == action.what) current_->done += count;
   if (current_->number == 0) {
-    auto begun = connection.rows(
-        sql::begin_action{.at = now,
-                          .who = action.who,
-                          .what = what,
-                          .selection = action.selection,
-                          .planned = action.planned,
-                          .done = current_->done,
-                          .state = current_->has_all() ? "done" : "unfinished",
-                          .detail = detail});
+    auto begun =
+        connection.rows(sql::begin_action{.at = now,
+                                          .who = action.who,
+                                          .what = what,
+                                          .selection = action.selection,
+                                          .planned = action.planned,
+                                          .done = current_->done,
+                                          .state = current_->has_all() ? "done" : "unfinished",
+                                          .detail = detail});
     begun.step();
     current_->number = begun.action();
     current_->steps = detail.empty() ? 0 : 1;
