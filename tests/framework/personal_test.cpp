@@ -9,6 +9,7 @@
 
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -267,6 +268,64 @@ TEST_P(PersonalIn, HasATextThatOpensElsewhere) {
   const auto gone = read_sealed_text<std::string>(text, &keys_);
   EXPECT_TRUE(gone.is_forgotten());
   EXPECT_EQ(sealed_text(gone).substr(0, 4), "~f1.");
+}
+
+/// Between the look at the value's key and that for a new one, its subject is forgotten and
+/// returns.
+class ForgetsMeanwhile final : public Keyring {
+ public:
+  explicit ForgetsMeanwhile(Keyring& keys) : keys_{keys} {}
+  std::shared_ptr<const SubjectKey> key_of(const Subject& subject) override {
+    std::vector<KeyId> ids;
+    for (const KeyInfo& key : keys_.keys_of(subject.name)) ids.push_back(key.id);
+    keys_.destroy(ids);
+    keys_.allow_again(subject.name);
+    return keys_.key_of(subject);
+  }
+  std::shared_ptr<const SubjectKey> find(const KeyId& id) override { return keys_.find(id); }
+  std::vector<KeyInfo> keys_of(std::string_view subject) override { return keys_.keys_of(subject); }
+  std::size_t destroy(std::span<const KeyId> ids) override { return keys_.destroy(ids); }
+  void allow_again(std::string_view subject) override { keys_.allow_again(subject); }
+
+ private:
+  Keyring& keys_;
+};
+
+TEST_P(PersonalIn, ComesBackUnderNoNewKey) {
+  const auto read = open<Moved>(seal(Moved{"Elm St 1"}));
+  ForgetsMeanwhile keys{keys_};
+  EXPECT_TRUE(open<Moved>(seal(read, EventId{{1}}, &keys)).address.is_forgotten());
+}
+
+struct Picky {
+  std::string text;
+  template <class Archive>
+  std::string save_minimal(const Archive&) const {
+    return text;
+  }
+  template <class Archive>
+  void load_minimal(const Archive&, const std::string& value) {
+    throw std::runtime_error{"no good address: " + value};
+  }
+};
+struct Listed {
+  static constexpr EventType event_type{"guest.listed", 1, local};
+  Personal<Picky> address;
+  static constexpr auto subject = stream_is_subject;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(address));
+  }
+};
+
+TEST_P(PersonalIn, IsQuotedInNoError) {
+  const auto read = open<Listed>(seal(Listed{Picky{"Elm St 1"}}));
+  try {
+    read.address.value_or({});
+    FAIL() << "it was read";
+  } catch (const CorruptEvent& e) {
+    EXPECT_EQ(std::string{e.what()}.find("Elm"), std::string::npos) << e.what();
+  }
 }
 
 // --- a stored form that doesn't change
