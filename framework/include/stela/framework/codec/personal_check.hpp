@@ -80,6 +80,9 @@ void visit_fields(const E& value) {
   check.visit(value);
 }
 
+template <auto>
+struct Compiled {};
+
 /// Compiles only if each personal field of `E` has a subject. (What free functions write isn't
 /// seen: that fails when it is written.)
 template <class E>
@@ -87,7 +90,8 @@ consteval bool check_personal() {
   if constexpr (HasSubject<E> || std::is_empty_v<E>) {
     return true;
   } else {
-    return &visit_fields<E> != nullptr;
+    (void)Compiled<&visit_fields<E>>{};
+    return true;
   }
 }
 
