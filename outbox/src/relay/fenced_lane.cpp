@@ -27,7 +27,8 @@ std::size_t FencedLane::window() const noexcept {
   if (core_.fence == Fence::subject) return 1;
   // One message tells whether the trouble is over; a read-back would.
   if (!is_fenced() && is_in_trouble()) return 1;
-  return suspicion_.window(static_cast<std::size_t>(core_.options.window));
+  const auto most = static_cast<std::size_t>(core_.options.window);
+  return std::min(suspicion_.window(most), after_refusal_);
 }
 
 BatchLimit FencedLane::wanted(int budget) const {
@@ -222,7 +223,10 @@ bool FencedLane::advance(const Advance& advance, bool durable) {
   for (const ParkedMessage& message : advance.skipped) report(Incident::Kind::skipped, message);
   suspicion_.pass(published + parked + skipped);
   chain_.advance(advance);
-  if (published > 0) doubt_.bear_fruit();
+  if (published > 0) {
+    doubt_.bear_fruit();
+    if (after_refusal_ < static_cast<std::size_t>(core_.options.window)) after_refusal_ *= 2;
+  }
   return true;
 }
 

@@ -113,6 +113,9 @@ class FencedLane final : public Lane {
   /// next one is to have.
   std::optional<std::int64_t> blocked_by_;
   int wanted_ = std::numeric_limits<int>::max();
+  /// Since a message was given up: how many may be in flight. Where one is, more may be, and what
+  /// was sent behind each would be read and sent again.
+  std::size_t after_refusal_ = std::numeric_limits<std::size_t>::max();
   bool adopted_ = false;
   /// A part of what stands there is marked.
   bool adopting_ = false;

@@ -281,6 +281,7 @@ void FencedLane::give_up(const PendingMessage& message, ParkedMessage::Reason re
       .push_back({message.sequence, message.redelivery, reason, trouble.message_attempts,
                   trouble.error, trouble.failure});
   this->advance(advance, false);
+  after_refusal_ = 1;
 }
 
 }  // namespace stela::relay

@@ -196,6 +196,24 @@ TEST(FencedLane, ParksARefusedMessageAndClosesTheChainOverIt) {
   EXPECT_THAT(bench.incidents, Contains("parked: too large"));
 }
 
+TEST(FencedLane, SendsOneBehindARefusedMessageAndThenEverMore) {
+  Bench bench;
+  bench.begin_with({1, 2, 3, 4, 5, 6, 7});
+
+  bench.answer(1, Kind::refused, "too large");
+  for (const int behind : {2, 3, 4, 5, 6, 7}) bench.answer(behind, Kind::stored_before);
+  bench.find({});
+  bench.run();
+  EXPECT_EQ(bench.journal.read(),
+            "read back from 1, park 1 (refused), note 1 in flight, send 2 after 0");
+  EXPECT_EQ(bench.store.messages_read, 7 + 1);
+
+  bench.store_at_broker({2});
+  EXPECT_EQ(bench.journal.read(), "mark 2, note 1 in flight, send 3 after 1");
+  bench.store_at_broker({3});
+  EXPECT_EQ(bench.journal.read(), "mark 3, note 2 in flight, send 4 after 2, send 5 after 3");
+}
+
 TEST(FencedLane, SaysHowLargeARefusedMessageIsAndWhatIsTaken) {
   Bench bench;
   bench.store.let_wait(1, 1, std::string(100'000, 'x'));
