@@ -120,8 +120,13 @@ has_placed() {
 }
 
 shipping() {
-  echo "\$ shipping parcels.db $url $*"
-  "$programs/shipping" "$work/parcels.db" "$url" "$@"
+  echo "\$ shipping parcels.db $url shop.keys $*"
+  "$programs/shipping" "$work/parcels.db" "$url" "$ORDERS_KEYS" "$@"
+}
+
+# files_with WORD: how many there are in the folder of this story.
+files_with() {
+  { grep -rlF -- "$1" "$work" || true; } | wc -l
 }
 
 story() {
@@ -134,9 +139,11 @@ story() {
 
   say "Ten lamps, and three orders. Each changes two aggregates, the order and the stock, or neither."
   orders receive lamp 10
-  orders place 1001 Ada lamp 2 4200
-  orders place 1002 Grace lamp 3 6300
-  orders place 1003 Edsger lamp 6 12600 || true
+  orders register 1 Ada 'Mill Lane 17'
+  orders register 2 Grace 'Ferry Road 4'
+  orders place 1001 1 lamp 2 4200
+  orders place 1002 2 lamp 3 6300
+  orders place 1003 2 lamp 6 12600 || true
   echo "The stock is projected inline, in the same transaction:"
   orders list stock
 
@@ -173,7 +180,7 @@ story() {
 
   say "A customer doesn't pay. An order waits for 15 minutes; here a minute takes a tenth of a second."
   export ORDERS_MINUTE_MS=100
-  orders place 1004 Linus lamp 1 2100
+  orders place 1004 2 lamp 1 2100
   orders work "$url" --until-empty
   orders timers list --key order-1004
   start_worker
@@ -185,6 +192,22 @@ story() {
   orders show 1004
   orders list stock
   orders processes list
+
+  say "Names and addresses are sealed, here and at the broker. Only who has the keys reads them."
+  orders register 5 Margaret 'Castle Street 9'
+  orders place 1005 5 lamp 1 2100
+  orders pay 1005 visa-88
+  orders work "$url" --until-empty
+  orders show 1005
+  shipping
+
+  say "She wants to be forgotten: her key is destroyed, and then the key around all keys is made anew."
+  [ -n "$postgres" ] || orders backup "$work/backup.db"
+  orders privacy forget customer-5 --keys "$ORDERS_KEYS" --reason 'ticket 4711' --yes
+  orders streams state customer-5 --keys "$ORDERS_KEYS"
+  orders privacy rotate --keys "$ORDERS_KEYS" --yes
+  orders privacy report customer-5 --keys "$ORDERS_KEYS"
+  echo "Files with her name, among databases, backup, logs and the broker's: $(files_with Margaret)"
 
   say "The outbox and the read models, as the tool that is built in shows them."
   orders outbox status
@@ -214,6 +237,7 @@ story() {
   say "What to look at next"
   cat <<'END'
   samples/orders/order.hpp        the order: events, state, rules; and an event in its second version
+  samples/orders/customer.hpp     what is personal, and can be forgotten
   samples/orders/shop.cpp         two aggregates and one transaction
   samples/orders/fulfilment.hpp   the process that ships what is paid, and gives back what isn't
   samples/orders/deadline.hpp     the process that cancels what isn't paid in time
@@ -230,8 +254,9 @@ END
 keep_shop() {
   local order letter
   letter=$(printf '%020000d' 0)
+  "$programs/orders" register 1 Ada 'Mill Lane 17' >"$work/shop.log"
   for order in $(seq 2001 99999); do
-    "$programs/orders" place "$order" Ada lamp 1 2100
+    "$programs/orders" place "$order" 1 lamp 1 2100
     case $((order % 3)) in
       0) "$programs/orders" pay "$order" "visa-$order" ;;
       1) "$programs/orders" decline "$order" 'card expired' ;;
@@ -241,7 +266,7 @@ keep_shop() {
         --data "{\"text\": \"$letter\"}"
     fi
     sleep 0.4
-  done >"$work/shop.log" 2>&1
+  done >>"$work/shop.log" 2>&1
 }
 
 show_console() {
@@ -257,7 +282,7 @@ show_console() {
 tell() {
   at_end finish
   start_nats
-  export ORDERS_DB="$work/shop.db"
+  export ORDERS_DB="$work/shop.db" ORDERS_KEYS="$work/shop.keys"
   [ -z "$postgres" ] || ORDERS_DB=$SHOP
   if [ -n "$console" ]; then
     show_console

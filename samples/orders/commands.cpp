@@ -13,6 +13,12 @@ void receive(Application& application, Arguments arguments) {
   std::cout << "received " << arguments[1] << " × " << arguments[0] << '\n';
 }
 
+void register_customer(Application& application, Arguments arguments) {
+  const auto id = CustomerId::from(arguments[0]);
+  Shop{application.store}.register_customer(id, arguments[1], arguments[2]);
+  std::cout << "registered customer " << id.key() << '\n';
+}
+
 void place(Application& application, Arguments arguments) {
   const auto id = OrderId::from(arguments[0]);
   const OrderPlaced order{arguments[1], arguments[2], number(arguments[3], "QUANTITY"),
@@ -45,6 +51,7 @@ void cancel(Application& application, Arguments arguments) {
 }
 
 constexpr Command all[] = {
+    {"register", "CUSTOMER NAME ADDRESS", "a new customer, by a number", 3, 3, register_customer},
     {"receive", "SKU QUANTITY", "put pieces of an article into stock", 2, 2, receive},
     {"place", "ORDER CUSTOMER SKU QUANTITY CENTS [CURRENCY]", "place an order, and keep its stock",
      5, 6, place},

@@ -3,8 +3,10 @@
 #include "payment.hpp"
 #include "stock.hpp"
 
+STELA_COMPILE_AGGREGATE(orders::Customer);
 STELA_COMPILE_AGGREGATE(orders::Order);
 STELA_COMPILE_AGGREGATE(orders::Stock);
+STELA_COMPILE_EVENT(orders::CustomerRegistered);
 STELA_COMPILE_EVENT(orders::OrderPlaced);
 STELA_COMPILE_EVENT(orders::OrderPaid);
 STELA_COMPILE_EVENT(orders::OrderReminded);

@@ -45,7 +45,7 @@ void place_orders(Shop& shop, Placing& placing, int thread) {
     for (std::int64_t n = placing.next++; n < placing.orders; n = placing.next++) {
       const auto begin = Clock::now();
       shop.place(OrderId::from(placing.run + "-" + std::to_string(n)),
-                 {"load", article(thread, n), 1, {100, "EUR"}});
+                 {placing.run, article(thread, n), 1, {100, "EUR"}});
       latencies.push_back(Milliseconds{Clock::now() - begin}.count());
       ++placing.placed;
     }
@@ -118,6 +118,8 @@ void load(Application& application, std::span<const std::string> arguments) {
     throw stela::UsageError{"load needs 1 order or more, and 1 to 256 threads"};
   }
   Shop shop{application.store};
+  const auto customer = CustomerId::from(placing.run);
+  shop.register_customer(customer, "Load", "nowhere");
   for (int thread = 0; thread < placing.threads; ++thread) {
     for (int n = 0; n < articles_per_thread; ++n) {
       shop.receive(article(thread, n), placing.orders);

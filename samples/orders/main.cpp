@@ -6,6 +6,7 @@
 #include "read_models.hpp"
 
 #include <stela/eventstore/postgres.hpp>
+#include <stela/privacy.hpp>
 #include <stela/tool/run.hpp>
 
 #include <algorithm>
@@ -26,6 +27,8 @@ constexpr int not_found = 3;
 /// What stands before the command.
 struct Invocation {
   std::string database = "shop.db";
+  /// The store of the customers' keys. On a laptop it is beside the database.
+  std::string keys;
   /// As the next release of the application.
   bool is_next = false;
   std::vector<std::string> arguments;
@@ -45,6 +48,11 @@ Invocation parse(std::vector<std::string> arguments) {
     }
   }
   call.arguments.assign(at, arguments.end());
+  if (const char* const file = std::getenv("ORDERS_KEYS")) {
+    call.keys = file;
+  } else {
+    call.keys = (stela::is_on_server(call.database) ? "shop.db" : call.database) + ".keys";
+  }
   return call;
 }
 
@@ -73,7 +81,8 @@ void print_help(std::ostream& out) {
     const std::string call = std::string{command.name} + ' ' + std::string{command.arguments};
     out << "  " << std::left << std::setw(52) << call << command.what << '\n';
   }
-  out << "\nThe database is shop.db unless --db or ORDERS_DB says otherwise. --next is the next "
+  out << "\nThe database is shop.db unless --db or ORDERS_DB says otherwise, and the\nkeys of "
+         "personal data are beside it in shop.db.keys unless ORDERS_KEYS does. --next is the next "
          "release,\nwith another version of the sales. And all that the tool can do, see "
          "orders tool --help:\norders outbox status, orders events list, orders streams state "
          "order-1001, …\n";
@@ -95,11 +104,11 @@ int run_tool(const Invocation& call) {
 }
 
 /// `database` is a file or the URL of a PostgreSQL database. All else is the same.
-stela::Store open_store(const std::string& database) {
-  if (database.starts_with("postgresql://")) {
-    return stela::postgres::open(database, {.log = &stela::log_to_stderr()});
+stela::Store open_store(const std::string& database, stela::Keys& keys) {
+  if (stela::is_on_server(database)) {
+    return stela::postgres::open(database, {.log = &stela::log_to_stderr(), .keys = &keys});
   }
-  return stela::sqlite::open(database, {.log = &stela::log_to_stderr()});
+  return stela::sqlite::open(database, {.log = &stela::log_to_stderr(), .keys = &keys});
 }
 
 int run(const Invocation& call, const orders::Command& command) {
@@ -110,7 +119,8 @@ int run(const Invocation& call, const orders::Command& command) {
     std::cerr << "usage: orders " << command.name << ' ' << command.arguments << '\n';
     return wrong_usage;
   }
-  stela::Store store = open_store(call.database);
+  stela::Keys keys = stela::open_keys(call.keys);
+  stela::Store store = open_store(call.database, keys);
   stela::Outbox outbox{store, {.enable = stela::Enable::backfill}};
   stela::Projections projections{store};
   add_projections(projections, call.is_next);

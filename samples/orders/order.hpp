@@ -1,6 +1,8 @@
 // The order: placed, paid, shipped; or cancelled.
 #pragma once
 
+#include "customer.hpp"
+
 #include <stela/framework.hpp>
 #include <stela/framework/extern_templates.hpp>
 
@@ -44,6 +46,7 @@ struct OrderPlaced {
     return {std::move(old.customer), std::move(old.sku), old.quantity, {old.total_cents, "EUR"}};
   }
 
+  /// The number of a customer. (The old shop wrote names, in clear: those stay.)
   std::string customer;
   std::string sku;
   std::int64_t quantity = 0;
@@ -66,16 +69,21 @@ struct OrderPaid {
   }
 };
 
+/// Where to, for those who have the keys: it is sealed at the broker, too.
 struct OrderShipped {
   static constexpr stela::EventType event_type{"order.shipped", 1, stela::should_publish};
-  std::string customer;
+  CustomerId customer;
+  stela::Personal<std::string> name;
+  stela::Personal<std::string> address;
   std::string sku;
   std::int64_t quantity = 0;
   std::string carrier;
+  static constexpr auto subject = &OrderShipped::customer;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(CEREAL_NVP(customer), CEREAL_NVP(sku), CEREAL_NVP(quantity), CEREAL_NVP(carrier));
+    archive(CEREAL_NVP(customer), CEREAL_NVP(name), CEREAL_NVP(address), CEREAL_NVP(sku),
+            CEREAL_NVP(quantity), CEREAL_NVP(carrier));
   }
 };
 
@@ -163,11 +171,12 @@ class Order : public stela::AggregateRoot<OrderState, OrderEvents> {
     record(OrderReminded{state().customer});
   }
 
-  void ship(std::string carrier) {
+  void ship(const CustomerState& to, std::string carrier) {
     if (state().stage != OrderState::Stage::paid) {
       throw std::domain_error{"only a paid order ships"};
     }
-    record(OrderShipped{state().customer, state().sku, state().quantity, std::move(carrier)});
+    record(OrderShipped{CustomerId::from(state().customer), to.name, to.address, state().sku,
+                        state().quantity, std::move(carrier)});
   }
 
   void cancel(std::string reason) {

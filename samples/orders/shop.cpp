@@ -17,8 +17,18 @@ void cancel_and_release(stela::UnitOfWork& unit, const OrderId& id, const std::s
 
 void ship_and_take(stela::UnitOfWork& unit, const OrderId& id, const std::string& carrier) {
   Order& order = unit.load(id);
-  order.ship(carrier);
+  order.ship(unit.load(CustomerId::from(order.state().customer)).state(), carrier);
   unit.load(StockId::from(order.state().sku)).take(id.key());
+}
+
+void Shop::register_customer(const CustomerId& id, const std::string& name,
+                             const std::string& address) {
+  stela::retry([&] {
+    stela::UnitOfWork unit{store_};
+    Customer* const known = unit.find(id);
+    (known != nullptr ? *known : unit.add(Customer{id})).be_registered(id, name, address);
+    unit.commit();
+  });
 }
 
 void Shop::receive(const std::string& sku, std::int64_t quantity) {
@@ -36,6 +46,9 @@ void Shop::place(const OrderId& id, const OrderPlaced& order) {
   const stela::ContextScope scope{{.correlation_id = "order " + id.key(), .actor = order.customer}};
   stela::retry([&] {
     stela::UnitOfWork unit{store_};
+    if (unit.find(CustomerId::from(order.customer)) == nullptr) {
+      throw std::domain_error{"the shop knows no customer '" + order.customer + "'"};
+    }
     Order* const known = unit.find(id);
     (known != nullptr ? *known : unit.add(Order{id})).place(order);
     Stock* const stock = unit.find(StockId::from(order.sku));

@@ -17,6 +17,7 @@ class Shop {
   /// `store` must outlive the shop.
   explicit Shop(stela::EventStore& store) noexcept : store_{store} {}
 
+  void register_customer(const CustomerId& id, const std::string& name, const std::string& address);
   void receive(const std::string& sku, std::int64_t quantity);
   /// Two aggregates in one transaction: the order, and the stock that is kept for it.
   void place(const OrderId& id, const OrderPlaced& order);
@@ -32,7 +33,7 @@ class Shop {
 
 /// Gives what was kept for an order back. Used by the shop and by the process.
 void cancel_and_release(stela::UnitOfWork& unit, const OrderId& id, const std::string& reason);
-/// Ships a paid order and takes its stock.
+/// Ships a paid order to its customer and takes its stock.
 void ship_and_take(stela::UnitOfWork& unit, const OrderId& id, const std::string& carrier);
 
 }  // namespace orders

@@ -1,11 +1,14 @@
 // The shipping service: a program of its own, with a database of its own. It knows nothing of the
 // shop but the messages that the shop publishes.
 //
-// shipping FILE NATS-URL [--again]
+// shipping FILE NATS-URL KEYS [--again]
+//
+// KEYS is the shop's key store, which this service only reads.
 #include <stela/eventstore.hpp>
 #include <stela/framework.hpp>
 #include <stela/nats/consumer.hpp>
 #include <stela/nats/inbox.hpp>
+#include <stela/privacy.hpp>
 #include <stela/projections.hpp>
 
 #include <chrono>
@@ -15,17 +18,25 @@
 
 namespace shipping {
 
+struct Customer {
+  static constexpr std::string_view category = "customer";
+};
+
 /// What it needs of the shop's message; other fields are ignored.
 struct OrderShipped {
   static constexpr stela::EventType event_type{"order.shipped", 1, stela::local};
-  std::string customer;
+  stela::Id<Customer> customer;
+  stela::Personal<std::string> name;
+  stela::Personal<std::string> address;
   std::string sku;
   std::int64_t quantity = 0;
   std::string carrier;
+  static constexpr auto subject = &OrderShipped::customer;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(CEREAL_NVP(customer), CEREAL_NVP(sku), CEREAL_NVP(quantity), CEREAL_NVP(carrier));
+    archive(CEREAL_NVP(customer), CEREAL_NVP(name), CEREAL_NVP(address), CEREAL_NVP(sku),
+            CEREAL_NVP(quantity), CEREAL_NVP(carrier));
   }
 };
 
@@ -70,21 +81,23 @@ class Collection {
 };
 
 /// A parcel for the order. No check whether there is one: the inbox calls this once for each event,
-/// and without it a second parcel would go out.
+/// and without it a second parcel would go out. The table holds the address as it came, sealed.
 void pack(stela::Transaction& transaction, const stela::Recorded<OrderShipped>& shipped) {
   stela::Sql sql{transaction};
   sql.execute(
       "CREATE TABLE IF NOT EXISTS parcels (number INTEGER PRIMARY KEY, order_id TEXT, "
-      "customer TEXT, carrier TEXT, correlation TEXT) STRICT");
+      "name TEXT, address TEXT, carrier TEXT, correlation TEXT) STRICT");
   sql.execute(
-      "INSERT INTO parcels (order_id, customer, carrier, correlation) VALUES (?1, ?2, ?3, ?4)",
-      shipped.stream().key(), shipped->customer, shipped->carrier,
+      "INSERT INTO parcels (order_id, name, address, carrier, correlation) "
+      "VALUES (?1, ?2, ?3, ?4, ?5)",
+      shipped.stream().key(), shipped->name, shipped->address, shipped->carrier,
       shipped.record().correlation_id());
   stela::UnitOfWork unit{transaction};
   unit.append(stela::StreamId::of("parcel", shipped.stream().key()), stela::ExpectedVersion::none(),
               ParcelPacked{shipped->carrier});
   unit.commit();
-  std::cout << "parcel for " << shipped->customer << " with " << shipped->carrier << ": "
+  std::cout << "parcel for " << shipped->name.value_or("(forgotten)") << ", "
+            << shipped->address.value_or("(forgotten)") << ", with " << shipped->carrier << ": "
             << shipped->quantity << " × " << shipped->sku << "  ("
             << shipped.record().correlation_id() << ")\n";
 }
@@ -103,11 +116,12 @@ void require_reading(stela::Store& store) {
 }
 
 /// Handles what is there now.
-void run(const std::string& file, const std::string& url) {
+void run(const std::string& file, const std::string& url, const std::string& key_store) {
+  auto keys = stela::open_keys(key_store, {.create = false, .read_only = true});
   auto store = stela::sqlite::open(file, {.log = &stela::log_to_stderr()});
   stela::Projections projections{store};
   projections.add_process(Collection{});
-  stela::nats::Consumer consumer{store, {.url = url, .name = "shipping", .stream = "SHOP"}};
+  stela::nats::Consumer consumer{store, {.url = url, .name = "shipping", .stream = "SHOP", .keys = &keys}};
   consumer.on<OrderShipped>(pack);
   stela::nats::ConsumerTick sum;
   for (;;) {
@@ -134,14 +148,14 @@ void run(const std::string& file, const std::string& url) {
 }  // namespace shipping
 
 int main(int argc, char** argv) {
-  const bool again = argc == 4 && std::string{argv[3]} == "--again";
-  if (argc != 3 && !again) {
-    std::cerr << "usage: shipping FILE NATS-URL [--again]\n";
+  const bool again = argc == 5 && std::string{argv[4]} == "--again";
+  if (argc != 4 && !again) {
+    std::cerr << "usage: shipping FILE NATS-URL KEYS [--again]\n";
     return 2;
   }
   try {
     if (again) shipping::forget_position(argv[1]);
-    shipping::run(argv[1], argv[2]);
+    shipping::run(argv[1], argv[2], argv[3]);
     return 0;
   } catch (const std::exception& e) {
     std::cerr << "shipping: " << e.what() << '\n';

@@ -2,7 +2,7 @@
 # $programs: the folder of `stela` and `orders`. $work: a folder of its own. $DB: the store, a file or URL.
 
 stela() { "$programs/stela" "$@" --db "$DB"; }
-orders() { ORDERS_DB=$DB "$programs/orders" "$@"; }
+orders() { ORDERS_DB=$DB ORDERS_KEYS=$work/shop.keys "$programs/orders" "$@"; }
 run_sql() {
   case $DB in
     postgresql:*) PGOPTIONS='-c search_path=stela' psql -q -v ON_ERROR_STOP=1 "$DB" ;;
@@ -75,11 +75,13 @@ make_store() {
   orders migrate >/dev/null
   orders import "$source_folder/samples/orders/history.jsonl" >/dev/null
   orders receive lamp 40 >/dev/null
-  orders place 1001 Ada lamp 2 4200 >/dev/null
-  orders place 1002 Grace lamp 3 6300 >/dev/null
+  orders register 1 Ada 'Ferry Road 4' >/dev/null
+  orders register 2 Grace 'Mill Lane 17' >/dev/null
+  orders place 1001 1 lamp 2 4200 >/dev/null
+  orders place 1002 2 lamp 3 6300 >/dev/null
   orders pay 1001 visa-77 >/dev/null
   orders decline 1002 'card expired' >/dev/null
-  ORDERS_MINUTE_MS=1 orders place 1003 Edsger lamp 1 2100 >/dev/null
+  ORDERS_MINUTE_MS=1 orders place 1003 1 lamp 1 2100 >/dev/null
   orders work "$url" --until-empty >/dev/null
   orders load 200 >/dev/null
   orders work "$url" --until-empty >/dev/null
@@ -96,7 +98,7 @@ make_store() {
 
 # The incident: a message that the broker refuses stops its partition.
 break_store() {
-  orders place 1005 Linus lamp 1 2100 >/dev/null
+  orders place 1005 2 lamp 1 2100 >/dev/null
   append order-1005 invoice.requested "{\"customer\":\"Linus\",\"document\":\"$(long_text d 5000)\"}"
   append order-1005 invoice.sent '{"customer":"Linus"}'
 }

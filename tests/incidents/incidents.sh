@@ -256,12 +256,13 @@ projector_throws() {
   export ORDERS_DB=$db
   start shop orders work "$url"
   orders receive lamp 100
-  orders place 1001 Ada lamp 1 100
+  orders register 1 Ada 'Ferry Road 4'
+  orders place 1001 1 lamp 1 100
   eventually has_sold 1 || fail 'no order is projected'
   moment=$(now)
   # Of a type that the application knows, and not as it knows it.
   stela events append --stream order-bad --type order.placed --publish --leave-behind --data '{"customer":"Eve"}'
-  orders place 1002 Ada lamp 1 100
+  orders place 1002 1 lamp 1 100
   told projector_failing sales_per_day 'is corrupt'
   dated
   told projector_stopped sales_per_day 'is stopped at event'
@@ -381,10 +382,11 @@ timers_overdue() {
   export ORDERS_DB=$db
   start shop orders work "$url"
   orders receive lamp 100
-  orders place 1001 Ada lamp 1 100
+  orders register 1 Ada 'Ferry Road 4'
+  orders place 1001 1 lamp 1 100
   eventually has_timer || fail 'no timer is set'
   stop shop
-  orders place 1002 Ada lamp 1 100
+  orders place 1002 1 lamp 1 100
   told projector_unattended open_orders 'no runner drives it'
   dated
   # As if it had been due for two minutes.

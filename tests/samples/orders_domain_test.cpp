@@ -10,7 +10,20 @@ namespace {
 
 using stela::testing::given;
 
-const OrderPlaced ada_orders{"Ada", "lamp", 2, {4200, "EUR"}};
+const OrderPlaced ada_orders{"1", "lamp", 2, {4200, "EUR"}};
+const CustomerState ada{true, "Ada", "Ferry Road 4"};
+const OrderShipped shipped_to_ada{CustomerId::from("1"), "Ada", "Ferry Road 4", "lamp", 2, "dhl"};
+
+TEST(Customers, AreRegisteredOnce) {
+  const auto one = CustomerId::from("1");
+  const CustomerRegistered registered{one, "Ada", "Ferry Road 4"};
+  given<Customer>()
+      .when([&](Customer& customer) { customer.be_registered(one, "Ada", "Ferry Road 4"); })
+      .then(registered);
+  given<Customer>(registered)
+      .when([&](Customer& customer) { customer.be_registered(one, "Grace", "elsewhere"); })
+      .throws<std::domain_error>("already");
+}
 
 TEST(Orders, ArePlacedOnce) {
   given<Order>().when([](Order& order) { order.place(ada_orders); }).then(ada_orders);
@@ -22,24 +35,24 @@ TEST(Orders, ArePlacedOnce) {
 TEST(Orders, AreOfSomethingAndCostSomething) {
   given<Order>()
       .when([](Order& order) {
-        order.place({"Ada", "lamp", 0, {4200, "EUR"}});
+        order.place({"1", "lamp", 0, {4200, "EUR"}});
       })
       .throws<std::domain_error>("one piece");
   given<Order>()
       .when([](Order& order) {
-        order.place({"Ada", "lamp", 1, {0, "EUR"}});
+        order.place({"1", "lamp", 1, {0, "EUR"}});
       })
       .throws<std::domain_error>("costs something");
 }
 
 TEST(Orders, ShipWhenTheyArePaid) {
   given<Order>(ada_orders, OrderPaid{"p-1"})
-      .when([](Order& order) { order.ship("dhl"); })
-      .then(OrderShipped{"Ada", "lamp", 2, "dhl"})
+      .when([](Order& order) { order.ship(ada, "dhl"); })
+      .then(shipped_to_ada)
       .then_state(
           [](const OrderState& state) { return state.stage == OrderState::Stage::shipped; });
   given<Order>(ada_orders)
-      .when([](Order& order) { order.ship("dhl"); })
+      .when([](Order& order) { order.ship(ada, "dhl"); })
       .throws<std::domain_error>("only a paid order ships");
 }
 
@@ -47,7 +60,7 @@ TEST(Orders, AreCancelledUntilTheyShip) {
   given<Order>(ada_orders, OrderPaid{"p-1"})
       .when([](Order& order) { order.cancel("changed her mind"); })
       .then(OrderCancelled{"changed her mind"});
-  given<Order>(ada_orders, OrderPaid{"p-1"}, OrderShipped{"Ada", "lamp", 2, "dhl"})
+  given<Order>(ada_orders, OrderPaid{"p-1"}, shipped_to_ada)
       .when([](Order& order) { order.cancel("too late"); })
       .throws<std::domain_error>("hasn't shipped");
 }
