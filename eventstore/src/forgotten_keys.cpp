@@ -34,4 +34,21 @@ void check_keys(database::Connection& connection, const AppendRequest& request) 
   if (newest > 0) connection.run(sql::note_newest_key{.newest_key = newest});
 }
 
+PersonalTypes read_personal_types(database::Connection& connection) {
+  PersonalTypes all;
+  auto rows = connection.rows(sql::personal_types{});
+  while (rows.step()) all.emplace(rows.type());
+  return all;
+}
+
+void add_personal_type(database::Connection& connection, std::string_view type) {
+  connection.run(sql::add_personal_type{.type = type});
+}
+
+void refuse_untyped(std::string_view type) {
+  throw UsageError{"events of type '" + std::string{type} +
+                   "' have personal fields in this database, which are sealed: append them with "
+                   "the application that knows the type, and not from text"};
+}
+
 }  // namespace stela

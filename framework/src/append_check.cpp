@@ -6,6 +6,9 @@
 namespace stela {
 namespace {
 
+/// Of the event store; whoever doesn't know its type forgets nobody by it.
+constexpr std::string_view forgotten_type = "stela.forgotten";
+
 void check_tags_of(const NewEvent& event) {
   if (event.tags.size() > max_tags_of_event) {
     throw UsageError{std::string{event.type} + ": an event has at most " +
@@ -51,6 +54,10 @@ void check_append(const AppendRequest& request, const Conventions& conventions) 
                          std::to_string(event.schema_version) +
                          " can't be an event: a name is 1 to 128 characters, words of letters, "
                          "digits, '_' and '-' separated by dots; a version counts from 1"};
+      }
+      if (event.type == forgotten_type && !event.declared) {
+        throw UsageError{"'" + std::string{event.type} +
+                         "' is Stela's own event: forget a person with stela::forget"};
       }
       check_tags_of(event);
       if (event.context != nullptr) metadata::check(*event.context);

@@ -143,6 +143,40 @@ TEST_F(Forget, NeedsKeys) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{0});
 }
 
+void append_untyped(EventLog& log, std::string_view type) {
+  const NewEvent event{.type = type, .payload = R"({"address":"Elm St 1"})"};
+  const StreamAppend append{margaret, ExpectedVersion::any(), {&event, 1}};
+  log.append({.streams = {&append, 1}});
+}
+
+TEST_F(Forget, IsNotOutrunByTextThatNobodySealed) {
+  Keys keys = open();
+  Store store = open(keys);
+  Store other = open(keys);
+  try {
+    store.transact([](Transaction& transaction) {
+      record(transaction, margaret, Moved{"Elm St 1"});
+      throw std::runtime_error{"not this time"};
+    });
+  } catch (const std::runtime_error&) {
+  }
+  append_untyped(store, "guest.moved");  // nobody knows of the field yet
+  append_untyped(other, "guest.moved");
+
+  record(store, margaret, Moved{"Elm St 1"});
+  EXPECT_THROW(append_untyped(store, "guest.moved"), UsageError);
+  EXPECT_THROW(append_untyped(other, "guest.moved"), UsageError);
+  EXPECT_THROW(other.transact([](Transaction& transaction) {
+    append_untyped(transaction, "guest.invoice_sent");
+    record(transaction, margaret, InvoiceSent{"Elm St 1"});
+    append_untyped(transaction, "guest.invoice_sent");
+  }),
+               UsageError);
+  append_untyped(store, "guest.invoice_sent");
+  EXPECT_THROW(append_untyped(store, "stela.forgotten"), UsageError);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{4});
+}
+
 TEST_F(Forget, RefusesWhatWasSealedBefore) {
   Keys keys = open();
   Store store = open(keys);

@@ -43,7 +43,8 @@ TEST_F(Ledger, SaysWhichMigrationsADatabaseHad) {
                           "eventstore|4|tags|16|1767225600000000",
                           "eventstore|5|journal|16|1767225600000000",
                           "eventstore|6|event_links|16|1767225600000000",
-                          "eventstore|7|forgotten_keys|16|1767225600000000"));
+                          "eventstore|7|forgotten_keys|16|1767225600000000",
+                          "eventstore|8|personal_types|16|1767225600000000"));
   EXPECT_EQ(raw.integer("PRAGMA user_version"), 0) << "that is the application's";
   EXPECT_EQ(raw.integer("PRAGMA application_id"), 0x5354454c);
 }

@@ -20,7 +20,7 @@ const std::set<std::string> small_tables{
     "outbox_workers", "outbox_actions", "projections", "inbox_consumers", "sqlite_schema",
     "sqlite_temp_schema", "sqlite_sequence", "json_each", "projection_processes", "stela_series",
     "stela_acknowledged", "projection_timer_holds", "projection_timer_actions", "tag_types",
-    "tag_epoch", "event_links_through", "key_store", "key_encryption_keys",
+    "tag_epoch", "event_links_through", "key_store", "key_encryption_keys", "stela_personal_types",
     // Rows up to a limit.
     "few"};
 

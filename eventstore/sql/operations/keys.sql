@@ -38,3 +38,11 @@ UPDATE stela_key_store SET settled_as = :settled_as WHERE one = 1 AND settled_as
 -- name: note_newest_key
 -- takes: newest_key int
 UPDATE stela_key_store SET newest_key = :newest_key WHERE one = 1 AND newest_key < :newest_key;
+
+-- name: personal_types
+-- gives: type text
+SELECT type FROM stela_personal_types;
+
+-- name: add_personal_type
+-- takes: type text
+INSERT INTO stela_personal_types (type) VALUES (:type) ON CONFLICT (type) DO NOTHING;

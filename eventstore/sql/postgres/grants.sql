@@ -59,7 +59,7 @@ SELECT format('REVOKE UPDATE, DELETE ON %I.%I FROM %I', :'schema', tablename, :'
 FROM pg_tables
 WHERE schemaname = :'schema'
   AND tablename IN ('events', 'event_tags', 'tag_index', 'streams', 'event_kinds', 'append_groups',
-                    'stela_forgotten_keys') \gexec
+                    'stela_forgotten_keys', 'stela_personal_types') \gexec
 
 -- The outbox's own tables, and no event.
 SELECT format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO %I', :'schema', tablename, :'relay')

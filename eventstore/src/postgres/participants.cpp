@@ -125,6 +125,7 @@ void Writer::load_participants(Connection& connection) {
     required_.push_back({std::string{rows.bytes(row, 0)}, std::string{rows.bytes(row, 1)}});
   }
   tag_facts_ = read_tag_facts(connection);
+  personal_types_ = read_personal_types(connection);
   epoch_ = to_uuid(epoch.bytes(0, 0));
 }
 

@@ -342,28 +342,37 @@ Writer::Part Writer::part_of(Members members) {
   return part;
 }
 
-std::vector<TagFact> Writer::undeclared(const AppendRequest& request) const {
-  std::vector<TagFact> all;
+void Writer::find_undeclared(const AppendRequest& request, Undeclared& all) const {
   for (const StreamAppend& append : request.streams) {
     for (const NewEvent& event : append.events) {
+      const bool is_personal = personal_types_.contains(event.type);
       if (!event.declared) {
+        if (is_personal) refuse_untyped(event.type);
         tag_facts_.check_carries(event, append.stream);
         continue;
       }
+      if (!event.keys.empty() && !is_personal) all.personal.emplace(event.type);
       for (TagFact& fact : tag_facts_.additions(event.type, *event.declared)) {
-        all.push_back(std::move(fact));
+        all.tags.push_back(std::move(fact));
       }
     }
   }
-  return all;
+}
+
+void Writer::declare(Connection& connection, const Undeclared& all) {
+  postgres::declare_tags(connection, all.tags);
+  if (all.personal.empty()) return;
+  for (const std::string& type : all.personal) add_personal_type(connection, type);
+  connection.query("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()", {},
+                   "noting a type with personal fields");
 }
 
 void Writer::declare_for(Members members) {
-  std::vector<TagFact> all;
+  Undeclared all;
   const auto look = [&] {
-    all.clear();
+    all = {};
     for (CommitQueue::Ticket* const member : members) {
-      for (TagFact& fact : undeclared(*work_of(member).request)) all.push_back(std::move(fact));
+      find_undeclared(*work_of(member).request, all);
     }
   };
   Connection& writing = session().connection;
@@ -374,7 +383,7 @@ void Writer::declare_for(Members members) {
     load_participants(writing);
     look();
   }
-  if (all.empty()) return;
+  if (all.is_empty()) return;
   Connection::Pipeline pipeline{writing};
   pipeline.add(begin_sql);
   Parameters lock;
@@ -383,7 +392,7 @@ void Writer::declare_for(Members members) {
   pipeline.add("SELECT set_config('idle_in_transaction_session_timeout', '60000', true)");
   try {
     pipeline.run_all("noting the tags of types");
-    postgres::declare_tags(writing, all);
+    declare(writing, all);
     load_participants(writing);
     check_committed(writing.query("COMMIT", {}, "noting the tags of types"));
   } catch (...) {

@@ -6,6 +6,7 @@
 #include "database/database.hpp"
 #include "database/event_page.hpp"
 #include "deferred_batch.hpp"
+#include "forgotten_keys.hpp"
 #include "postgres/durability.hpp"
 #include "postgres/group.hpp"
 #include "postgres/kinds.hpp"
@@ -212,8 +213,15 @@ class Writer {
   /// True if the append may note what a type declares, and conflict after that.
   bool may_declare(const AppendRequest& request) const;
   /// What the types of these events declare, and the database doesn't know yet. UsageError if they
-  /// carry other tags there.
-  std::vector<TagFact> undeclared(const AppendRequest& request) const;
+  /// carry other tags there, or may not be appended by those who don't know them.
+  struct Undeclared {
+    std::vector<TagFact> tags = {};
+    PersonalTypes personal = {};
+
+    bool is_empty() const noexcept { return tags.empty() && personal.empty(); }
+  };
+  void find_undeclared(const AppendRequest& request, Undeclared& all) const;
+  static void declare(Connection& connection, const Undeclared& all);
   void declare_for(Members members);
   /// A part of the transaction was undone, and what it declared.
   void forget_declared() noexcept;
@@ -312,6 +320,7 @@ class Writer {
   std::vector<RequiredParticipant> required_;
   /// As of that epoch, too.
   TagFacts tag_facts_;
+  PersonalTypes personal_types_;
   std::vector<const Participant*> participants_;
   std::vector<TransactionParticipant*> user_participants_;
   database::DataParticipant* data_participant_ = nullptr;

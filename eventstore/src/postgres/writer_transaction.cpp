@@ -360,8 +360,11 @@ void Writer::check_deferred_keys() {
 bool Writer::may_declare(const AppendRequest& request) const {
   return std::any_of(request.streams.begin(), request.streams.end(), [&](const StreamAppend& one) {
     return std::any_of(one.events.begin(), one.events.end(), [&](const NewEvent& event) {
-      return event.declared && !event.declared->empty() &&
-             (epoch_.is_nil() || !tag_facts_.knows(event.type));
+      if (!event.declared) return false;
+      const bool has_tags = !event.declared->empty() && !tag_facts_.knows(event.type);
+      const bool is_personal = !event.keys.empty() && !personal_types_.contains(event.type);
+      return epoch_.is_nil() ? !event.declared->empty() || !event.keys.empty()
+                             : has_tags || is_personal;
     });
   });
 }
@@ -378,9 +381,11 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   if (foreign_events_) std::rethrow_exception(foreign_events_);
   if (epoch_.is_nil()) load_participants(connection());
   check_participants();
-  if (const std::vector<TagFact> additions = undeclared(request); !additions.empty()) {
+  Undeclared undeclared;
+  find_undeclared(request, undeclared);
+  if (!undeclared.is_empty()) {
     has_declared_ = true;
-    postgres::declare_tags(connection(), additions);
+    declare(connection(), undeclared);
     load_participants(connection());
   }
   check_keys(connection(), request);

@@ -93,6 +93,7 @@ void TagGuard::forget() noexcept {
 TagFacts& TagGuard::facts(Connection& connection) {
   if (is_known_) return facts_;
   facts_ = read_tag_facts(connection);
+  personal_types_ = read_personal_types(connection);
   auto row = connection.rows(sql::standpoint{});
   row.step();
   epoch_ = row.epoch();
@@ -127,15 +128,28 @@ bool TagGuard::require(Connection& connection, const TagNeed& need, std::int64_t
   return has_noted;
 }
 
+void TagGuard::note_personal(Connection& connection, std::string_view type) {
+  facts(connection);
+  if (personal_types_.contains(type)) return;
+  has_added_ = true;
+  // Whoever doesn't know the type was checked against what was known before.
+  checked_.clear();
+  add_personal_type(connection, type);
+  personal_types_.emplace(type);
+}
+
 void TagGuard::look(Connection& connection, std::size_t kind, const NewEvent& event,
                     const StreamId& stream, std::int64_t next_sequence) {
   if (event.declared) {
     settle(connection, event.type, *event.declared, next_sequence);
-  } else if (facts(connection).knows(event.type)) {
-    return facts_.check_carries(event, stream);
+    if (!event.keys.empty()) note_personal(connection, event.type);
+  } else {
+    const bool has_tags = facts(connection).knows(event.type);
+    if (personal_types_.contains(event.type)) refuse_untyped(event.type);
+    if (has_tags) return facts_.check_carries(event, stream);
   }
-  if (checked_.size() <= kind) checked_.resize(kind + 1, nullptr);
-  checked_[kind] = identity_of(event);
+  if (checked_.size() <= kind) checked_.resize(kind + 1);
+  checked_[kind] = {identity_of(event), !event.keys.empty()};
 }
 
 }  // namespace stela::sqlite

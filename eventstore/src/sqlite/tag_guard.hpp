@@ -1,7 +1,8 @@
-// Which types carry which tags: what the writer knows of its database.
+// Which types carry which tags, and have personal fields: what the writer knows of its database.
 #pragma once
 
 #include "database/sqlite/connection.hpp"
+#include "forgotten_keys.hpp"
 
 #include <stela/framework/event_store.hpp>
 #include <stela/framework/tag_facts.hpp>
@@ -32,7 +33,10 @@ class TagGuard {
              const StreamId& stream, std::int64_t next_sequence) {
     const auto at = static_cast<std::size_t>(kind);
     const void* const declaration = identity_of(event);
-    if (at < checked_.size() && checked_[at] == declaration) return;
+    if (at < checked_.size() && checked_[at].declaration == declaration &&
+        (event.keys.empty() || checked_[at].is_personal)) {
+      return;
+    }
     look(connection, at, event, stream, next_sequence);
   }
   /// Notes what the type declares; TagsMissing if its events lack tags of the category. False if
@@ -63,13 +67,21 @@ class TagGuard {
   void look(Connection& connection, std::size_t kind, const NewEvent& event, const StreamId& stream,
             std::int64_t next_sequence);
 
+  /// What was found to agree with the facts.
+  struct Checked {
+    const void* declaration = nullptr;
+    bool is_personal = false;
+  };
+  void note_personal(Connection& connection, std::string_view type);
+
   bool is_known_ = false;
   /// The transaction has added facts.
   bool has_added_ = false;
   TagFacts facts_;
+  PersonalTypes personal_types_;
   std::int64_t epoch_ = 0;
-  /// By kind: the declaration that was found to agree with the facts.
-  std::vector<const void*> checked_;
+  /// By kind.
+  std::vector<Checked> checked_;
 };
 
 }  // namespace stela::sqlite
