@@ -3,6 +3,7 @@
 #include "forgotten_keys.hpp"
 #include "operations_sql/keys.hpp"
 
+#include <stela/eventstore/erasures.hpp>
 #include <stela/eventstore/forget.hpp>
 #include <stela/eventstore/keys.hpp>
 #include <stela/framework/error.hpp>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace stela {
 namespace {
@@ -88,7 +90,7 @@ void for_each_forgotten(Store& store, F&& use) {
 
 /// A store that was restored lacks the fences of keys that were destroyed since. It can't be said
 /// whose they were.
-std::size_t add_missing_fences(Store& store, Keys& keys) {
+std::size_t add_missing_fences(Store& store, Keys& keys, bool dry_run = false) {
   std::size_t added = 0;
   std::int64_t after = 0;
   while (true) {
@@ -103,8 +105,8 @@ std::size_t add_missing_fences(Store& store, Keys& keys) {
         if (!is_there) missing.push_back(key);
       }
     });
-    if (missing.empty()) continue;
     added += missing.size();
+    if (missing.empty() || dry_run) continue;
     store.database().write([&](database::Connection& connection) {
       for (const DestroyedKey& key : missing) {
         connection.run(forget_sql::add_forgotten_key{
@@ -137,6 +139,24 @@ ForgetReport forget(Store& store, const StreamId& subject, const ForgetOptions& 
 void allow_again(Store& store, const StreamId& subject) {
   settle_keys(store, false);  // a forgetting that was interrupted comes first
   keys_of_store(store).allow_again(subject.name());
+}
+
+ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run) {
+  ReappliedErasures all;
+  for_each_forgotten(store, [&](const std::vector<KeyId>& ids) {
+    std::vector<KeyId> living;
+    std::copy_if(ids.begin(), ids.end(), std::back_inserter(living), [&](const KeyId& id) {
+      try {
+        return keys.find(id) != nullptr;
+      } catch (const KeyMissing&) {
+        return false;
+      }
+    });
+    all.to_destroy += std::ssize(living);
+    if (!dry_run) keys.destroy(ids);
+  });
+  all.to_fence = static_cast<std::int64_t>(add_missing_fences(store, keys, dry_run));
+  return all;
 }
 
 void settle_keys(Store& store, bool read_only) {

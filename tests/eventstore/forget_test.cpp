@@ -4,6 +4,7 @@
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore.hpp>
+#include <stela/eventstore/erasures.hpp>
 #include <stela/framework.hpp>
 #include <stela/privacy.hpp>
 
@@ -175,6 +176,24 @@ TEST_F(Forget, IsNotOutrunByTextThatNobodySealed) {
   append_untyped(store, "guest.invoice_sent");
   EXPECT_THROW(append_untyped(store, "stela.forgotten"), UsageError);
   EXPECT_EQ(store.last_sequence(), GlobalSequence{4});
+}
+
+TEST_F(Forget, IsAppliedAgainByAnOperator) {
+  Keys keys = open();
+  Store store = open(keys);
+  record(store, margaret, Moved{"Elm St 1"});
+  record(store, ann, Moved{"Oak St 2"});
+  const KeyId lost = keys.keys_of("guest-m1").at(0).id;
+  forget(store, margaret, asked);
+  EXPECT_EQ(reapply_erasures(store, keys, true).to_destroy, 0);
+
+  keys.destroy(std::vector<KeyId>{keys.keys_of("guest-a1").at(0).id});
+  const auto planned = reapply_erasures(store, keys, true);
+  EXPECT_EQ(planned.to_destroy, 0);
+  EXPECT_EQ(planned.to_fence, 1);
+  EXPECT_EQ(reapply_erasures(store, keys, false).to_fence, 1);
+  EXPECT_EQ(reapply_erasures(store, keys, true).to_fence, 0);
+  EXPECT_EQ(keys.find(lost), nullptr);
 }
 
 TEST_F(Forget, RefusesWhatWasSealedBefore) {

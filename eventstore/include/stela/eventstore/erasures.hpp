@@ -1,0 +1,24 @@
+// Forgetting again what a restored backup brought back.
+#pragma once
+
+#include <stela/eventstore/export.hpp>
+#include <stela/eventstore/keys.hpp>
+#include <stela/eventstore/store.hpp>
+
+#include <cstdint>
+
+namespace stela {
+
+/// What a store and its key store didn't agree on.
+struct ReappliedErasures {
+  /// Keys that lived though the store has them as forgotten.
+  std::int64_t to_destroy = 0;
+  /// Destroyed keys that the store didn't have as forgotten.
+  std::int64_t to_fence = 0;
+};
+
+/// Compares all of both, and makes them agree; with `dry_run` it only counts. Opening a store with
+/// its keys does the same once it notices that they differ. `store` needn't be opened with keys.
+STELA_EVENTSTORE_EXPORT ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run);
+
+}  // namespace stela
