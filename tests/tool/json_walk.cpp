@@ -3,12 +3,14 @@
 #include "decisions/bookings.hpp"
 #include "projections/bookings.hpp"
 #include "support/orders.hpp"
+#include "support/temp_dir.hpp"
 #include "tool/program.hpp"
 
 #include <stela/framework/codec/json_reader.hpp>
 #include <stela/nats/consumer.hpp>
 #include <stela/nats/inbox.hpp>
 #include <stela/outbox.hpp>
+#include <stela/privacy.hpp>
 
 #include <gtest/gtest.h>
 
@@ -98,6 +100,39 @@ void consume(Store& store, const std::function<void(const std::string&)>& sql) {
       "('w2', 'h', 2, 1700000000000000, 1700000000000000, 'down: no server answers')");
 }
 
+struct GuestMoved {
+  static constexpr EventType event_type{"guest.moved", 1, local};
+  Personal<std::string> address;
+  static constexpr auto subject = stream_is_subject;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(address));
+  }
+};
+
+/// Apart from the store, which may be on a server.
+std::string place_of_keys() {
+  static const TempDir folder;
+  return folder.file("keys.db");
+}
+
+/// One person is forgotten and returns, another one stays.
+void forget_somebody(const std::string& db) {
+  Keys keys = open_keys(place_of_keys());
+  Store store = stela::open(db, {.keys = &keys});
+  const Outbox outbox{store};
+  const auto move = [&](const char* name) {
+    UnitOfWork unit{store};
+    unit.append(StreamId::parse(name), ExpectedVersion::any(), GuestMoved{"Elm Street 1"});
+    unit.commit();
+  };
+  move("guest-m1");
+  move("guest-a1");
+  forget(store, StreamId::parse("guest-m1"), {.by = "dpo-7", .reason = "Art. 17"});
+  allow_again(store, StreamId::parse("guest-m1"));
+  move("guest-m1");
+}
+
 /// How each command that only reads is called; exit codes say what they find.
 const std::map<std::string, std::vector<Words>>& reading_commands() {
   static const std::map<std::string, std::vector<Words>> all{
@@ -146,6 +181,9 @@ const std::map<std::string, std::vector<Words>>& reading_commands() {
       {"doctor", {{}}},
       {"config show", {{}}},
       {"version", {{}}},
+      {"privacy subjects", {{}, {"--destroyed"}}},
+      {"privacy show", {{"guest-m1"}}},
+      {"privacy report", {{"guest-m1"}}},
   };
   return all;
 }
@@ -193,6 +231,10 @@ const std::set<std::string>& other_commands() {
                                          "inbox resume",
                                          "inbox move",
                                          "inbox forget",
+                                         "privacy export",
+                                         "privacy forget",
+                                         "privacy rotate",
+                                         "privacy reapply",
                                          "findings ack",
                                          "findings unack",
                                          "migrate",
@@ -328,6 +370,7 @@ void populate(Store& store, const std::string& db,
 }
 
 void check_json_of_every_command(const std::string& db) {
+  forget_somebody(db);
   for (const std::string& command : commands_of_the_manual()) {
     const auto found = reading_commands().find(command);
     EXPECT_NE(found != reading_commands().end(), other_commands().contains(command))
@@ -342,7 +385,8 @@ void check_json_of_every_command(const std::string& db) {
       }
       words.insert(words.end(), arguments.begin(), arguments.end());
       SCOPED_TRACE(::testing::PrintToString(words));
-      const Ran ran = run(words, {.environment = {{"STELA_DB", db}}});
+      const Ran ran =
+          run(words, {.environment = {{"STELA_DB", db}, {"STELA_KEYS_STORE", place_of_keys()}}});
       const std::vector<std::string> lines = lines_of(ran.out);
       EXPECT_FALSE(lines.empty()) << ran.err;
       check_lines(command, lines);

@@ -45,6 +45,7 @@ sqlite::Options DatabasePlace::file_options(const Opening& opening) const {
   options.codec = opening.codec;
   options.durability = opening.durability;
   options.share_file = opening.share_file;
+  options.keys = opening.keys;
   options.log = opening.log;
   options.metrics = opening.metrics;
   return options;
@@ -63,6 +64,7 @@ postgres::Options DatabasePlace::server_options(const Opening& opening) const {
     options.reply_timeout = std::min(options.reply_timeout, brief);
     options.busy_timeout = std::min(options.busy_timeout, brief - std::chrono::milliseconds{500});
   }
+  options.keys = opening.keys;
   options.log = opening.log;
   options.metrics = opening.metrics;
   return options;

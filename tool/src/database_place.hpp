@@ -32,6 +32,8 @@ class DatabasePlace {
     bool is_report = false;
     /// On a server: what it doesn't answer within two seconds counts as not answered.
     bool is_brief = false;
+    /// Of personal fields; null: they stay sealed.
+    Keyring* keys = nullptr;
     LogSink* log = &no_log();
     MetricSink* metrics = &no_metrics();
   };

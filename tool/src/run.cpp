@@ -149,6 +149,7 @@ std::vector<Command> all_commands() {
   add(process_commands());
   add(timer_commands());
   add(inbox_commands());
+  add(privacy_commands());
   add(diagnosis_commands());
   add(log_commands());
   add(findings_commands());

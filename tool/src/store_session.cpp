@@ -28,6 +28,7 @@ Store open(const Invocation& invocation, const DatabasePlace& place,
   }
   const DatabasePlace::Opening opening{.is_report = options.only_reads && !options.reads_durably,
                                        .is_brief = options.is_brief,
+                                       .keys = options.keys,
                                        .log = options.log != nullptr ? options.log : &log,
                                        .metrics = options.metrics};
   try {

@@ -42,6 +42,8 @@ class StoreSession {
     bool reads_durably = false;
     /// What a server doesn't answer soon counts as not answered.
     bool is_brief = false;
+    /// Of personal fields; null: they stay sealed.
+    Keyring* keys = nullptr;
   };
 
   /// Opens what `--db` names. Exit 3 if there is no database or no store in it.

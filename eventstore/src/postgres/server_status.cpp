@@ -29,7 +29,12 @@ void read_settings(Connection& connection, ServerStatus& status) {
       "(SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend'), "
       "current_setting('max_connections')::bigint, pg_backend_pid(), "
       "(SELECT CASE WHEN s.setting <> 'on' OR pg_is_in_recovery() THEN '' ELSE s.source END "
-      "FROM pg_catalog.pg_settings AS s WHERE s.name = 'default_transaction_read_only')",
+      "FROM pg_catalog.pg_settings AS s WHERE s.name = 'default_transaction_read_only'), "
+      "(SELECT coalesce(string_agg(s.name || ' = ' || quote_literal(s.setting), ', ' "
+      "ORDER BY s.name), '') FROM pg_catalog.pg_settings AS s "
+      "WHERE s.name = 'log_statement' AND s.setting IN ('mod', 'all') "
+      "OR s.name = 'log_parameter_max_length_on_error' AND s.setting <> '0' "
+      "OR s.name = 'log_min_duration_statement' AND s.setting <> '-1')",
       {}, "reading the settings of the server");
   status.version = text(row, 0, 0);
   status.version.resize(std::min(status.version.find(' '), status.version.size()));
@@ -46,6 +51,7 @@ void read_settings(Connection& connection, ServerStatus& status) {
   const std::string_view source = row.bytes(0, 11);
   constexpr std::array<std::string_view, 4> own{"client", "database user", "session", "user"};
   status.role_only_reads = std::find(own.begin(), own.end(), source) != own.end();
+  status.logged_values = text(row, 0, 12);
   status.only_reads = !source.empty() && !status.role_only_reads;
 }
 

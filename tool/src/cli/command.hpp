@@ -67,6 +67,7 @@ std::vector<Command> process_commands();
 std::vector<Command> timer_commands();
 std::vector<Command> inbox_commands();
 std::vector<Command> event_commands();
+std::vector<Command> privacy_commands();
 std::vector<Command> link_commands();
 std::vector<Command> stream_commands();
 std::vector<Command> snapshot_commands();
@@ -92,6 +93,7 @@ Command serve_command();
 Command groups_command();
 Command discard_command();
 Command mcp_command();
+Command privacy_export_command();
 Command rebuild_command();
 Command reconcile_command();
 Command replay_command();
@@ -103,6 +105,12 @@ std::span<const Option> common_options();
 
 /// `--db FILE|URL`, for the commands that need a database.
 inline constexpr Option db_option{"--db", "FILE|URL", "the database", "db"};
+/// Of the commands that need the keys of personal fields.
+inline constexpr Option keys_option{"--keys", "FILE", "the key store of personal fields",
+                                    "keys.store"};
+inline constexpr Option master_option{"--master", "FILE", "its master key", "keys.master"};
+inline constexpr Option erasures_option{"--erasures", "FILE", "its file of erasures",
+                                        "keys.erasures"};
 inline constexpr Option jetstream_option{"--stream", "NAME", "the JetStream stream", "nats.stream"};
 inline constexpr Option prefix_option{"--prefix", "P", "the subject prefix", "nats.prefix"};
 inline constexpr Option yes_option{"--yes", "", "don't ask"};

@@ -3,8 +3,10 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 
+#include <pwd.h>
 #include <unistd.h>
 
+#include <array>
 #include <iostream>
 
 namespace stela::tool {
@@ -23,6 +25,18 @@ DatabasePlace Invocation::place() {
         "stela.toml"};
   }
   return {location, settings()};
+}
+
+std::string Invocation::operator_name() const {
+  if (principal != nullptr) return principal->who;
+  std::array<char, 4096> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  getpwuid_r(getuid(), &entry, buffer.data(), buffer.size(), &found);
+  std::string name = found != nullptr ? entry.pw_name : "uid " + std::to_string(getuid());
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) == 0) name.append("@").append(host.data());
+  return name;
 }
 
 bool Invocation::confirm_elsewhere(std::string_view question) {

@@ -67,6 +67,8 @@ class Invocation {
   bool is_stopped() const { return principal != nullptr && principal->stop.stop_requested(); }
   /// Who is noted in the logs of operators; empty: the user and host of the process.
   std::string who() const { return principal == nullptr ? std::string{} : principal->who; }
+  /// The same, and of a process its user and host: "jane@shop".
+  std::string operator_name() const;
 
  private:
   std::optional<Settings> settings_;

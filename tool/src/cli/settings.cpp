@@ -43,6 +43,11 @@ constexpr SettingFacts log_format{.name = "log",
                                   .kind = SettingFacts::Kind::choice,
                                   .choices = "text|json",
                                   .unset = "text"};
+constexpr SettingFacts of_keys[] = {
+    {.name = "store", .summary = "the key store of personal fields"},
+    {.name = "master", .summary = "the file of its master key", .unset = ""},
+    {.name = "erasures", .summary = "its file of erasures, outside of the backups", .unset = ""},
+};
 constexpr SettingFacts of_workers[] = {
     {.name = "interval_ms",
      .summary = "a pause after each tick",
@@ -113,6 +118,9 @@ void add(std::vector<ConfiguredSetting>& all, std::string_view table,
 
 std::vector<ConfiguredSetting> gather_settings() {
   std::vector<ConfiguredSetting> all{{database_setting, "db"}, {log_format, "log", "text"}};
+  for (const SettingFacts& facts : of_keys) {
+    all.push_back({facts, configured_key("keys", facts.name), std::string{facts.unset}});
+  }
   add(all, "store", sqlite::settings());
   add(all, "store", postgres::settings());
   add(all, "outbox", outbox_settings());

@@ -172,6 +172,7 @@ int examine(Invocation& call) {
   look_at_last_event(examination, store);
   look_at_links(examination, call, store);
   look_at_participants(examination, call.app, store);
+  look_at_privacy(examination, call, session);
   const Facts facts = ask(session, call);
   const Tolerance tolerance{
       .lag = {.critical = in_seconds(call.settings().duration("worker.max_lag"))}};
@@ -196,7 +197,10 @@ Command doctor_command() {
           .options = {db_option,
                       {"--nats", "URL", "also check this broker", "nats.url"},
                       jetstream_option,
-                      prefix_option},
+                      prefix_option,
+                      keys_option,
+                      master_option,
+                      erasures_option},
           .examples = {{"when something looks wrong",
                         "doctor --db shop.db --nats nats://127.0.0.1:4222 --stream SHOP"}},
           .run = examine};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
+#include "cli/output.hpp"
 
 #include <stela/outbox/messages.hpp>
 

@@ -59,6 +59,9 @@ struct ServerStatus {
   bool has_fsync = true;
   bool has_full_page_writes = true;
   bool has_autovacuum = true;
+  /// "log_statement = 'all'": the settings by which the values of statements come into its log;
+  /// empty: none.
+  std::string logged_values;
   std::string synchronous_commit;
   /// Empty: commits wait for no standby.
   std::string synchronous_standby_names;

@@ -1,0 +1,275 @@
+// stela privacy: people, and the keys of what is personal.
+#include "console/routes.hpp"
+#include "support/temp_dir.hpp"
+#include "tool/program.hpp"
+
+#include <stela/eventstore.hpp>
+#include <stela/framework.hpp>
+#include <stela/outbox.hpp>
+#include <stela/privacy.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace stela::test::privacy_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Guest {
+  static constexpr std::string_view category = "guest";
+};
+struct Moved {
+  static constexpr EventType event_type{"guest.moved", 1, local};
+  Personal<std::string> address;
+  std::int32_t since = 0;
+  static constexpr auto subject = stream_is_subject;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(address), CEREAL_NVP(since));
+  }
+};
+struct InvoiceSent {
+  static constexpr EventType event_type{"guest.invoice_sent", 1, local};
+  Personal<std::string> address;
+  static constexpr auto subject = personal(stream_is_subject, "invoices");
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(address));
+  }
+};
+struct GiftSent {
+  static constexpr EventType event_type{"gift.sent", 1, local};
+  Id<Guest> from, to;
+  Personal<std::string, &GiftSent::to> address;
+  Personal<std::string, &GiftSent::from> greeting;
+  static constexpr auto subject = &GiftSent::to;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(from), CEREAL_NVP(to), CEREAL_NVP(address), CEREAL_NVP(greeting));
+  }
+};
+
+const Id<Guest> margaret = Id<Guest>::from("m1");
+const Id<Guest> ann = Id<Guest>::from("a1");
+
+class ToolPrivacy : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(dir_.file("keys"));
+    Keys keys = open_keys(keys_, {.erasures = erasures_});
+    Store store = stela::open(db_, {.keys = &keys});
+    const Outbox outbox{store};
+    UnitOfWork unit{store};
+    const auto any = ExpectedVersion::any();
+    unit.append(margaret.stream(), any, Moved{"Elm St 1", 1970});
+    unit.append(ann.stream(), any, Moved{"Oak St 2", 1980});
+    unit.append(margaret.stream(), any, InvoiceSent{"Elm St 1"});
+    unit.append(StreamId::parse("gift-1"), any, GiftSent{ann, margaret, "Elm St 9", "Love, Ann"});
+    unit.commit();
+  }
+  Ran privacy(std::vector<std::string> words) const {
+    words.insert(words.begin(), "privacy");
+    return run(words, {.environment = environment()});
+  }
+  std::map<std::string, std::string> environment() const {
+    return {{"STELA_DB", db_}, {"STELA_KEYS_STORE", keys_}, {"STELA_KEYS_ERASURES", erasures_}};
+  }
+  /// Everything that the command has printed must not have.
+  static void expect_nobody(const std::string& text) {
+    for (const char* const canary : {"Elm St", "Oak St", "Love", "guest-m1"}) {
+      EXPECT_THAT(text, Not(HasSubstr(canary)));
+    }
+  }
+
+  TempDir dir_ = TempDir::in_memory();
+  std::string db_ = dir_.file("shop.db");
+  std::string keys_ = dir_.file("keys/shop.keys.db");
+  std::string erasures_ = dir_.file("erasures");
+};
+
+TEST_F(ToolPrivacy, ListsPeople) {
+  const auto people = lines_of(privacy({"subjects", "--json"}).out);
+  ASSERT_EQ(people.size(), 2U);
+  EXPECT_EQ(member(people[0], "subject"), "guest-m1");
+  EXPECT_EQ(member(people[0], "keys"), "2");
+  EXPECT_THAT(people[0], HasSubstr(R"("purposes":[null,"invoices"])"));
+  EXPECT_EQ(member(people[1], "subject"), "guest-a1");
+
+  const Ran first = privacy({"subjects", "--limit", "1"});
+  EXPECT_THAT(first.out, AllOf(HasSubstr("guest-m1"), HasSubstr("default, invoices")));
+  EXPECT_EQ(first.err, "more: --after 1\n");
+  EXPECT_THAT(privacy({"subjects", "--after", "1", "--json"}).out,
+              AllOf(HasSubstr("guest-a1"), Not(HasSubstr("guest-m1"))));
+  EXPECT_EQ(privacy({"subjects", "--destroyed", "--json"}).out, "");
+}
+
+TEST_F(ToolPrivacy, NeedsKeysThatAreThere) {
+  const Ran unnamed = run({"privacy", "subjects"});
+  EXPECT_EQ(unnamed.code, 2);
+  EXPECT_THAT(unnamed.err, HasSubstr("STELA_KEYS_STORE"));
+  EXPECT_NE(run({"privacy", "subjects", "--keys", dir_.file("none")}).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(dir_.file("none")));
+  const std::string master = dir_.file("other.master");
+  std::ofstream{master} << std::string(32, 'x');
+  ::chmod(master.c_str(), 0600);
+  EXPECT_NE(run({"privacy", "subjects", "--keys", keys_, "--master", master}).code, 0);
+}
+
+TEST_F(ToolPrivacy, ShowsAPerson) {
+  const std::string text = privacy({"show", "guest-m1"}).out;
+  EXPECT_THAT(text, AllOf(HasSubstr("guest-m1: living"), HasSubstr("invoices")));
+  const std::string json = privacy({"show", "guest-m1", "--json"}).out;
+  EXPECT_EQ(member(json, "state"), "living");
+  EXPECT_EQ(member(json, "newest_key"), "3");
+  EXPECT_EQ(privacy({"show", "guest-x"}).code, 3);
+}
+
+TEST_F(ToolPrivacy, ExportsWhatIsOfOnePersonAndNothingOfOthers) {
+  const auto lines = lines_of(privacy({"export", "guest-m1"}).out);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_THAT(lines[0], AllOf(HasSubstr(R"("address":"Elm St 1")"), HasSubstr("1970")));
+  EXPECT_EQ(member(lines[0], "type"), "guest.moved");
+  EXPECT_EQ(member(lines[2], "stream"), "gift-1");
+  EXPECT_THAT(lines[2], AllOf(HasSubstr("Elm St 9"), Not(HasSubstr("Love"))));
+
+  const std::string file = dir_.file("m1.jsonl");
+  ASSERT_EQ(privacy({"export", "guest-m1", "--to", file}).code, 0);
+  struct stat facts {};
+  ASSERT_EQ(::stat(file.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777U, 0600U);
+  std::stringstream text;
+  text << std::ifstream{file}.rdbuf();
+  EXPECT_EQ(lines_of(text.str()), lines);
+  EXPECT_EQ(privacy({"export", "guest-m1", "--to", file}).code, 1) << "it is there already";
+  const std::string log = run_well({"log", "--db", db_, "--json"});
+  EXPECT_THAT(log, HasSubstr("exports"));
+  expect_nobody(log);
+}
+
+TEST_F(ToolPrivacy, ForgetsAfterAPlan) {
+  const std::string plan = privacy({"forget", "guest-m1", "--reason", "Art. 17", "--dry-run"}).out;
+  EXPECT_THAT(plan, AllOf(HasSubstr("2 keys would be destroyed, and what 3 events have of them"),
+                          HasSubstr("Not reached:")));
+  EXPECT_EQ(privacy({"forget", "guest-m1", "--reason", "Art. 17"}).code, 2) << "nobody is asked";
+  EXPECT_EQ(privacy({"forget", "guest-m1", "--yes"}).code, 2) << "a reason is needed";
+  EXPECT_EQ(lines_of(privacy({"subjects", "--json"}).out).size(), 2U);
+
+  const Ran done = privacy({"forget", "guest-m1", "--reason", "Art. 17", "--by", "dpo-7", "--yes"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  expect_nobody(done.out);
+  EXPECT_EQ(lines_of(privacy({"subjects", "--json"}).out).size(), 1U);
+  EXPECT_EQ(lines_of(privacy({"subjects", "--destroyed", "--json"}).out).size(), 2U);
+  EXPECT_THAT(privacy({"export", "guest-m1"}).out,
+              AllOf(Not(HasSubstr("Elm St")), HasSubstr("1970")));
+  EXPECT_THAT(privacy({"show", "guest-m1"}).out, HasSubstr("guest-m1: forgotten"));
+  EXPECT_EQ(privacy({"forget", "guest-m1", "--reason", "again", "--yes"}).code, 3);
+  const std::string log = run_well({"log", "--db", db_, "--json"});
+  EXPECT_THAT(log, AllOf(HasSubstr("forgot"), HasSubstr("erasure 5")));
+  expect_nobody(log);
+}
+
+TEST_F(ToolPrivacy, ForgetsOnePurpose) {
+  const Ran ran =
+      privacy({"forget", "guest-m1", "--reason", "r", "--purpose", "", "--yes", "--json"});
+  EXPECT_EQ(member(ran.out, "events"), "2");
+  EXPECT_EQ(member(ran.out, "dry_run"), "false");
+  EXPECT_THAT(privacy({"export", "guest-m1"}).out,
+              AllOf(HasSubstr("Elm St 1"), Not(HasSubstr("Elm St 9"))));
+  EXPECT_EQ(privacy({"forget", "guest-m1", "--reason", "r", "--purpose", "x", "--yes"}).code, 3);
+}
+
+TEST_F(ToolPrivacy, ReportsSinceWhenItIsCertain) {
+  ASSERT_EQ(privacy({"forget", "guest-m1", "--reason", "Art. 17", "--by", "dpo-7", "--yes"}).code,
+            0);
+  const std::string before = privacy({"report", "guest-m1", "--json"}).out;
+  EXPECT_EQ(member(before, "certain_at"), "null");
+  EXPECT_EQ(member(before, "destroyed"), "true");
+  EXPECT_EQ(member(before, "by"), "dpo-7");
+  EXPECT_EQ(member(before, "publication"), "pending");
+  EXPECT_EQ(member(before, "why"), "Art. 17");
+  EXPECT_THAT(privacy({"report", "guest-m1"}).out, HasSubstr("not yet"));
+  expect_nobody(before);
+
+  const Ran rotated = privacy({"rotate", "--json"});
+  EXPECT_EQ(member(rotated.out, "rewrapped"), "1");
+  const std::string after = privacy({"report", "--erasure", "5", "--json"}).out;
+  EXPECT_THAT(member(after, "certain_at"), StartsWith("2"));
+  EXPECT_EQ(member(after, "binding"), member(before, "binding"));
+  ASSERT_EQ(privacy({"rotate"}).code, 0);
+  EXPECT_EQ(member(privacy({"report", "guest-m1", "--json"}).out, "certain_at"),
+            member(after, "certain_at"))
+      << "the first one says it";
+
+  EXPECT_EQ(privacy({"report", "guest-a1"}).code, 3);
+  EXPECT_EQ(privacy({"report", "--erasure", "1"}).code, 3);
+  EXPECT_EQ(privacy({"report"}).code, 2);
+}
+
+TEST_F(ToolPrivacy, AppliesErasuresAgain) {
+  std::filesystem::copy_file(keys_, dir_.file("backup"));
+  ASSERT_EQ(privacy({"forget", "guest-m1", "--reason", "Art. 17", "--yes"}).code, 0);
+  EXPECT_EQ(member(privacy({"reapply", "--dry-run", "--json"}).out, "destroyed"), "0");
+  std::filesystem::copy_file(dir_.file("backup"), keys_,
+                             std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::rename(erasures_, dir_.file("erasures.old"));
+
+  EXPECT_EQ(member(privacy({"reapply", "--dry-run", "--json"}).out, "destroyed"), "2");
+  EXPECT_EQ(privacy({"reapply"}).code, 2);
+  EXPECT_EQ(member(privacy({"reapply", "--yes", "--json"}).out, "destroyed"), "2");
+  EXPECT_EQ(lines_of(privacy({"subjects", "--json"}).out).size(), 1U);
+}
+
+TEST_F(ToolPrivacy, TakesNoPersonalTextFromStdin) {
+  const Ran moved =
+      run({"events", "append", "--db", db_, "--stdin"},
+          {.input = R"({"stream":"guest-m1","type":"guest.moved","data":{"address":"x"}})"});
+  EXPECT_NE(moved.code, 0);
+  EXPECT_THAT(moved.err, HasSubstr("have personal fields"));
+  const Ran fence = run({"events", "append", "--db", db_, "--stream", "forgotten-guest-a1",
+                         "--type", "stela.forgotten", "--data", "{}"});
+  EXPECT_NE(fence.code, 0);
+}
+
+TEST_F(ToolPrivacy, CantBeReachedFromTheConsole) {
+  for (const tool::Route& route : tool::all_routes()) {
+    EXPECT_FALSE(route.command.starts_with("privacy")) << route.command;
+  }
+  for (const tool::Action& action : tool::all_actions()) {
+    EXPECT_FALSE(action.command.starts_with("privacy")) << action.command;
+  }
+}
+
+TEST_F(ToolPrivacy, IsLookedAtByTheDoctor) {
+  const auto doctor = [&] { return run({"doctor"}, {.environment = environment()}).out; };
+  EXPECT_THAT(doctor(), AllOf(HasSubstr("in the folder of the key store: the master key"),
+                              HasSubstr("the key store is this store's"),
+                              Not(HasSubstr("seems to have an e-mail address"))));
+  run_well({"events", "append", "--db", db_, "--stream", "customer-ann@example.org", "--type",
+            "customer.came", "--data", "{}"});
+  EXPECT_THAT(run({"doctor", "--db", db_}).out,
+              AllOf(HasSubstr("event 5 seems to have an e-mail address in the name of its stream"),
+                    Not(HasSubstr("key store"))));
+
+  ::chmod((keys_ + ".master").c_str(), 0644);
+  const Ran readable = run({"doctor"}, {.environment = environment()});
+  EXPECT_EQ(readable.code, 1);
+  EXPECT_THAT(readable.out, HasSubstr("critical"));
+  ::chmod((keys_ + ".master").c_str(), 0600);
+
+  Keys keys = open_keys(dir_.file("other.keys.db"));
+  EXPECT_THAT(run({"doctor", "--db", db_, "--keys", dir_.file("other.keys.db")}).out,
+              HasSubstr("and the events were written with"));
+}
+
+}  // namespace
+}  // namespace stela::test::privacy_test

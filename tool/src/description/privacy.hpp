@@ -1,0 +1,69 @@
+// What commands say of people and of their keys.
+#pragma once
+
+#include "description/description.hpp"
+
+#include <stela/eventstore/keys.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stela::tool::description {
+
+/// A person of whom something personal is kept.
+struct LivingSubject {
+  std::string name = {};
+  /// In the order of their numbers.
+  std::vector<KeyInfo> keys = {};
+};
+
+/// A key of an erasure.
+struct ErasedKey {
+  std::string id = {};
+  std::string purpose = {};
+  std::optional<std::int64_t> generation = {};
+  /// Unset: it isn't destroyed, or the key store doesn't know it.
+  std::optional<Timestamp> destroyed_at = {};
+};
+
+/// A projector, and whether it has passed a place in the log.
+struct Follower {
+  std::string name = {};
+  std::int64_t build = 0;
+  GlobalSequence position = {};
+  bool has_passed = false;
+};
+
+/// What is known of a forgetting.
+struct Erasure {
+  GlobalSequence sequence = {};
+  Timestamp at = {};
+  std::string by = {};
+  std::string why = {};
+  /// Of the subject and the first key: whoever knows both can check it.
+  std::string binding = {};
+  std::vector<ErasedKey> keys = {};
+  std::vector<Follower> projectors = {};
+  /// Of the event, in the outbox.
+  std::string publication = {};
+  std::optional<Timestamp> certain_at = {};
+
+  /// All of its keys are.
+  bool is_destroyed() const;
+};
+
+/// "default, invoices".
+std::string purposes_in_words(const std::vector<std::string>& purposes);
+/// As JSON has them: the default one is null.
+Json purposes_in_json(const std::vector<std::string>& purposes);
+std::vector<std::string> purposes_of(const std::vector<KeyInfo>& keys);
+
+extern const Description<LivingSubject> living_subject;
+extern const Description<DestroyedKey> destroyed_key;
+extern const Description<KeyInfo> living_key;
+extern const Description<ErasedKey> erased_key;
+extern const Description<Follower> follower;
+extern const Description<Erasure> erasure;
+
+}  // namespace stela::tool::description

@@ -1,0 +1,29 @@
+#include "key_session.hpp"
+
+#include "cli/exit.hpp"
+
+namespace stela::tool {
+
+KeySession::KeySession(Invocation& call, bool only_reads)
+    : log_{call.settings().text("log") == "json"} {
+  const Settings& settings = call.settings();
+  const std::string& place = settings.text("keys.store");
+  if (place.empty()) return;
+  KeyOptions options{.erasures = settings.text("keys.erasures"),
+                     .create = false,
+                     .read_only = only_reads || call.access == Invocation::Access::only_reads,
+                     .log = &log_};
+  if (const std::string& master = settings.text("keys.master"); !master.empty()) {
+    options.master = key_file(master);
+  }
+  keys_.emplace(open_keys(place, options));
+}
+
+Keys& KeySession::keys() {
+  if (keys_) return *keys_;
+  throw Misuse{
+      "which keys? Say --keys FILE, set STELA_KEYS_STORE, or write store = \"FILE\" into the table "
+      "[keys] of stela.toml"};
+}
+
+}  // namespace stela::tool
