@@ -1,16 +1,21 @@
 #include "key_database.hpp"
 
+#include "database/sqlite/connection.hpp"
 #include "keys_sql.hpp"
+#include "sqlite/place.hpp"
 #include "sqlite/schema.hpp"
 #include "sqlite/write_lock.hpp"
 
+#include <stela/eventstore/postgres.hpp>
 #include <stela/framework/error.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <optional>
 
 namespace stela::keys {
 namespace {
@@ -67,21 +72,42 @@ std::string prepared_file(const std::string& path, const KeyOptions& options) {
   return path;
 }
 
-}  // namespace
+class KeyFile final : public KeyDatabase {
+ public:
+  KeyFile(const std::string& path, const KeyOptions& options);
 
-KeyDatabase::KeyDatabase(const std::string& path, const KeyOptions& options)
-    : path_{prepared_file(path, options)},
-      is_read_only_{options.read_only},
+  std::string beside(std::string_view end) const override { return name() + std::string{end}; }
+  Connection& connection() override {
+    place_->check_now_and_then();
+    return connection_;
+  }
+
+ private:
+  void begin() override {
+    place_->check();
+    connection_.execute("BEGIN IMMEDIATE");
+  }
+  void commit() override { connection_.execute("COMMIT"); }
+  void roll_back() noexcept override { connection_.roll_back(); }
+  void migrate(Timestamp now);
+
+  const std::chrono::milliseconds busy_timeout_;
+  sqlite::Connection connection_;
+  std::optional<sqlite::Place> place_;
+};
+
+KeyFile::KeyFile(const std::string& path, const KeyOptions& options)
+    : KeyDatabase{prepared_file(path, options), options.read_only},
       busy_timeout_{options.busy_timeout},
-      connection_{path_,
+      connection_{path,
                   {.flags = options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE,
                    .busy_timeout = options.busy_timeout,
                    .vfs = options.vfs}} {
   sqlite3_busy_handler(connection_.handle(), wait_for_lock,
                        const_cast<std::chrono::milliseconds*>(&busy_timeout_));
-  recognise_key_store(connection_, path_, options.create && !options.read_only);
-  place_.emplace(path_, connection_);
-  if (is_read_only_) {
+  recognise_key_store(connection_, path, options.create && !options.read_only);
+  place_.emplace(path, connection_);
+  if (options.read_only) {
     sqlite::check_migrated(connection_, "keys", sql::migrations, sql::migrations.size());
   } else {
     connection_.execute(key_settings);
@@ -89,31 +115,41 @@ KeyDatabase::KeyDatabase(const std::string& path, const KeyOptions& options)
   }
 }
 
-void KeyDatabase::migrate(Timestamp now) {
+void KeyFile::migrate(Timestamp now) {
   if (sqlite::is_migrated(connection_, "keys", sql::migrations)) return;
-  sqlite::WriteLock lock{path_};
+  sqlite::WriteLock lock{name()};
   const sqlite::WriteLockGuard guard{lock, busy_timeout_};
   sqlite::migrate(connection_, "keys", sql::migrations, now);
 }
 
-database::Connection& KeyDatabase::connection() {
-  place_->check_now_and_then();
-  return connection_;
-}
+}  // namespace
 
-void KeyDatabase::write(FunctionRef<void(database::Connection&)> work) {
+void KeyDatabase::write(FunctionRef<void(Connection&)> work) {
   if (is_read_only_) {
-    throw UsageError{"the key store '" + path_ + "' is open read-only, and can't be changed"};
+    throw UsageError{"the key store '" + name_ + "' is open read-only, and can't be changed"};
   }
-  place_->check();
-  connection_.execute("BEGIN IMMEDIATE");
+  Connection& own = connection();
   try {
-    work(connection_);
-    connection_.execute("COMMIT");
+    begin();
+    work(own);
+    commit();
   } catch (...) {
-    connection_.roll_back();
+    roll_back();
     throw;
   }
 }
+
+std::unique_ptr<KeyDatabase> open_database(const std::string& location, const KeyOptions& options) {
+  if (is_on_server(location)) return open_on_server(location, options);
+  constexpr std::string_view prefix = "sqlite:";
+  return std::make_unique<KeyFile>(
+      location.starts_with(prefix) ? location.substr(prefix.size()) : location, options);
+}
+
+#ifndef STELA_HAS_POSTGRES
+std::unique_ptr<KeyDatabase> open_on_server(const std::string& conninfo, const KeyOptions&) {
+  throw UsageError{postgres::describe(conninfo)};  // which says that this build has no such engine
+}
+#endif
 
 }  // namespace stela::keys

@@ -1,38 +1,57 @@
-// The SQLite file of a key store.
+// The database of a key store: an SQLite file, or a schema of its own on PostgreSQL.
 #pragma once
 
-#include "database/sqlite/connection.hpp"
-#include "sqlite/place.hpp"
+#include "database/connection.hpp"
 
 #include <stela/eventstore/keys.hpp>
 #include <stela/framework/function_ref.hpp>
 
-#include <chrono>
-#include <optional>
+#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace stela::keys {
+
+using database::Connection;
 
 /// Threads: one at a time.
 class KeyDatabase {
  public:
-  /// Makes the file and its tables if need be. SchemaMismatch if it is something else.
-  KeyDatabase(const std::string& path, const KeyOptions& options);
+  virtual ~KeyDatabase() = default;
 
-  const std::string& path() const noexcept { return path_; }
-  /// To read. StoreFailed if the file isn't at its path any more.
-  database::Connection& connection();
-  /// One transaction, which is durable when this returns. UsageError if it is open read-only.
-  void write(FunctionRef<void(database::Connection&)> work);
+  /// The path, or what the connection string names, without its password.
+  const std::string& name() const noexcept { return name_; }
+  /// The file beside it, "<path>.master"; nothing on a server.
+  virtual std::string beside(std::string_view /*end*/) const { return {}; }
+  /// To read. StoreFailed if the file isn't at its path any more; StoreBusy if the server is gone.
+  virtual Connection& connection() = 0;
+  /// One transaction, beside which nobody else writes; it is durable when this returns. UsageError
+  /// if it is open read-only.
+  void write(FunctionRef<void(Connection&)> work);
+  /// Removes what is left of rows that were deleted or overwritten. What is in the way of that, or
+  /// nothing. Threads: any.
+  virtual std::string tidy() { return {}; }
+  /// Called with each connection but the first one.
+  std::function<void(Connection&)> on_contact = [](Connection&) {};
+
+ protected:
+  KeyDatabase(std::string name, bool is_read_only)
+      : name_{std::move(name)}, is_read_only_{is_read_only} {}
 
  private:
-  void migrate(Timestamp now);
+  virtual void begin() = 0;
+  virtual void commit() = 0;
+  virtual void roll_back() noexcept = 0;
 
-  const std::string path_;
+  const std::string name_;
   const bool is_read_only_;
-  const std::chrono::milliseconds busy_timeout_;
-  sqlite::Connection connection_;
-  std::optional<sqlite::Place> place_;
 };
+
+/// What a location is that `open` of a store takes, too. Makes the tables if need be.
+/// SchemaMismatch if it is something else.
+std::unique_ptr<KeyDatabase> open_database(const std::string& location, const KeyOptions& options);
+std::unique_ptr<KeyDatabase> open_on_server(const std::string& conninfo, const KeyOptions& options);
 
 }  // namespace stela::keys

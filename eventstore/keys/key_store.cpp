@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <limits>
 
 namespace stela::keys {
 
@@ -87,13 +88,14 @@ constexpr std::string_view name_label = "stela subject name 1";
 
 }  // namespace
 
-KeyStore::KeyStore(const std::string& path, const KeyOptions& options)
-    : options_{options}, database_{path, options}, cache_{options.cached_keys} {
-  const std::string master_path = path + ".master";
+KeyStore::KeyStore(const std::string& location, const KeyOptions& options)
+    : options_{options}, database_{open_database(location, options)}, cache_{options.cached_keys} {
+  database_->on_contact = [this](Connection& connection) { follow(connection); };
+  const std::string master_path = database_->beside(".master");
   const MasterKey master = options.master.unwrap ? options.master : key_file(master_path);
   if (!settle(master)) {
     if (options.read_only) {
-      throw SchemaMismatch{"'" + path + "' is empty: no key store has been made in it yet"};
+      throw SchemaMismatch{"'" + name() + "' is empty: no key store has been made in it yet"};
     }
     if (!options.master.unwrap && make_key_file(master_path)) {
       log(LogLevel::warning, "keys.master_made",
@@ -122,7 +124,7 @@ bool KeyStore::settle(const MasterKey& master) {
   });
   if (!is_there) return false;
   if (!root_) {
-    throw StoreFailed{"the key store '" + path() +
+    throw StoreFailed{"the key store '" + name() +
                       "' is damaged: its first row was changed; "
                       "restore a backup of it"};
   }
@@ -138,7 +140,7 @@ void KeyStore::make(const MasterKey& master) {
   const Timestamp now = options_.clock->now();
   write([&](Connection& connection) {
     // Another process may have made it.
-    if (connection.rows(sql::version{}).step()) return;
+    if (connection.rows(sql::key_store{}).step()) return;
     connection.run(sql::insert_kek{.number = 1, .wrapped = wrapped, .made_at = now});
     connection.run(
         sql::insert_key_store{.id = text_of(id.bytes()), .root = root, .kek = 1, .made_at = now});
@@ -146,7 +148,8 @@ void KeyStore::make(const MasterKey& master) {
 }
 
 void KeyStore::open_erasures() {
-  const std::string file = options_.erasures.empty() ? path() + ".erasures" : options_.erasures;
+  const std::string file =
+      options_.erasures.empty() ? database_->beside(".erasures") : options_.erasures;
   erasures_.emplace(file, id_, derived(*root_, Purpose::erasures));
   std::int64_t seen = 0;
   read([&](Connection& connection) {
@@ -154,7 +157,7 @@ void KeyStore::open_erasures() {
     if (row.step()) seen = row.erasures();
   });
   const bool is_applied = seen == erasures_->number() && erasures_->problems().empty();
-  erasures_->expect(seen);
+  if (!file.empty()) erasures_->expect(seen);
   for (const std::string& problem : erasures_->problems()) {
     log(LogLevel::warning, "keys.erasures_wrong", problem);
   }
@@ -165,7 +168,7 @@ void KeyStore::apply_erasures() {
   destroyed_again_ = destroy(erasures_->ids());
   if (destroyed_again_ == 0) return;
   log(LogLevel::warning, "keys.destroyed_again",
-      "the key store '" + path() +
+      "the key store '" + name() +
           "' had keys that the file of erasures names, as after a backup "
           "was restored: " +
           std::to_string(destroyed_again_) + " were destroyed again");
@@ -199,7 +202,7 @@ void KeyStore::carry_out(std::span<CommitQueue::Ticket* const> group) noexcept {
   for (CommitQueue::Ticket* const member : group) {
     auto& work = static_cast<KeyWork&>(*member);
     try {
-      if (work.read(database_.connection())) all[size++] = &work;
+      if (work.read(database_->connection())) all[size++] = &work;
     } catch (...) {
       work.error = std::current_exception();
     }
@@ -207,14 +210,14 @@ void KeyStore::carry_out(std::span<CommitQueue::Ticket* const> group) noexcept {
   const std::span writing{all.data(), size};
   if (writing.size() > 1) {
     try {
-      return write_all(database_, writing);
+      return write_all(*database_, writing);
     } catch (...) {
       // One of them may be to blame: each alone.
     }
   }
   for (KeyWork* const work : writing) {
     try {
-      write_all(database_, {&work, 1});
+      write_all(*database_, {&work, 1});
     } catch (...) {
       work->error = std::current_exception();
     }
@@ -231,7 +234,7 @@ bool KeyStore::is_gone(const KeyRow& row) const {
 }
 
 void KeyStore::refuse_row(const KeyRow& row) const {
-  throw StoreFailed{"key " + std::to_string(row.number) + " of the key store '" + path() +
+  throw StoreFailed{"key " + std::to_string(row.number) + " of the key store '" + name() +
                     "' doesn't open: its row is damaged or was changed; restore a backup of the "
                     "key store"};
 }
@@ -255,7 +258,7 @@ Key KeyStore::opened(const KeyRow& row) {
 
 Kek KeyStore::newest_kek(Connection& connection) {
   auto row = connection.rows(sql::newest_kek{});
-  if (!row.step()) throw StoreFailed{"the key store '" + path() + "' has no key-encryption key"};
+  if (!row.step()) throw StoreFailed{"the key store '" + name() + "' has no key-encryption key"};
   return {row.number(), keks_->get(row.number(), row.wrapped())};
 }
 
@@ -286,16 +289,15 @@ Key KeyStore::find_or_make(Connection& connection, const Subject& subject, const
   const std::string name =
       seal_bytes(key->secret, name_label,
                  {reinterpret_cast<const std::uint8_t*>(subject.name.data()), subject.name.size()});
-  connection.run(sql::insert_key{.id = text_of(key->id.bytes),
-                                 .binding = text_of(binding),
-                                 .purpose = subject.purpose,
-                                 .generation = generation,
-                                 .subject = name,
-                                 .kek = kek.number,
-                                 .wrapped = wrapped,
-                                 .made_at = options_.clock->now()});
-  auto highest = connection.rows(sql::highest_key{});
-  if (highest.step()) key->number = highest.number();
+  auto inserted = connection.rows(sql::insert_key{.id = text_of(key->id.bytes),
+                                                  .binding = text_of(binding),
+                                                  .purpose = subject.purpose,
+                                                  .generation = generation,
+                                                  .subject = name,
+                                                  .kek = kek.number,
+                                                  .wrapped = wrapped,
+                                                  .made_at = options_.clock->now()});
+  if (inserted.step()) key->number = inserted.number();
   return key;
 }
 
@@ -314,6 +316,7 @@ Key KeyStore::key_of(const Subject& subject) {
     return key == nullptr;
   };
   run(look_up, [&](Connection& connection) { key = find_or_make(connection, subject, binding); });
+  if (key->number > highest_) highest_ = key->number;
   cache_.add(key->id, key, epoch);
   return key;
 }
@@ -328,7 +331,7 @@ Key KeyStore::find(const KeyId& id) {
     row = key_row(connection, sql::find_key{.id = text_of(id.bytes)});
   });
   if (!row && !erasures_->contains(id)) {
-    throw KeyMissing{"the key store '" + path() + "' doesn't have the key " + id.to_string() +
+    throw KeyMissing{"the key store '" + name() + "' doesn't have the key " + id.to_string() +
                      ": it is an older one, or another store's; restore a newer backup of the "
                      "key store"};
   }
@@ -346,16 +349,28 @@ void KeyStore::look(bool is_due) {
   if (!next_look_.compare_exchange_strong(due, next) && !is_due) return;
   cache_.age(now);
   try {
-    read([&](Connection& connection) {
-      auto row = connection.rows(sql::version{});
-      if (!row.step() || version_.exchange(row.version()) == row.version()) return;
-      cache_.clear();
-      keks_->clear();
-    });
+    read([&](Connection& connection) { follow(connection); });
   } catch (...) {
     next_look_ = 0;
     throw;
   }
+}
+
+void KeyStore::follow(Connection& connection) {
+  auto row = connection.rows(sql::position{});
+  const bool is_there = row.step() && row.id() == text_of(id_.bytes());
+  const bool may_lag = options_.read_only;  // on a standby
+  if (!is_there || (!may_lag && (row.version() < version_ || row.highest() < highest_))) {
+    highest_ = std::numeric_limits<std::int64_t>::max();
+    cache_.clear();
+    throw StoreFailed{
+        "the key store '" + name() +
+        "' was replaced by an older or another one while it was in use; open it again"};
+  }
+  highest_ = row.highest();
+  if (version_.exchange(row.version()) == row.version()) return;
+  cache_.clear();
+  keks_->clear();
 }
 
 std::vector<KeyInfo> KeyStore::infos(const std::vector<KeyRow>& rows) {
@@ -405,6 +420,7 @@ std::size_t KeyStore::destroy(std::span<const KeyId> ids) {
     }
     connection.run(sql::note_erasures{.erasures = erasures_->number()});
   });
+  look(true);  // so that a loss of it is noticed
   return static_cast<std::size_t>(destroyed);
 }
 
@@ -418,10 +434,11 @@ void KeyStore::allow_again(std::string_view subject) {
 KeyStanding KeyStore::standing() {
   KeyStanding standing{.id = id_, .rotated_at = {}};
   const auto fill = [&](Connection& connection) {
-    auto version = connection.rows(sql::version{});
-    if (version.step()) standing.version = version.version();
-    auto highest = connection.rows(sql::highest_key{});
-    if (highest.step()) standing.highest = highest.number();
+    auto position = connection.rows(sql::position{});
+    if (position.step()) {
+      standing.version = position.version();
+      standing.highest = position.highest();
+    }
     auto kek = connection.rows(sql::newest_kek{});
     if (kek.step()) {
       standing.rotation = kek.number();
@@ -461,6 +478,10 @@ void KeyStore::finish_rotation(KeyRotation& rotation) {
     after = size == 0 ? 0 : from;
   }
   keks_->clear();
+  if (const std::string why = database_->tidy(); !why.empty()) {
+    log(LogLevel::warning, "keys.not_vacuumed",
+        "what is left of former keys stays in the tables until they are vacuumed: " + why);
+  }
   rotation.ended_at = options_.clock->now();
   log(LogLevel::info, "keys.rotated",
       "all keys are wrapped by key-encryption key " + std::to_string(rotation.number));
@@ -482,10 +503,18 @@ std::size_t KeyStore::rewrap(Connection& connection, std::int64_t& after) {
   const std::vector<KeyRow> rows =
       key_rows(connection,
                sql::keys_to_rewrap{.after = after, .current = kek.number, .most = keys_of_a_batch});
+  std::string numbers;
+  std::string wrapped;
   for (const KeyRow& row : rows) {
-    const std::string wrapped = seal(*kek.key, associated(row), unwrapped(row));
-    connection.run(sql::rewrap_key{.number = row.number, .kek = kek.number, .wrapped = wrapped});
+    if (!numbers.empty()) numbers += ',';
+    numbers += std::to_string(row.number);
+    wrapped += seal(*kek.key, associated(row), unwrapped(row));
     after = row.number;
+  }
+  constexpr auto size = static_cast<std::int64_t>(Secret::size + seal_size);
+  if (!rows.empty()) {
+    connection.run(
+        sql::rewrap_keys{.numbers = numbers, .size = size, .kek = kek.number, .wrapped = wrapped});
   }
   return rows.size();
 }

@@ -23,7 +23,6 @@
 
 namespace stela::keys {
 
-using database::Connection;
 struct KeyRow;
 
 struct Kek {
@@ -34,7 +33,7 @@ struct Kek {
 /// What `Keys` promises. Threads: any number at once.
 class KeyStore {
  public:
-  KeyStore(const std::string& path, const KeyOptions& options);
+  KeyStore(const std::string& location, const KeyOptions& options);
 
   Key key_of(const Subject& subject);
   Key find(const KeyId& id);
@@ -47,7 +46,7 @@ class KeyStore {
   KeyRotation rotate();
   void change_master(MasterKey master);
   void read(FunctionRef<void(Connection&)> work);
-  const std::string& path() const noexcept { return database_.path(); }
+  const std::string& name() const noexcept { return database_->name(); }
   Erasures& erasures() noexcept { return *erasures_; }
   std::size_t destroyed_again() const noexcept { return destroyed_again_; }
 
@@ -60,6 +59,9 @@ class KeyStore {
 
   void write(FunctionRef<void(Connection&)> work);
   /// Runs `read`, and if that says so `write`, in a transaction that others may share.
+  /// Drops what was read before, if keys were destroyed since. StoreFailed if the key store lacks
+  /// what it had: an older one is in its place.
+  void follow(Connection& connection);
   void run(FunctionRef<bool(Connection&)> read, FunctionRef<void(Connection&)> write);
   void carry_out(std::span<CommitQueue::Ticket* const> group) noexcept;
 
@@ -85,7 +87,7 @@ class KeyStore {
 
   const KeyOptions options_;
   const database::OwningProcess owner_;
-  KeyDatabase database_;
+  const std::unique_ptr<KeyDatabase> database_;
   Uuid id_ = {};
   std::optional<KeyEncryptionKeys> keks_;
   std::optional<Secret> root_;
@@ -96,6 +98,8 @@ class KeyStore {
   KeyCache cache_;
   /// The key store's, when it was last looked at.
   std::atomic<std::int64_t> version_{0};
+  /// The newest key that is known to be durable.
+  std::atomic<std::int64_t> highest_{0};
   std::atomic<std::chrono::steady_clock::duration::rep> next_look_{0};
 };
 

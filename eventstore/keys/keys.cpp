@@ -62,11 +62,11 @@ KeyStanding Keys::standing() {
 void Keys::check_standing(const Uuid& id, std::int64_t highest) {
   const KeyStanding actual = store_->standing();
   if (actual.id != id) {
-    throw KeysBehind{"'" + store_->path() + "' is the key store " + actual.id.to_string() +
+    throw KeysBehind{"'" + store_->name() + "' is the key store " + actual.id.to_string() +
                      ", and the events were written with " + id.to_string() + "; open that one"};
   }
   if (actual.highest >= highest) return;
-  throw KeysBehind{"the key store '" + store_->path() + "' has keys up to number " +
+  throw KeysBehind{"the key store '" + store_->name() + "' has keys up to number " +
                    std::to_string(actual.highest) +
                    ", and the events were written with keys up to " + std::to_string(highest) +
                    ": " + std::to_string(highest - actual.highest) +
@@ -90,8 +90,8 @@ std::size_t Keys::destroyed_again() const noexcept {
   return store_->destroyed_again();
 }
 
-Keys open_keys(const std::string& path, const KeyOptions& options) {
-  return Keys{std::make_unique<keys::KeyStore>(path, options)};
+Keys open_keys(const std::string& location, const KeyOptions& options) {
+  return Keys{std::make_unique<keys::KeyStore>(location, options)};
 }
 
 }  // namespace stela

@@ -1,8 +1,8 @@
 // What restored, killed and tampered key stores do: destroyed keys stay destroyed, living ones
 // live.
 #include "support/fault_vfs.hpp"
+#include "support/key_place.hpp"
 #include "support/process.hpp"
-#include "support/raw_sqlite.hpp"
 #include "support/recording_sinks.hpp"
 #include "support/small_disk.hpp"
 #include "support/temp_dir.hpp"
@@ -23,7 +23,7 @@ namespace stela::erasures_test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::RawSqlite;
+using test::KeyPlace;
 using test::TempDir;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -54,14 +54,15 @@ class Erasures : public ::testing::Test {
   Keys open(KeyOptions options = {}) {
     options.log = &log;
     options.erasures = erasures;
-    return open_keys(path, options);
+    return place.open(options);
   }
-  void back_up() { fs::copy_file(path, dir.file("backup"), fs::copy_options::overwrite_existing); }
-  void restore() { fs::copy_file(dir.file("backup"), path, fs::copy_options::overwrite_existing); }
+  void back_up() { place.back_up(); }
+  void restore() { place.restore(); }
 
   const TempDir dir = TempDir::in_memory();
   const std::string path = dir.file("shop.keys.db");
   const std::string erasures = dir.file("erasures");
+  const KeyPlace place{path};
   test::RecordingLog log;
 };
 
@@ -76,15 +77,15 @@ TEST_F(Erasures, AreAppliedAgainToARestoredKeyStore) {
     destroy(keys, margarets);
   }
   restore();
-  ASSERT_EQ(RawSqlite{path}.integer("SELECT count(*) FROM subject_keys WHERE wrapped IS NULL"), 0);
+  ASSERT_THAT(place.run("SELECT count(*) FROM subject_keys WHERE wrapped IS NULL"),
+              ElementsAre("0"));
 
   Keys keys = open();
   EXPECT_EQ(keys.destroyed_again(), 1U);
   EXPECT_EQ(keys.find(margarets), nullptr);
   EXPECT_NE(keys.find(adas), nullptr);
   EXPECT_THROW(keys.key_of(margaret), SubjectForgotten);
-  EXPECT_THAT(RawSqlite{path}.rows("SELECT wrapped IS NULL FROM subject_keys ORDER BY number"),
-              ElementsAre("1", "0"));
+  EXPECT_THAT(place.run("SELECT number FROM subject_keys WHERE wrapped IS NULL"), ElementsAre("1"));
   EXPECT_THAT(keys.erasure_problems(), IsEmpty());
   EXPECT_THAT(log.entries(), ::testing::Contains("warning keys.destroyed_again"));
   EXPECT_EQ(open().destroyed_again(), 0U);
@@ -126,6 +127,9 @@ TEST_F(Erasures, NameKeysAndNoSubjects) {
   EXPECT_THAT(lines[0], HasSubstr(" " + id.to_string() + " "));
   EXPECT_THAT(lines[0], ::testing::Not(HasSubstr("guest")));
 }
+
+/// What is so of a file alone.
+class ErasuresOfAFile : public Erasures {};
 
 /// Five destroyed keys, restored to when they were alive, with the file changed meanwhile.
 class ChangedErasures : public Erasures {
@@ -199,8 +203,8 @@ TEST_F(ChangedErasures, AreMissedAtTheEnd) {
 TEST_F(ChangedErasures, OfAnotherKeyStoreAreLeftAlone) {
   make();
   restore();
-  const TempDir elsewhere;
-  Keys other = open_keys(elsewhere.file("keys"), {.erasures = erasures});
+  const KeyPlace elsewhere{dir.file("other")};
+  Keys other = elsewhere.open({.erasures = erasures});
   destroy(other, other.key_of(margaret)->id);
   EXPECT_THAT(other.erasure_problems(), IsEmpty());
   EXPECT_THAT(lines_of(erasures), SizeIs(6));
@@ -238,15 +242,14 @@ TEST_F(ChangedErasures, MayBeGarbage) {
 }
 
 TEST_F(Erasures, ComeBeforeTheKeysAreDestroyed) {
-  KeyOptions options;
-  Keys keys = open_keys(path, {.erasures = "/dev/full"});
+  Keys keys = place.open({.erasures = "/dev/full"});
   const KeyId id = keys.key_of(margaret)->id;
   EXPECT_THAT([&] { destroy(keys, id); },
               ::testing::ThrowsMessage<StoreFull>(HasSubstr("no key was destroyed")));
   EXPECT_NE(keys.find(id), nullptr);
 }
 
-TEST_F(Erasures, StayWhereTheKeyStoresDiskFails) {
+TEST_F(ErasuresOfAFile, StayWhereTheKeyStoresDiskFails) {
   test::FailNth watcher;
   test::FaultVfs vfs{watcher};
   KeyId id;
@@ -262,7 +265,7 @@ TEST_F(Erasures, StayWhereTheKeyStoresDiskFails) {
   EXPECT_EQ(open().destroyed_again(), 1U);
 }
 
-TEST_F(Erasures, MakeNoKeyWithoutSpace) {
+TEST_F(ErasuresOfAFile, MakeNoKeyWithoutSpace) {
   test::SmallDisk disk{4};
   Keys keys = open_keys(disk.file("keys"), {.erasures = erasures});
   const KeyId id = keys.key_of(margaret)->id;
@@ -274,21 +277,45 @@ TEST_F(Erasures, MakeNoKeyWithoutSpace) {
   EXPECT_NO_THROW(keys.key_of(ada));
 }
 
+/// On a server the connection's process dies in the place of ours, at the nth statement that
+/// changes something, or at its transaction's end.
+void die_on_server_at(const KeyPlace& place, int nth) {
+  const std::string n = std::to_string(nth);
+  std::string sql =
+      "CREATE OR REPLACE FUNCTION public.die() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER "
+      "AS "
+      "$$ BEGIN IF nextval('public.writes') = " +
+      n +
+      " THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF; RETURN NULL; END $$;"
+      "DROP SEQUENCE IF EXISTS public.writes; CREATE SEQUENCE public.writes;";
+  for (const std::string table : {"key_store", "key_encryption_keys", "subject_keys"}) {
+    const std::string changes = table == "subject_keys" ? "INSERT" : "INSERT OR UPDATE OR DELETE";
+    sql += "CREATE OR REPLACE TRIGGER die AFTER INSERT OR UPDATE OR DELETE ON " + table +
+           " FOR EACH STATEMENT EXECUTE FUNCTION public.die();"
+           "DROP TRIGGER IF EXISTS die_at_end ON " +
+           table + "; CREATE CONSTRAINT TRIGGER die_at_end AFTER " + changes + " ON " + table +
+           " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.die();";
+  }
+  place.run(sql);
+}
+
 /// Runs `work` with a key store in processes that are killed at their first, second … write, until
 /// one isn't. How many were killed.
 template <class Work, class Check>
-int kill_at_each_write(const std::string& path, const std::string& erasures, const Work& work,
+int kill_at_each_write(const KeyPlace& place, const std::string& erasures, const Work& work,
                        const Check& check) {
   for (int nth = 1;; ++nth) {
+    if (test::is_on_postgres()) die_on_server_at(place, nth);
     test::Process child{[&] {
       test::DieAtNthWrite watcher;
       test::FaultVfs vfs{watcher};
-      Keys keys = open_keys(path, {.erasures = erasures, .vfs = vfs.name()});
+      Keys keys = place.open({.erasures = erasures, .vfs = vfs.name()});
       watcher.arm(nth);
       work(keys, nth);
       watcher.arm(0);
     }};
     const bool was_killed = child.wait() != 0;
+    if (test::is_on_postgres()) die_on_server_at(place, 0);
     check(nth);
     if (!was_killed) return nth - 1;
   }
@@ -298,7 +325,7 @@ TEST_F(Erasures, SurviveAKillAtEachWrite) {
   { Keys keys = open(); }
   const auto name_of = [](int nth) { return "guest-" + std::to_string(nth); };
   const int kills = kill_at_each_write(
-      path, erasures,
+      place, erasures,
       [&](Keys& keys, int nth) {
         const KeyId id = keys.key_of({name_of(nth), ""})->id;
         destroy(keys, id);
@@ -312,7 +339,7 @@ TEST_F(Erasures, SurviveAKillAtEachWrite) {
           EXPECT_EQ(keys.key_of(key.subject)->id, key.id);
         }
       });
-  EXPECT_GT(kills, 5);
+  EXPECT_GT(kills, test::is_on_postgres() ? 4 : 5);
 }
 
 TEST_F(Erasures, AndKeysSurviveARotationThatIsKilledAtEachWrite) {
@@ -323,29 +350,38 @@ TEST_F(Erasures, AndKeysSurviveARotationThatIsKilledAtEachWrite) {
     destroy(keys, ids[7]);
   }
   const int kills = kill_at_each_write(
-      path, erasures, [&](Keys& keys, int) { keys.rotate(); },
+      place, erasures, [&](Keys& keys, int) { keys.rotate(); },
       [&](int nth) {
         Keys keys = open();
         EXPECT_FALSE(keys.standing().is_rotating) << nth;
-        EXPECT_EQ(RawSqlite{path}.integer("SELECT count(*) FROM key_encryption_keys"), 1);
+        EXPECT_THAT(place.run("SELECT count(*) FROM key_encryption_keys"), ElementsAre("1"));
         for (std::size_t i = 0; i < ids.size(); ++i) {
           EXPECT_EQ(keys.find(ids[i]) != nullptr, i != 7) << nth;
         }
       });
-  EXPECT_GT(kills, 10);
+  EXPECT_GT(kills, test::is_on_postgres() ? 6 : 10);
 }
 
 TEST_F(Erasures, AndKeysSurviveAKillWhileTheKeyStoreIsMade) {
   for (int nth = 1;; ++nth) {
-    const std::string file = dir.file("new-" + std::to_string(nth));
+    const KeyPlace made{dir.file("new-" + std::to_string(nth))};
+    if (test::is_on_postgres()) {
+      test::run_at(made.location(),
+                   "CREATE SEQUENCE writes; CREATE FUNCTION die() RETURNS event_trigger LANGUAGE "
+                   "plpgsql AS $$ BEGIN IF nextval('public.writes') = " +
+                       std::to_string(nth) +
+                       " THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF; END $$; "
+                       "CREATE EVENT TRIGGER die ON ddl_command_end EXECUTE FUNCTION die()");
+    }
     test::Process child{[&] {
       test::DieAtNthWrite watcher{nth};
       test::FaultVfs vfs{watcher};
-      Keys keys = open_keys(file, {.vfs = vfs.name()});
+      Keys keys = made.open({.vfs = vfs.name()});
       watcher.arm(0);
     }};
     const bool was_killed = child.wait() != 0;
-    Keys keys = open_keys(file);
+    if (test::is_on_postgres()) test::run_at(made.location(), "DROP EVENT TRIGGER die");
+    Keys keys = made.open();
     EXPECT_NO_THROW(keys.key_of(margaret)) << nth;
     if (!was_killed) break;
   }

@@ -1,5 +1,6 @@
 // Forgetting a person: the fence, the keys, and what a crash or a backup makes of them.
 #include "support/engine.hpp"
+#include "support/key_place.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
@@ -77,16 +78,29 @@ std::vector<std::string> read(Store& store) {
 
 class Forget : public ::testing::Test {
  protected:
-  Keys open() { return open_keys(dir.file("shop.keys.db"), {.erasures = dir.file("erasures")}); }
+  Keys open() { return place.open({.erasures = dir.file("erasures")}); }
   Store open(Keys& with) { return open_at(dir.file("shop.db"), {.keys = &with}); }
   /// The key store as it is now, to be put back later.
-  void back_up() { std::filesystem::copy_file(dir.file("shop.keys.db"), dir.file("backup")); }
-  void restore() {
-    std::filesystem::copy_file(dir.file("backup"), dir.file("shop.keys.db"),
-                               std::filesystem::copy_options::overwrite_existing);
+  void back_up() { place.back_up(); }
+  void restore() { place.restore(); }
+  /// The same of the events.
+  void back_up_events() {
+    if (!is_on_postgres()) return copy_events("shop.db", "night.db");
+    const auto where = location_of(dir.file("shop.db"));
+    copy_tables(where.at(0), where.at(1), "night");
+  }
+  void restore_events() {
+    if (!is_on_postgres()) return copy_events("night.db", "shop.db");
+    const auto where = location_of(dir.file("shop.db"));
+    put_tables_back(where.at(0), "night", where.at(1));
+  }
+  void copy_events(const std::string& from, const std::string& to) {
+    for (const char* const end : {"", "-wal", "-shm"}) std::filesystem::remove(dir.file(to) + end);
+    std::filesystem::copy_file(dir.file(from), dir.file(to));
   }
 
   TempDir dir;
+  const KeyPlace place{dir.file("shop.keys.db")};
 };
 
 TEST_F(Forget, LeavesOthersAndFencesTheStream) {
@@ -257,7 +271,7 @@ TEST_F(Forget, IsCompletedByWhoeverOpensTheStoreNext) {
     forget(store, margaret, asked);
   }
   // As if it had been killed after the fence: the keys live, and no file says otherwise.
-  keys = open_keys(dir.file("other.keys.db"));
+  keys = KeyPlace{dir.file("other.keys.db")}.open();
   restore();
   std::filesystem::remove(dir.file("erasures"));
 
@@ -273,15 +287,12 @@ TEST_F(Forget, IsFoundInTheKeyStoreByAStoreThatWasRestored) {
     Store store = open(keys);
     record(store, margaret, Moved{"Elm St 1"});
   }
-  std::filesystem::copy_file(dir.file("shop.db"), dir.file("night.db"));
+  back_up_events();
   {
     Store store = open(keys);
     forget(store, margaret, asked);
   }
-  for (const char* const end : {"", "-wal", "-shm"}) {
-    std::filesystem::remove(dir.file("shop.db") + end);
-  }
-  std::filesystem::copy_file(dir.file("night.db"), dir.file("shop.db"));
+  restore_events();
 
   Store store = open(keys);
   EXPECT_THAT(read(store), ElementsAre("guest-m1: ?"));
@@ -289,6 +300,29 @@ TEST_F(Forget, IsFoundInTheKeyStoreByAStoreThatWasRestored) {
     const auto count = Sql{transaction}.value<int>("SELECT count(*) FROM stela_forgotten_keys");
     EXPECT_EQ(count, 1);
   });
+}
+
+TEST_F(Forget, IsFoundInTheFileOfErasuresWhenBothWereRestored) {
+  {
+    Keys keys = open();
+    Store store = open(keys);
+    record(store, margaret, Moved{"Elm St 1"});
+  }
+  back_up();
+  back_up_events();
+  {
+    Keys keys = open();
+    Store store = open(keys);
+    forget(store, margaret, asked);
+  }
+  restore();
+  restore_events();
+
+  Keys keys = open();
+  EXPECT_EQ(keys.destroyed_again(), 1U);
+  Store store = open(keys);
+  EXPECT_THAT(read(store), ElementsAre("guest-m1: ?"));
+  EXPECT_THROW(record(store, margaret, Moved{"Elm St 3"}), SubjectForgotten);
 }
 
 TEST_F(Forget, RefusesAKeyStoreThatIsTooOld) {
@@ -299,7 +333,7 @@ TEST_F(Forget, RefusesAKeyStoreThatIsTooOld) {
     back_up();
     record(store, margaret, Moved{"Elm St 1"});
   }
-  keys = open_keys(dir.file("other.keys.db"));
+  keys = KeyPlace{dir.file("other.keys.db")}.open();
   EXPECT_THROW(open(keys), KeysBehind) << "it is another one";
   restore();
   keys = open();

@@ -1,6 +1,6 @@
 // A key store: whose keys it has, what it makes, destroys and refuses.
+#include "support/key_place.hpp"
 #include "support/process.hpp"
-#include "support/raw_sqlite.hpp"
 #include "support/recording_sinks.hpp"
 #include "support/temp_dir.hpp"
 
@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-using test::RawSqlite;
+using test::KeyPlace;
 using test::TempDir;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -51,21 +51,14 @@ std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>{in}, std::istreambuf_iterator<char>{}};
 }
 
-bool contains(const std::string& path, std::span<const std::uint8_t> bytes) {
-  const std::string content = content_of(path);
-  return std::search(content.begin(), content.end(), bytes.begin(), bytes.end(),
-                     [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; }) !=
-         content.end();
+bool contains(const KeyPlace& place, std::span<const std::uint8_t> bytes) {
+  return place.has({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-bool contains_text(const std::string& path, const std::string& text) {
-  return content_of(path).find(text) != std::string::npos;
-}
-
-/// The bytes of a column, of the first row.
-std::vector<std::uint8_t> blob(const std::string& path, const std::string& sql) {
+/// The bytes of a column in hex, of the first row.
+std::vector<std::uint8_t> blob(const KeyPlace& place, const std::string& sql) {
   std::vector<std::uint8_t> bytes;
-  const std::string hex = RawSqlite{path}.rows(sql).at(0);
+  const std::string hex = place.run(sql).at(0);
   for (std::size_t at = 0; at + 1 < hex.size(); at += 2) {
     bytes.push_back(static_cast<std::uint8_t>(std::stoi(hex.substr(at, 2), nullptr, 16)));
   }
@@ -87,14 +80,18 @@ class KeyStore : public ::testing::Test {
   Keys open(KeyOptions options = {}) {
     options.clock = &clock;
     options.log = &log;
-    return open_keys(path, options);
+    return place.open(options);
   }
 
   const TempDir dir = TempDir::in_memory();
   const std::string path = dir.file("shop.keys.db");
+  const KeyPlace place{path};
   testing::ManualClock clock;
   test::RecordingLog log;
 };
+
+/// What is so of a file alone.
+class KeyFile : public KeyStore {};
 
 TEST_F(KeyStore, MakesAKeyOnceAndKeepsIt) {
   KeyId id;
@@ -160,7 +157,7 @@ TEST_F(KeyStore, ListsLivingAndDestroyedKeys) {
 TEST_F(KeyStore, NamesNoSubjectInItsFile) {
   Keys keys = open();
   keys.key_of(margaret);
-  EXPECT_FALSE(contains_text(path, "guest-m1"));
+  EXPECT_FALSE(place.has("guest-m1"));
 }
 
 TEST_F(KeyStore, LeavesATombstoneOfADestroyedKey) {
@@ -174,8 +171,9 @@ TEST_F(KeyStore, LeavesATombstoneOfADestroyedKey) {
               ThrowsMessage<SubjectForgotten>(HasSubstr("'guest-m1' was forgotten")));
   EXPECT_EQ(open().find(made->id), nullptr);
   EXPECT_THAT(keys.keys_of("guest-m1"), IsEmpty());
-  EXPECT_THAT(RawSqlite{path}.rows("SELECT number, subject, kek, wrapped FROM subject_keys"),
-              ElementsAre("1|NULL|NULL|NULL"));
+  EXPECT_THAT(place.run("SELECT number FROM subject_keys WHERE subject IS NULL AND kek IS NULL AND "
+                        "wrapped IS NULL"),
+              ElementsAre("1"));
 }
 
 TEST_F(KeyStore, LetsASubjectReturnWithAnotherKey) {
@@ -218,7 +216,7 @@ TEST_F(KeyStore, KnowsThatItIsBehindTheEvents) {
               ThrowsMessage<KeysBehind>(HasSubstr("is the key store " + standing.id.to_string())));
 }
 
-TEST_F(KeyStore, IsForThisUserAlone) {
+TEST_F(KeyFile, IsForThisUserAlone) {
   Keys keys = open();
   keys.key_of(margaret);
   destroy(keys, keys.key_of(ada)->id);
@@ -232,7 +230,7 @@ TEST_F(KeyStore, IsForThisUserAlone) {
   EXPECT_FALSE(fs::exists(path + "-journal"));
 }
 
-TEST_F(KeyStore, MakesNoOtherMasterKeyForItself) {
+TEST_F(KeyFile, MakesNoOtherMasterKeyForItself) {
   open().key_of(margaret);
   fs::remove(path + ".master");
   EXPECT_THAT([&] { open(); },
@@ -291,7 +289,7 @@ TEST_F(KeyStore, AsksAServiceForTheKeyEncryptionKeyAlone) {
   EXPECT_FALSE(fs::exists(path + ".master"));
 }
 
-TEST_F(KeyStore, RefusesOtherFiles) {
+TEST_F(KeyFile, RefusesOtherFiles) {
   const std::string events = dir.file("shop.db");
   sqlite::open(events);
   EXPECT_THAT([&] { open_keys(events); },
@@ -307,7 +305,7 @@ TEST_F(KeyStore, RefusesOtherFiles) {
   EXPECT_THROW(open_keys(dir.file("missing"), {.create = false}), StoreFailed);
 }
 
-TEST_F(KeyStore, DoesntOpenWhenItIsCutOff) {
+TEST_F(KeyFile, DoesntOpenWhenItIsCutOff) {
   {
     Keys keys = open();
     for (int i = 0; i < 200; ++i) keys.key_of({"guest-" + std::to_string(i), ""});
@@ -338,43 +336,55 @@ TEST_F(KeyStore, OnlyReadsIfItIsOpenedSo) {
 TEST_F(KeyStore, NeverStoresAKeyInClear) {
   Keys keys = open();
   const auto made = keys.key_of(margaret);
-  EXPECT_FALSE(contains(path, made->secret.bytes()));
-  EXPECT_FALSE(contains(path + ".master", made->secret.bytes()));
+  EXPECT_FALSE(contains(place, made->secret.bytes()));
+  const auto secret = made->secret.bytes();
+  EXPECT_EQ(content_of(path + ".master")
+                .find({reinterpret_cast<const char*>(secret.data()), secret.size()}),
+            std::string::npos);
   keys.rotate();
-  EXPECT_FALSE(contains(path, made->secret.bytes()));
+  EXPECT_FALSE(contains(place, made->secret.bytes()));
 }
 
-TEST_F(KeyStore, LeavesNothingOfADestroyedKeyInItsFile) {
+TEST_F(KeyStore, LeavesNothingOfAFormerKeyEncryptionKey) {
+  Keys keys = open();
+  keys.key_of(margaret);
+  const auto former = blob(place, "SELECT hex(wrapped) FROM key_encryption_keys");
+  ASSERT_TRUE(contains(place, former));
+  keys.rotate();
+  EXPECT_FALSE(contains(place, former));
+  EXPECT_THAT(log.entries(), ::testing::Not(::testing::Contains("warning keys.not_vacuumed")));
+}
+
+TEST_F(KeyFile, LeavesNothingOfADestroyedKeyInItsFile) {
   Keys keys = open();
   std::vector<std::vector<std::uint8_t>> wrapped;
   for (int i = 0; i < 300; ++i) keys.key_of({"guest-" + std::to_string(i), ""});
-  wrapped.push_back(blob(path, "SELECT hex(wrapped) FROM subject_keys WHERE number = 150"));
-  const auto former_kek = blob(path, "SELECT hex(wrapped) FROM key_encryption_keys");
-  ASSERT_TRUE(contains(path, wrapped[0]));
+  wrapped.push_back(blob(place, "SELECT hex(wrapped) FROM subject_keys WHERE number = 150"));
+  const auto former_kek = blob(place, "SELECT hex(wrapped) FROM key_encryption_keys");
+  ASSERT_TRUE(contains(place, wrapped[0]));
   destroy(keys, keys.key_of({"guest-149", ""})->id);
-  EXPECT_FALSE(contains(path, wrapped[0]));
+  EXPECT_FALSE(contains(place, wrapped[0]));
 
-  wrapped.push_back(blob(path, "SELECT hex(wrapped) FROM subject_keys WHERE number = 151"));
+  wrapped.push_back(blob(place, "SELECT hex(wrapped) FROM subject_keys WHERE number = 151"));
   EXPECT_EQ(keys.rotate().rewrapped, 299);
-  EXPECT_FALSE(contains(path, wrapped[0]));
-  EXPECT_FALSE(contains(path, wrapped[1]));
-  EXPECT_FALSE(contains(path, former_kek));
+  EXPECT_FALSE(contains(place, wrapped[0]));
+  EXPECT_FALSE(contains(place, wrapped[1]));
+  EXPECT_FALSE(contains(place, former_kek));
 }
 
 /// Exchanges a column of two keys.
-void exchange_columns(const std::string& path, const std::string& columns) {
-  RawSqlite raw{path};
-  raw.run("CREATE TEMP TABLE t AS SELECT * FROM subject_keys");
-  raw.run(
-      "UPDATE subject_keys SET number = -number, id = randomblob(16), binding = randomblob(16)");
+void exchange_columns(const KeyPlace& place, const std::string& columns) {
+  std::string sql =
+      "CREATE TEMP TABLE t AS SELECT * FROM subject_keys; "
+      "UPDATE subject_keys SET number = -number, id = randomblob(16), binding = randomblob(16);";
   for (const std::string column :
        {"id", "binding", "subject", "wrapped", "purpose", "generation"}) {
     const bool is_other = columns.find(column) != std::string::npos;
-    raw.run("UPDATE subject_keys SET " + column + " = (SELECT " + column +
-            " FROM t WHERE t.number = " +
-            (is_other ? "3 + subject_keys.number" : "-subject_keys.number") + ")");
+    sql += "UPDATE subject_keys SET " + column + " = (SELECT " + column +
+           " FROM t WHERE t.number = " +
+           (is_other ? "3 + subject_keys.number" : "-subject_keys.number") + ");";
   }
-  raw.run("UPDATE subject_keys SET number = -number");
+  place.run(sql + "UPDATE subject_keys SET number = -number");
 }
 
 class ExchangedRows : public KeyStore, public ::testing::WithParamInterface<const char*> {};
@@ -386,7 +396,7 @@ TEST_P(ExchangedRows, OpenNoOthersKey) {
     margarets = keys.key_of(margaret)->id;
     keys.key_of(ada);
   }
-  exchange_columns(path, GetParam());
+  exchange_columns(place, GetParam());
 
   Keys keys = open();
   EXPECT_THAT([&] { keys.find(margarets); },
@@ -411,14 +421,14 @@ INSTANTIATE_TEST_SUITE_P(Columns, ExchangedRows,
 
 TEST_F(KeyStore, RefusesARowOfAnotherPurposeOrGeneration) {
   for (const std::string change : {"purpose = 'x'", "generation = 2"}) {
-    const std::string file = dir.file(change);
+    const KeyPlace changed{dir.file(change.substr(0, 7))};
     KeyId id;
     {
-      Keys keys = open_keys(file);
+      Keys keys = changed.open();
       id = keys.key_of(margaret)->id;
     }
-    RawSqlite{file}.run("UPDATE subject_keys SET " + change);
-    EXPECT_THROW(open_keys(file).find(id), StoreFailed);
+    changed.run("UPDATE subject_keys SET " + change);
+    EXPECT_THROW(changed.open().find(id), StoreFailed);
   }
 }
 
@@ -440,7 +450,7 @@ TEST_F(KeyStore, RotatesWhileKeysStayWhatTheyAre) {
   EXPECT_NO_THROW(other.key_of({"guest-c1", ""}));
   EXPECT_EQ(bytes_of(*open().find(made->id)), secret);
   EXPECT_THROW(open().key_of(ada), SubjectForgotten);
-  EXPECT_EQ(RawSqlite{path}.integer("SELECT count(*) FROM key_encryption_keys"), 1);
+  EXPECT_THAT(place.run("SELECT count(*) FROM key_encryption_keys"), ElementsAre("1"));
 }
 
 TEST_F(KeyStore, RotatesBesideThreadsThatMakeAndDestroyKeys) {
@@ -515,13 +525,29 @@ TEST_F(KeyStore, NoticesWhatOthersDestroy) {
   EXPECT_EQ(other.find(second), nullptr);
 }
 
-TEST_F(KeyStore, StopsWhenItsFileIsReplaced) {
+TEST_F(KeyFile, StopsWhenItsFileIsReplaced) {
   Keys keys = open();
   keys.key_of(margaret);
   fs::rename(path, dir.file("moved"));
   EXPECT_THROW(keys.key_of(ada), StoreFailed);
   open();
   EXPECT_THROW(keys.key_of(ada), StoreFailed);
+}
+
+TEST_F(KeyStore, StopsWhenAnOlderCopyTakesItsPlace) {
+  Keys keys = open();
+  keys.key_of(margaret);
+  place.back_up();
+  const KeyId lost = keys.key_of(ada)->id;
+  keys.refresh();
+  place.restore();
+  EXPECT_THAT([&] { keys.refresh(); },
+              ThrowsMessage<StoreFailed>(HasSubstr("was replaced by an older or another one")));
+  // Others may have made a key of the same number since.
+  open().key_of({"guest-c1", ""});
+  clock.advance(1s);
+  EXPECT_THROW(keys.find(lost), StoreFailed);
+  EXPECT_THROW(open().find(lost), KeyMissing);
 }
 
 TEST_F(KeyStore, SharesItsKeysBetweenThreads) {
@@ -557,7 +583,7 @@ TEST_F(KeyStore, SharesItsKeysBetweenProcesses) {
   test::Shared<Found> found;
   const auto work = [&](std::size_t process) {
     return [&, process] {
-      Keys keys = open_keys(path, {.busy_timeout = 60s});
+      Keys keys = place.open({.busy_timeout = 20s});
       for (std::size_t i = 0; i < subjects; ++i) {
         found->ids[process][i] = keys.key_of({"guest-" + std::to_string(i), ""})->id;
       }
@@ -592,7 +618,7 @@ TEST_F(KeyStore, SaysNothingOfSubjectsAndKeysWhereItFails) {
     Keys keys = open();
     id = keys.key_of(margaret)->id;
   }
-  RawSqlite{path}.run("UPDATE subject_keys SET wrapped = randomblob(72)");
+  place.run("UPDATE subject_keys SET wrapped = randomblob(72)");
   Keys keys = open();
   try {
     keys.find(id);

@@ -1,5 +1,6 @@
 #include "support/engine.hpp"
 
+#include "support/key_place.hpp"
 #include "support/postgres_server.hpp"
 
 #ifdef STELA_TEST_LIBPQ
@@ -81,8 +82,8 @@ std::vector<std::string> location_of(const std::string& path) {
 
 #ifdef STELA_TEST_LIBPQ
 
-std::vector<std::string> run_on(const PostgresServer& on, const std::string& sql) {
-  const std::unique_ptr<PGconn, decltype(&PQfinish)> connection{PQconnectdb(on.url().c_str()),
+std::vector<std::string> run_at(const std::string& url, const std::string& sql) {
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> connection{PQconnectdb(url.c_str()),
                                                                 &PQfinish};
   const std::unique_ptr<PGresult, decltype(&PQclear)> result{PQexec(connection.get(), sql.c_str()),
                                                              &PQclear};
@@ -100,11 +101,26 @@ std::vector<std::string> run_on(const PostgresServer& on, const std::string& sql
 
 #else
 
-std::vector<std::string> run_on(const PostgresServer&, const std::string&) {
+std::vector<std::string> run_at(const std::string&, const std::string&) {
   throw std::runtime_error{"this build has no engine for PostgreSQL"};
 }
 
 #endif
+
+std::vector<std::string> run_on(const PostgresServer& on, const std::string& sql) {
+  return run_at(on.url(), sql);
+}
+
+std::string database_at(const std::string& path) {
+  const std::string name =
+      schema_of(path.substr(path.find_last_of('/', path.find_last_of('/') - 1)));
+  if (run_on(server.value(), "SELECT FROM pg_database WHERE datname = '" + name + "'").empty()) {
+    run_on(server.value(), "CREATE DATABASE \"" + name + '"');
+  }
+  std::string escaped;
+  for (const char c : name) escaped += c == '/' ? std::string{"%2F"} : std::string{c};
+  return server.value().url(escaped);
+}
 
 std::vector<std::string> run_on_postgres(const std::string& path, const std::string& sql) {
   return run_on(server.value(), "SET search_path = \"" + schema_of(path) + "\"; " + sql);

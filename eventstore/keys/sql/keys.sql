@@ -11,9 +11,10 @@ FROM key_store AS s JOIN key_encryption_keys AS k ON k.number = s.kek WHERE s.on
 INSERT INTO key_store (one, id, root, kek, version, erasures, made_at)
 VALUES (1, :id, :root, :kek, 1, 0, :made_at);
 
--- name: version
--- gives: version int
-SELECT version FROM key_store WHERE one = 1;
+-- name: position
+-- gives: id blob, version int, highest int
+SELECT id, version, (SELECT coalesce(max(number), 0) FROM subject_keys) AS highest
+FROM key_store WHERE one = 1;
 
 -- name: note_erasures
 -- takes: erasures int
@@ -22,10 +23,6 @@ UPDATE key_store SET version = version + 1, erasures = :erasures WHERE one = 1;
 -- name: set_root
 -- takes: root blob, kek int
 UPDATE key_store SET version = version + 1, root = :root, kek = :kek WHERE one = 1;
-
--- name: highest_key
--- gives: number int
-SELECT coalesce(max(number), 0) AS number FROM subject_keys;
 
 -- name: newest_kek
 -- gives: number int, wrapped blob, made_at time
@@ -88,14 +85,22 @@ WHERE s.number > :after AND s.kek < :current ORDER BY s.number LIMIT :most;
 -- name: insert_key
 -- takes: id blob, binding blob, purpose text, generation int, subject blob, kek int, wrapped blob,
 --   made_at time
+-- gives: number int
 INSERT INTO subject_keys (number, id, binding, purpose, generation, subject, kek, wrapped, made_at)
 SELECT coalesce(max(number), 0) + 1, :id, :binding, :purpose, :generation, :subject, :kek,
        :wrapped, :made_at
-FROM subject_keys;
+FROM subject_keys RETURNING number;
 
--- name: rewrap_key
--- takes: number int, kek int, wrapped blob
-UPDATE subject_keys SET kek = :kek, wrapped = :wrapped WHERE number = :number;
+-- name: rewrap_keys
+-- The keys with these numbers ("4,7,9"), whose new texts follow each other.
+-- takes: numbers text, size int, kek int, wrapped blob
+UPDATE subject_keys SET kek = :kek, wrapped = substr(:wrapped, json_each.key * :size + 1, :size)
+FROM json_each('[' || :numbers || ']') WHERE subject_keys.number = json_each.value;
+-- engine: postgres
+UPDATE subject_keys SET kek = :kek,
+  wrapped = substr(:wrapped, ((n.place - 1) * :size + 1)::int, :size::int)
+FROM unnest(string_to_array(:numbers, ',')::bigint[]) WITH ORDINALITY AS n(number, place)
+WHERE subject_keys.number = n.number;
 
 -- name: destroy_key
 -- takes: id blob, now time

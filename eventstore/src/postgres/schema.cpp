@@ -172,7 +172,7 @@ bool try_to_migrate(Connection& connection, const std::string& schema, const Mod
     for (std::size_t i = applied; i < module.migrations.size(); ++i) {
       apply(connection, module, module.migrations[i]);
     }
-    connection.execute("SELECT stela.guard_tables()");
+    if (module.is_of_store) connection.execute("SELECT stela.guard_tables()");
   }
   check_committed(connection.query("COMMIT", {}, "migrating"));
   return is_mine;

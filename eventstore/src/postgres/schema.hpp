@@ -30,6 +30,8 @@ std::string sql_schema_of(const Options& options);
 struct Module {
   std::string_view name;
   std::span<const database::Migration> migrations;
+  /// Of a store of events, whose tables are guarded.
+  bool is_of_store = true;
 };
 
 /// How the ledger knows a migration again: the checksum of its text, in hexadecimal.

@@ -1,4 +1,4 @@
-// A store of the keys that personal fields are sealed with: a file of its own beside the events.
+// A store of the keys that personal fields are sealed with, apart from the events.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -85,15 +85,17 @@ struct KeyRotation {
   std::int64_t number = 0;
   std::int64_t rewrapped = 0;
   /// Keys that were destroyed before then can't be had from the key store's file any more, whatever
-  /// is left of it in freed pages and blocks of the disk: from `ended_at` on.
+  /// is left of it in freed pages and blocks of the disk: from `ended_at` on. A server's log has the
+  /// former key-encryption key, wrapped by the master key, as a backup has it.
   Timestamp began_at;
   Timestamp ended_at;
 };
 
-/// Keys in an SQLite file, each wrapped by a key-encryption key that the master key wraps. Any
+/// Keys in a file or on a server, each wrapped by a key-encryption key that the master key wraps. Any
 /// number of threads and processes may use it; not after a fork.
 ///
-/// It belongs to one store. Don't move it while a store uses it.
+/// It belongs to one store. Don't move it while a store uses it. StoreFailed from when an older copy
+/// has taken its place, until it is opened again.
 ///
 /// Keys are held in memory for at most a minute. What another process destroys is noticed within a
 /// tenth of a second of use, and by `refresh`.
@@ -143,15 +145,19 @@ class STELA_EVENTSTORE_EXPORT Keys final : public Keyring {
   std::size_t destroyed_again() const noexcept;
 
  private:
-  friend Keys open_keys(const std::string& path, const KeyOptions& options);
+  friend Keys open_keys(const std::string& location, const KeyOptions& options);
   explicit Keys(std::unique_ptr<keys::KeyStore> store) noexcept;
 
   std::unique_ptr<keys::KeyStore> store_;
 };
 
-/// Opens the key store in the file `path`. Makes it if it is missing, for this user alone.
-/// SchemaMismatch if the file is something else, or of a newer Stela. StoreFailed if the master key
-/// isn't the key store's.
-STELA_EVENTSTORE_EXPORT Keys open_keys(const std::string& path, const KeyOptions& options = {});
+/// Opens the key store in a file, or on a PostgreSQL server ("postgresql://keys@host/database"), in
+/// the schema `stela_keys`. Makes it if it is missing: a file for this user alone. SchemaMismatch if
+/// it is something else, or of a newer Stela. StoreFailed if the master key isn't the key store's.
+///
+/// On a server any number of machines may use it. They need the same master key and the same file
+/// of erasures, which both must be named; those that only read need no file. UsageError if the
+/// database has a store of events: it, and its backups, must not have both.
+STELA_EVENTSTORE_EXPORT Keys open_keys(const std::string& location, const KeyOptions& options = {});
 
 }  // namespace stela

@@ -1,0 +1,130 @@
+// A key store on PostgreSQL.
+#include "database/checksum.hpp"
+#include "database/postgres/connection.hpp"
+#include "key_database.hpp"
+#include "keys_sql.hpp"
+#include "postgres/schema.hpp"
+#include "postgres/server_session.hpp"
+#include "postgres/standby_wait.hpp"
+
+#include <stela/framework/error.hpp>
+
+namespace stela::keys {
+namespace {
+
+constexpr std::string_view key_schema = "stela_keys";
+
+postgres::Options schema_options(const KeyOptions& options) {
+  return {.schema = std::string{key_schema},
+          .create = options.create,
+          .read_only = options.read_only,
+          .busy_timeout = options.busy_timeout};
+}
+
+/// What a backup of both would hold could be opened by whoever has the master key.
+void refuse_events(postgres::Connection& connection, const std::string& name) {
+  const auto stores = connection.query(
+      "SELECT schemaname::text FROM pg_catalog.pg_tables WHERE tablename = 'stela_facts'", {},
+      "looking for events");
+  if (stores.rows() == 0) return;
+  throw UsageError{
+      "'" + name + "' has a store of events, in the schema '" + std::string{stores.bytes(0, 0)} +
+      "': keys belong into another database, on another server if possible, as backups "
+      "of the events must not have them"};
+}
+
+class ServerKeys final : public KeyDatabase {
+ public:
+  ServerKeys(const std::string& conninfo, const KeyOptions& options)
+      : KeyDatabase{postgres::describe(conninfo), options.read_only},
+        options_{.conninfo = conninfo,
+                 .schema = std::string{key_schema},
+                 .is_read_only = options.read_only},
+        lock_timeout_{std::to_string(options.busy_timeout.count())} {
+    connection_ = connect();
+    if (postgres::is_behind_pooler(*connection_)) {
+      throw UsageError{"a key store can't go through a pooler; name the server itself"};
+    }
+    const postgres::Options schema = schema_options(options);
+    const postgres::Module module{"keys", sql::migrations_on_postgres, false};
+    if (postgres::is_migrated(*connection_, schema, module)) return;
+    if (!options.create || options.read_only) {
+      throw StoreFailed{"there is no key store in '" + name() + "', or an older one"};
+    }
+    refuse_events(*connection_, name());
+    postgres::migrate(*connection_, schema, module);
+  }
+
+  Connection& connection() override {
+    if (connection_ != nullptr && connection_->is_alive()) return *connection_;
+    connection_.reset();
+    auto fresh = connect();
+    on_contact(*fresh);
+    connection_ = std::move(fresh);
+    return *connection_;
+  }
+
+  /// The former key-encryption key is in a table of one row, which gets another file. Of keys only
+  /// what that one wrapped is left, in pages that are used again.
+  std::string tidy() override {
+    std::string why;
+    try {
+      const auto own = connect();
+      for (const char* const sql :
+           {"VACUUM (FULL) stela.key_encryption_keys", "VACUUM stela.subject_keys"}) {
+        own->execute(sql);
+        for (const std::string& warning : own->take_warnings()) why += warning + "; ";
+      }
+    } catch (const Error& e) {
+      why += e.what();
+    }
+    return why;
+  }
+
+ private:
+  std::unique_ptr<postgres::Connection> connect() const {
+    auto made = std::make_unique<postgres::Connection>(options_);
+    postgres::set_up(*made);
+    postgres::Parameters timeout;
+    timeout.add(lock_timeout_);
+    made->query(
+        "SELECT set_config('lock_timeout', $1, false), "
+        "set_config('idle_in_transaction_session_timeout', '60000', false)",
+        std::move(timeout), "setting up a session");
+    return made;
+  }
+  void begin() override {
+    postgres::Parameters lock;
+    lock.add(static_cast<std::int64_t>(database::text_checksum("stela, writes of keys")));
+    postgres::Connection::Pipeline pipeline{*connection_};
+    pipeline.add(postgres::begin_sql);
+    pipeline.add(postgres::confirmed_sql);
+    pipeline.add(postgres::lock_sql, std::move(lock));
+    pipeline.run_all("beginning to change keys");
+  }
+  void commit() override {
+    postgres::check_committed(connection_->query("COMMIT", {}, "changing keys"));
+    for (const std::string& warning : connection_->take_warnings()) {
+      throw StoreBusy{"a key isn't confirmed by a standby: " + warning + "; try again"};
+    }
+  }
+  void roll_back() noexcept override { connection_->roll_back(); }
+
+  const postgres::ConnectionOptions options_;
+  const std::string lock_timeout_;
+  std::unique_ptr<postgres::Connection> connection_;
+};
+
+}  // namespace
+
+std::unique_ptr<KeyDatabase> open_on_server(const std::string& conninfo,
+                                            const KeyOptions& options) {
+  if (!options.master.unwrap || (options.erasures.empty() && !options.read_only)) {
+    throw UsageError{
+        "a key store on a server needs `.master` and `.erasures`: the same ones for all programs "
+        "that use it"};
+  }
+  return std::make_unique<ServerKeys>(conninfo, options);
+}
+
+}  // namespace stela::keys
