@@ -13,20 +13,14 @@ std::size_t KeyCache::SubjectHash::operator()(const Subject& subject) const noex
 
 Key KeyCache::find(const Subject& subject) const {
   const std::shared_lock lock{mutex_};
-  for (const Generation* generation : {&young_, &old_}) {
-    const auto found = generation->by_subject.find(subject);
-    if (found != generation->by_subject.end()) return found->second;
-  }
-  return nullptr;
+  const auto found = by_subject_.find(subject);
+  return found != by_subject_.end() ? found->second : nullptr;
 }
 
 std::optional<Key> KeyCache::find(const KeyId& id) const {
   const std::shared_lock lock{mutex_};
-  for (const Generation* generation : {&young_, &old_}) {
-    const auto found = generation->by_id.find(id);
-    if (found != generation->by_id.end()) return found->second;
-  }
-  return std::nullopt;
+  const auto found = by_id_.find(id);
+  return found != by_id_.end() ? std::optional{found->second} : std::nullopt;
 }
 
 std::uint64_t KeyCache::epoch() const {
@@ -37,29 +31,27 @@ std::uint64_t KeyCache::epoch() const {
 void KeyCache::add(const KeyId& id, const Key& key, std::uint64_t epoch) {
   const std::lock_guard lock{mutex_};
   if (epoch != epoch_) return;
-  if (young_.by_id.size() >= most_) turn(now_);
-  young_.by_id.insert_or_assign(id, key);
-  if (key != nullptr) young_.by_subject.insert_or_assign(key->subject, key);
+  if (by_id_.size() >= most_) drop(now_);
+  by_id_.insert_or_assign(id, key);
+  if (key != nullptr) by_subject_.insert_or_assign(key->subject, key);
 }
 
 void KeyCache::clear() {
   const std::lock_guard lock{mutex_};
   ++epoch_;
-  young_ = {};
-  old_ = {};
+  drop(now_);
 }
 
-void KeyCache::turn(Time now) {
-  old_ = std::exchange(young_, {});
-  turned_at_ = now;
+void KeyCache::drop(Time now) {
+  by_id_.clear();
+  by_subject_.clear();
+  dropped_at_ = now;
 }
 
 void KeyCache::age(Time now) {
   const std::lock_guard lock{mutex_};
   now_ = now;
-  if (now - turned_at_ < half_life) return;
-  if (now - turned_at_ >= 2 * half_life) young_ = {};
-  turn(now);
+  if (now - dropped_at_ >= longest) drop(now);
 }
 
 }  // namespace stela::keys

@@ -15,14 +15,13 @@ namespace stela::keys {
 
 using Key = std::shared_ptr<const SubjectKey>;
 
-/// Holds keys in two generations. The younger one becomes the older one, whose keys are dropped,
-/// when it is full or half a minute old: so a key stays for a minute at most, however often it is
+/// Drops all keys when it is full, and once a minute: none stays for longer, however often it is
 /// used. Threads: any number at once.
 class KeyCache {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  explicit KeyCache(std::size_t most) noexcept : most_{most / 2} {}
+  explicit KeyCache(std::size_t most) noexcept : most_{most} {}
 
   Key find(const Subject& subject) const;
   /// The null key for one that was destroyed; nothing if it isn't here.
@@ -38,24 +37,20 @@ class KeyCache {
   void age(Time now);
 
  private:
-  static constexpr std::chrono::seconds half_life{30};
+  static constexpr std::chrono::seconds longest{60};
 
   struct SubjectHash {
     std::size_t operator()(const Subject& subject) const noexcept;
   };
-  struct Generation {
-    std::unordered_map<KeyId, Key> by_id = {};
-    std::unordered_map<Subject, Key, SubjectHash> by_subject = {};
-  };
-  void turn(Time now);
+  void drop(Time now);
 
   const std::size_t most_;
   mutable std::shared_mutex mutex_;
   // Guarded by mutex_.
-  Generation young_;
-  Generation old_;
+  std::unordered_map<KeyId, Key> by_id_;
+  std::unordered_map<Subject, Key, SubjectHash> by_subject_;
   std::uint64_t epoch_ = 0;
-  Time turned_at_ = {};
+  Time dropped_at_ = {};
   Time now_ = {};
 };
 

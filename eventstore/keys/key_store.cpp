@@ -8,53 +8,59 @@
 #include <array>
 #include <exception>
 #include <limits>
+#include <map>
+#include <utility>
 
 namespace stela::keys {
 
 /// A key as its row has it.
 struct KeyRow {
-  explicit KeyRow(const sql::key_row& row)
-      : number{row.number()},
-        id{code_of(row.id())},
-        binding{code_of(row.binding())},
-        purpose{row.purpose()},
-        generation{row.generation()},
-        subject{row.subject().value_or("")},
-        kek{row.kek().value_or(0)},
-        wrapped{row.wrapped().value_or("")},
-        kek_wrapped{row.kek_wrapped().value_or("")},
-        made_at{row.made_at()},
-        is_destroyed{!row.wrapped().has_value()},
-        is_allowed{row.allowed_at().has_value()} {}
-
-  std::int64_t number;
-  KeyId id;
-  Code binding;
-  std::string purpose;
-  std::int64_t generation;
-  std::string subject;
-  std::int64_t kek;
-  std::string wrapped;
-  std::string kek_wrapped;
-  Timestamp made_at;
-  bool is_destroyed;
-  bool is_allowed;
+  std::int64_t number = 0;
+  KeyId id = {};
+  Code binding = {};
+  std::string purpose = {};
+  std::int64_t generation = 0;
+  std::string subject = {};
+  std::int64_t kek = 0;
+  std::string wrapped = {};
+  std::string kek_wrapped = {};
+  Timestamp made_at = {};
+  bool is_destroyed = false;
+  bool is_allowed = false;
 };
 
 namespace {
 
-template <class Statement>
-std::vector<KeyRow> key_rows(Connection& connection, const Statement& statement) {
-  std::vector<KeyRow> all;
-  auto rows = connection.rows(statement);
-  while (rows.step()) all.emplace_back(rows);
-  return all;
+std::string text_or_empty(std::optional<std::string_view> text) {
+  return std::string{text.value_or("")};
 }
 
 template <class Statement>
+std::vector<KeyRow> key_rows(Connection& connection, const Statement& statement) {
+  std::vector<KeyRow> all;
+  auto row = connection.rows(statement);
+  while (row.step()) {
+    all.push_back({row.number(),
+                   {code_of(row.id())},
+                   code_of(row.binding()),
+                   std::string{row.purpose()},
+                   row.generation(),
+                   text_or_empty(row.subject()),
+                   row.kek().value_or(0),
+                   text_or_empty(row.wrapped()),
+                   text_or_empty(row.kek_wrapped()),
+                   row.made_at(),
+                   !row.wrapped().has_value(),
+                   row.allowed_at().has_value()});
+  }
+  return all;
+}
+
+/// The last one.
+template <class Statement>
 std::optional<KeyRow> key_row(Connection& connection, const Statement& statement) {
-  auto rows = connection.rows(statement);
-  return rows.step() ? std::optional<KeyRow>{rows} : std::nullopt;
+  auto rows = key_rows(connection, statement);
+  return rows.empty() ? std::nullopt : std::optional{std::move(rows.back())};
 }
 
 /// What a caller stands in line for.
@@ -66,21 +72,27 @@ struct KeyWork : CommitQueue::Ticket {
   std::exception_ptr error = {};
 };
 
-/// In one transaction.
+/// In one transaction; if that fails, as one of them may be to blame, each alone.
 void write_all(KeyDatabase& database, std::span<KeyWork* const> group) {
-  database.write([&](Connection& connection) {
-    for (KeyWork* const work : group) {
-      work->error = nullptr;
-      try {
-        work->write(connection);
-      } catch (const SubjectForgotten&) {
-        work->error = std::current_exception();  // it has written nothing
+  try {
+    database.write([&](Connection& connection) {
+      for (KeyWork* const work : group) {
+        work->error = nullptr;
+        try {
+          work->write(connection);
+        } catch (const SubjectForgotten&) {
+          work->error = std::current_exception();  // it has written nothing
+        }
       }
-    }
-  });
+    });
+  } catch (...) {
+    if (group.size() == 1) group.front()->error = std::current_exception();
+    for (KeyWork* work : group.subspan(group.size() == 1 ? 1 : 0)) write_all(database, {&work, 1});
+  }
 }
 
 constexpr std::int64_t keys_of_a_batch = 10'000;
+constexpr std::int64_t all_keks = std::numeric_limits<std::int64_t>::max();
 constexpr std::chrono::milliseconds look_interval{100};
 constexpr std::string_view root_label = "stela key store root 1";
 constexpr std::string_view key_label = "stela subject key 1";
@@ -88,10 +100,10 @@ constexpr std::string_view name_label = "stela subject name 1";
 
 }  // namespace
 
-KeyStore::KeyStore(const std::string& location, const KeyOptions& options)
-    : options_{options}, database_{open_database(location, options)}, cache_{options.cached_keys} {
-  database_->on_contact = [this](Connection& connection) { follow(connection); };
-  const std::string master_path = database_->beside(".master");
+KeyStore::KeyStore(const std::string& location, const KeyOptions& asked)
+    : options{asked}, database{open_database(location, asked)}, cache{asked.cached_keys} {
+  database->on_contact = [this](Connection& connection) { follow(connection); };
+  const std::string master_path = database->beside(".master");
   const MasterKey master = options.master.unwrap ? options.master : key_file(master_path);
   if (!settle(master)) {
     if (options.read_only) {
@@ -100,8 +112,8 @@ KeyStore::KeyStore(const std::string& location, const KeyOptions& options)
     if (!options.master.unwrap && make_key_file(master_path)) {
       log(LogLevel::warning, "keys.master_made",
           "made the master key '" + master_path +
-              "': keep a copy of it apart from the backups of "
-              "the key store, as without it all personal data is lost");
+              "': keep a copy of it apart from the backups of the key store, as without it all "
+              "personal data is lost");
     }
     make(master);
     settle(master);
@@ -116,62 +128,57 @@ bool KeyStore::settle(const MasterKey& master) {
     auto row = connection.rows(sql::key_store{});
     is_there = row.step();
     if (!is_there) return;
-    id_ = Uuid{code_of(row.id())};
-    keks_.emplace(master, id_);
-    const auto kek = keks_->get(row.kek(), row.kek_wrapped());
-    root_ = unseal(*kek, joined({root_label, text_of(id_.bytes())}), row.root());
-    version_ = row.version();
+    id = Uuid{code_of(row.id())};
+    keks.emplace(master, id);
+    const auto kek = keks->get(row.kek(), row.kek_wrapped());
+    root = unseal(*kek, joined({root_label, raw_id()}), row.root());
+    version = row.version();
   });
   if (!is_there) return false;
-  if (!root_) {
+  if (!root) {
     throw StoreFailed{"the key store '" + name() +
-                      "' is damaged: its first row was changed; "
-                      "restore a backup of it"};
+                      "' is damaged: its first row was changed; restore a backup of it"};
   }
-  binding_key_ = derived(*root_, Purpose::binding);
+  binding_key = derived(*root, Purpose::binding);
   return true;
 }
 
 void KeyStore::make(const MasterKey& master) {
-  const Uuid id{KeyId::make().bytes};
+  const Uuid made{KeyId::make().bytes};
+  const std::string_view raw = text_of(made.bytes());
   const Secret kek = Secret::random();
-  const std::string wrapped = KeyEncryptionKeys{master, id}.wrap(1, kek);
-  const std::string root = seal(kek, joined({root_label, text_of(id.bytes())}), Secret::random());
-  const Timestamp now = options_.clock->now();
+  const std::string wrapped = KeyEncryptionKeys{master, made}.wrap(1, kek);
+  const std::string sealed = seal(kek, joined({root_label, raw}), Secret::random());
+  const Timestamp now = options.clock->now();
   write([&](Connection& connection) {
     // Another process may have made it.
     if (connection.rows(sql::key_store{}).step()) return;
     connection.run(sql::insert_kek{.number = 1, .wrapped = wrapped, .made_at = now});
-    connection.run(
-        sql::insert_key_store{.id = text_of(id.bytes()), .root = root, .kek = 1, .made_at = now});
+    connection.run(sql::insert_key_store{.id = raw, .root = sealed, .kek = 1, .made_at = now});
   });
 }
 
 void KeyStore::open_erasures() {
   const std::string file =
-      options_.erasures.empty() ? database_->beside(".erasures") : options_.erasures;
-  erasures_.emplace(file, id_, derived(*root_, Purpose::erasures));
+      options.erasures.empty() ? database->beside(".erasures") : options.erasures;
+  erasures.emplace(file, id, derived(*root, Purpose::erasures));
   std::int64_t seen = 0;
   read([&](Connection& connection) {
     auto row = connection.rows(sql::key_store{});
     if (row.step()) seen = row.erasures();
   });
-  const bool is_applied = seen == erasures_->number() && erasures_->problems().empty();
-  if (!file.empty()) erasures_->expect(seen);
-  for (const std::string& problem : erasures_->problems()) {
+  const bool is_applied = seen == erasures->number() && erasures->problems().empty();
+  if (!file.empty()) erasures->expect(seen);
+  for (const std::string& problem : erasures->problems()) {
     log(LogLevel::warning, "keys.erasures_wrong", problem);
   }
-  if (!is_applied && !options_.read_only) apply_erasures();
-}
-
-void KeyStore::apply_erasures() {
-  destroyed_again_ = destroy(erasures_->ids());
-  if (destroyed_again_ == 0) return;
+  if (is_applied || options.read_only) return;
+  destroyed_again = destroy(erasures->ids());
+  if (destroyed_again == 0) return;
   log(LogLevel::warning, "keys.destroyed_again",
       "the key store '" + name() +
-          "' had keys that the file of erasures names, as after a backup "
-          "was restored: " +
-          std::to_string(destroyed_again_) + " were destroyed again");
+          "' had keys that the file of erasures names, as after a backup was restored: " +
+          std::to_string(destroyed_again) + " were destroyed again");
 }
 
 void KeyStore::read(FunctionRef<void(Connection&)> work) {
@@ -187,12 +194,12 @@ void KeyStore::write(FunctionRef<void(Connection&)> work) {
 }
 
 void KeyStore::run(FunctionRef<bool(Connection&)> read, FunctionRef<void(Connection&)> write) {
-  owner_.check();
-  if (queue_.is_leading()) {
+  owner.check();
+  if (queue.is_leading()) {
     throw UsageError{"a master key's callback used the key store that it belongs to"};
   }
   KeyWork ticket{read, write};
-  queue_.submit(ticket, [&](std::span<CommitQueue::Ticket* const> group) { carry_out(group); });
+  queue.submit(ticket, [&](std::span<CommitQueue::Ticket* const> group) { carry_out(group); });
   if (ticket.error) std::rethrow_exception(ticket.error);
 }
 
@@ -202,35 +209,21 @@ void KeyStore::carry_out(std::span<CommitQueue::Ticket* const> group) noexcept {
   for (CommitQueue::Ticket* const member : group) {
     auto& work = static_cast<KeyWork&>(*member);
     try {
-      if (work.read(database_->connection())) all[size++] = &work;
+      if (work.read(database->connection())) all[size++] = &work;
     } catch (...) {
       work.error = std::current_exception();
     }
   }
-  const std::span writing{all.data(), size};
-  if (writing.size() > 1) {
-    try {
-      return write_all(*database_, writing);
-    } catch (...) {
-      // One of them may be to blame: each alone.
-    }
-  }
-  for (KeyWork* const work : writing) {
-    try {
-      write_all(*database_, {&work, 1});
-    } catch (...) {
-      work->error = std::current_exception();
-    }
-  }
+  if (size > 0) write_all(*database, {all.data(), size});
 }
 
 std::string KeyStore::associated(const KeyRow& row) const {
-  return joined({key_label, text_of(id_.bytes()), text_of(row.id.bytes), text_of(row.binding),
-                 row.purpose, bytes_of(row.generation)});
+  return joined({key_label, raw_id(), text_of(row.id.bytes), text_of(row.binding), row.purpose,
+                 bytes_of(row.generation)});
 }
 
 bool KeyStore::is_gone(const KeyRow& row) const {
-  return row.is_destroyed || erasures_->contains(row.id);
+  return row.is_destroyed || erasures->contains(row.id);
 }
 
 void KeyStore::refuse_row(const KeyRow& row) const {
@@ -241,7 +234,7 @@ void KeyStore::refuse_row(const KeyRow& row) const {
 
 Secret KeyStore::unwrapped(const KeyRow& row) {
   if (row.kek_wrapped.empty()) refuse_row(row);
-  auto secret = unseal(*keks_->get(row.kek, row.kek_wrapped), associated(row), row.wrapped);
+  auto secret = unseal(*keks->get(row.kek, row.kek_wrapped), associated(row), row.wrapped);
   if (!secret) refuse_row(row);
   return std::move(*secret);
 }
@@ -259,7 +252,7 @@ Key KeyStore::opened(const KeyRow& row) {
 Kek KeyStore::newest_kek(Connection& connection) {
   auto row = connection.rows(sql::newest_kek{});
   if (!row.step()) throw StoreFailed{"the key store '" + name() + "' has no key-encryption key"};
-  return {row.number(), keks_->get(row.number(), row.wrapped())};
+  return {row.number(), keks->get(row.number(), row.wrapped())};
 }
 
 Key KeyStore::living_key(const std::optional<KeyRow>& newest, const Subject& subject) {
@@ -275,192 +268,112 @@ Key KeyStore::living_key(const std::optional<KeyRow>& newest, const Subject& sub
 
 Key KeyStore::find_or_make(Connection& connection, const Subject& subject, const Code& binding) {
   const auto newest =
-      key_row(connection, sql::newest_key{.binding = text_of(binding), .purpose = subject.purpose});
+      key_row(connection, sql::keys_of{.binding = text_of(binding), .purpose = subject.purpose});
   if (Key known = living_key(newest, subject)) return known;
   const Kek kek = newest_kek(connection);
   const auto key =
       std::make_shared<SubjectKey>(SubjectKey{KeyId::make(), subject, Secret::random()});
-  const std::int64_t generation = newest ? newest->generation + 1 : 1;
-  const std::string wrapped =
-      seal(*kek.key,
-           joined({key_label, text_of(id_.bytes()), text_of(key->id.bytes), text_of(binding),
-                   subject.purpose, bytes_of(generation)}),
-           key->secret);
-  const std::string name =
-      seal_bytes(key->secret, name_label,
-                 {reinterpret_cast<const std::uint8_t*>(subject.name.data()), subject.name.size()});
-  auto inserted = connection.rows(sql::insert_key{.id = text_of(key->id.bytes),
+  KeyRow row{.id = key->id,
+             .binding = binding,
+             .purpose = subject.purpose,
+             .generation = newest ? newest->generation + 1 : 1};
+  row.wrapped = seal(*kek.key, associated(row), key->secret);
+  row.subject = seal_bytes(key->secret, name_label, span_of(subject.name));
+  auto inserted = connection.rows(sql::insert_key{.id = text_of(row.id.bytes),
                                                   .binding = text_of(binding),
-                                                  .purpose = subject.purpose,
-                                                  .generation = generation,
-                                                  .subject = name,
+                                                  .purpose = row.purpose,
+                                                  .generation = row.generation,
+                                                  .subject = row.subject,
                                                   .kek = kek.number,
-                                                  .wrapped = wrapped,
-                                                  .made_at = options_.clock->now()});
+                                                  .wrapped = row.wrapped,
+                                                  .made_at = options.clock->now()});
   if (inserted.step()) key->number = inserted.number();
   return key;
 }
 
-Key KeyStore::key_of(const Subject& subject) {
-  owner_.check();
-  look(false);
-  if (Key known = cache_.find(subject)) return known;
-  if (subject.name.empty()) throw UsageError{"a subject needs a name"};
-  const std::uint64_t epoch = cache_.epoch();
-  const Code binding = binding_of(subject.name);
-  Key key;
-  const auto look_up = [&](Connection& connection) {
-    key = living_key(key_row(connection, sql::newest_key{.binding = text_of(binding),
-                                                         .purpose = subject.purpose}),
-                     subject);
-    return key == nullptr;
-  };
-  run(look_up, [&](Connection& connection) { key = find_or_make(connection, subject, binding); });
-  if (key->number > highest_) highest_ = key->number;
-  cache_.add(key->id, key, epoch);
-  return key;
-}
-
-Key KeyStore::find(const KeyId& id) {
-  owner_.check();
-  look(false);
-  if (const auto known = cache_.find(id)) return *known;
-  const std::uint64_t epoch = cache_.epoch();
-  std::optional<KeyRow> row;
-  read([&](Connection& connection) {
-    row = key_row(connection, sql::find_key{.id = text_of(id.bytes)});
-  });
-  if (!row && !erasures_->contains(id)) {
-    throw KeyMissing{"the key store '" + name() + "' doesn't have the key " + id.to_string() +
-                     ": it is an older one, or another store's; restore a newer backup of the "
-                     "key store"};
-  }
-  const Key key = row && !is_gone(*row) ? opened(*row) : nullptr;
-  cache_.add(id, key, epoch);
-  return key;
-}
-
 void KeyStore::look(bool is_due) {
-  const auto now = options_.clock->steady_now();
+  const auto now = options.clock->steady_now();
   const auto next = (now + look_interval).time_since_epoch().count();
-  auto due = next_look_.load(std::memory_order_relaxed);
+  auto due = next_look.load(std::memory_order_relaxed);
   if (!is_due && now.time_since_epoch().count() < due) return;
   // One thread looks.
-  if (!next_look_.compare_exchange_strong(due, next) && !is_due) return;
-  cache_.age(now);
+  if (!next_look.compare_exchange_strong(due, next) && !is_due) return;
+  cache.age(now);
   try {
     read([&](Connection& connection) { follow(connection); });
   } catch (...) {
-    next_look_ = 0;
+    next_look = 0;
     throw;
   }
 }
 
 void KeyStore::follow(Connection& connection) {
   auto row = connection.rows(sql::position{});
-  const bool is_there = row.step() && row.id() == text_of(id_.bytes());
-  const bool may_lag = options_.read_only;  // on a standby
-  if (!is_there || (!may_lag && (row.version() < version_ || row.highest() < highest_))) {
-    highest_ = std::numeric_limits<std::int64_t>::max();
-    cache_.clear();
+  const bool is_there = row.step() && row.id() == raw_id();
+  const bool may_lag = options.read_only;  // on a standby
+  if (!is_there || (!may_lag && (row.version() < version || row.highest() < highest))) {
+    highest = std::numeric_limits<std::int64_t>::max();
+    cache.clear();
     throw StoreFailed{
         "the key store '" + name() +
         "' was replaced by an older or another one while it was in use; open it again"};
   }
-  highest_ = row.highest();
-  if (version_.exchange(row.version()) == row.version()) return;
-  cache_.clear();
-  keks_->clear();
+  highest = row.highest();
+  if (version.exchange(row.version()) == row.version()) return;
+  cache.clear();
+  keks->clear();
 }
 
 std::vector<KeyInfo> KeyStore::infos(const std::vector<KeyRow>& rows) {
   std::vector<KeyInfo> all;
   for (const KeyRow& row : rows) {
     if (is_gone(row)) continue;
-    all.push_back({row.id, opened(row)->subject, row.number, row.generation, row.made_at});
+    all.push_back({row.id, opened(row)->subject, row.number, row.generation, row.made_at, {}});
   }
   return all;
 }
 
-std::vector<KeyInfo> KeyStore::keys_of(std::string_view subject) {
-  std::vector<KeyRow> rows;
-  read([&](Connection& connection) {
-    rows = key_rows(connection, sql::keys_of_binding{.binding = text_of(binding_of(subject))});
-  });
-  return infos(rows);
-}
-
-std::vector<KeyInfo> KeyStore::living(std::int64_t after, std::size_t limit) {
-  std::vector<KeyRow> rows;
-  read([&](Connection& connection) {
-    rows = key_rows(connection,
-                    sql::living_keys{.after = after, .most = static_cast<std::int64_t>(limit)});
-  });
-  return infos(rows);
-}
-
 std::size_t KeyStore::destroy(std::span<const KeyId> ids) {
   std::int64_t destroyed = 0;
-  const auto is_alive = [&](Connection& connection, const KeyId& id) {
-    if (!erasures_->contains(id)) return true;
-    const auto row = key_row(connection, sql::find_key{.id = text_of(id.bytes)});
+  const auto is_alive = [&](Connection& connection, const KeyId& key) {
+    if (!erasures->contains(key)) return true;
+    const auto row = key_row(connection, sql::find_key{.id = text_of(key.bytes)});
     return row && !row->is_destroyed;
   };
   const auto is_any_alive = [&](Connection& connection) {
     return std::any_of(ids.begin(), ids.end(),
-                       [&](const KeyId& id) { return is_alive(connection, id); });
+                       [&](const KeyId& key) { return is_alive(connection, key); });
   };
   run(is_any_alive, [&](Connection& connection) {
-    const Timestamp now = options_.clock->now();
-    erasures_->add(ids, now);
-    cache_.clear();
+    const Timestamp now = options.clock->now();
+    erasures->add(ids, now);
+    cache.clear();
     destroyed = 0;
-    for (const KeyId& id : ids) {
-      destroyed += connection.run(sql::destroy_key{.id = text_of(id.bytes), .now = now});
+    for (const KeyId& key : ids) {
+      destroyed += connection.run(sql::destroy_key{.id = text_of(key.bytes), .now = now});
     }
-    connection.run(sql::note_erasures{.erasures = erasures_->number()});
+    connection.run(sql::note_erasures{.erasures = erasures->number()});
   });
   look(true);  // so that a loss of it is noticed
   return static_cast<std::size_t>(destroyed);
 }
 
-void KeyStore::allow_again(std::string_view subject) {
-  write([&](Connection& connection) {
-    connection.run(
-        sql::allow_subject{.binding = text_of(binding_of(subject)), .now = options_.clock->now()});
-  });
-}
-
 KeyStanding KeyStore::standing() {
-  KeyStanding standing{.id = id_, .rotated_at = {}};
-  const auto fill = [&](Connection& connection) {
+  KeyStanding now{.id = id, .rotated_at = {}};
+  read([&](Connection& connection) {
     auto position = connection.rows(sql::position{});
     if (position.step()) {
-      standing.version = position.version();
-      standing.highest = position.highest();
+      now.version = position.version();
+      now.highest = position.highest();
     }
     auto kek = connection.rows(sql::newest_kek{});
     if (kek.step()) {
-      standing.rotation = kek.number();
-      standing.rotated_at = kek.made_at();
+      now.rotation = kek.number();
+      now.rotated_at = kek.made_at();
+      now.is_rotating = kek.has_older();
     }
-    auto older = connection.rows(sql::has_older_keks{});
-    standing.is_rotating = older.step() && older.is_so();
-  };
-  read(fill);
-  return standing;
-}
-
-KeyRotation KeyStore::rotate() {
-  KeyRotation rotation{.began_at = options_.clock->now(), .ended_at = {}};
-  const Secret kek = Secret::random();
-  write([&](Connection& connection) {
-    const std::int64_t number = newest_kek(connection).number + 1;
-    connection.run(sql::insert_kek{
-        .number = number, .wrapped = keks_->wrap(number, kek), .made_at = rotation.began_at});
   });
-  finish_rotation(rotation);
-  return rotation;
+  return now;
 }
 
 void KeyStore::finish_rotation(KeyRotation& rotation) {
@@ -477,18 +390,18 @@ void KeyStore::finish_rotation(KeyRotation& rotation) {
     // From the beginning if somebody has begun another one meanwhile.
     after = size == 0 ? 0 : from;
   }
-  keks_->clear();
-  if (const std::string why = database_->tidy(); !why.empty()) {
+  keks->clear();
+  if (const std::string why = database->tidy(); !why.empty()) {
     log(LogLevel::warning, "keys.not_vacuumed",
         "what is left of former keys stays in the tables until they are vacuumed: " + why);
   }
-  rotation.ended_at = options_.clock->now();
+  rotation.ended_at = options.clock->now();
   log(LogLevel::info, "keys.rotated",
       "all keys are wrapped by key-encryption key " + std::to_string(rotation.number));
 }
 
 void KeyStore::resume_rotation() {
-  if (options_.read_only || !standing().is_rotating) return;
+  if (options.read_only || !standing().is_rotating) return;
   try {
     KeyRotation rotation;
     finish_rotation(rotation);
@@ -500,9 +413,8 @@ void KeyStore::resume_rotation() {
 
 std::size_t KeyStore::rewrap(Connection& connection, std::int64_t& after) {
   const Kek kek = newest_kek(connection);
-  const std::vector<KeyRow> rows =
-      key_rows(connection,
-               sql::keys_to_rewrap{.after = after, .current = kek.number, .most = keys_of_a_batch});
+  const std::vector<KeyRow> rows = key_rows(
+      connection, sql::living_keys{.after = after, .below = kek.number, .most = keys_of_a_batch});
   std::string numbers;
   std::string wrapped;
   for (const KeyRow& row : rows) {
@@ -522,27 +434,200 @@ std::size_t KeyStore::rewrap(Connection& connection, std::int64_t& after) {
 /// False if there are keys yet that an older one wraps.
 bool KeyStore::end_rotation(Connection& connection, std::int64_t& number) {
   const Kek kek = newest_kek(connection);
-  if (connection.rows(sql::keys_to_rewrap{.after = 0, .current = kek.number, .most = 1}).step()) {
+  if (connection.rows(sql::living_keys{.after = 0, .below = kek.number, .most = 1}).step()) {
     return false;
   }
-  const std::string root = seal(*kek.key, joined({root_label, text_of(id_.bytes())}), *root_);
-  connection.run(sql::set_root{.root = root, .kek = kek.number});
+  const std::string sealed = seal(*kek.key, joined({root_label, raw_id()}), *root);
+  connection.run(sql::set_root{.root = sealed, .kek = kek.number});
   connection.run(sql::delete_older_keks{.current = kek.number});
   number = kek.number;
   return true;
 }
 
-void KeyStore::change_master(MasterKey master) {
-  write([&](Connection& connection) {
-    if (auto older = connection.rows(sql::has_older_keks{}); older.step() && older.is_so()) {
+}  // namespace stela::keys
+
+namespace stela {
+
+using namespace keys;
+
+Keys::Keys(std::unique_ptr<KeyStore> store) noexcept : store_{std::move(store)} {}
+Keys::~Keys() = default;
+Keys::Keys(Keys&&) noexcept = default;
+Keys& Keys::operator=(Keys&&) noexcept = default;
+
+Keys open_keys(const std::string& location, const KeyOptions& options) {
+  return Keys{std::make_unique<KeyStore>(location, options)};
+}
+
+std::shared_ptr<const SubjectKey> Keys::key_of(const Subject& subject) {
+  KeyStore& s = *store_;
+  s.owner.check();
+  s.look(false);
+  if (Key known = s.cache.find(subject)) return known;
+  if (subject.name.empty()) throw UsageError{"a subject needs a name"};
+  const std::uint64_t epoch = s.cache.epoch();
+  const Code binding = s.binding_of(subject.name);
+  Key key;
+  s.run(
+      [&](Connection& connection) {
+        key = s.living_key(key_row(connection, sql::keys_of{.binding = text_of(binding),
+                                                            .purpose = subject.purpose}),
+                           subject);
+        return key == nullptr;
+      },
+      [&](Connection& connection) { key = s.find_or_make(connection, subject, binding); });
+  if (key->number > s.highest) s.highest = key->number;
+  s.cache.add(key->id, key, epoch);
+  return key;
+}
+
+std::shared_ptr<const SubjectKey> Keys::find(const KeyId& id) {
+  KeyStore& s = *store_;
+  s.owner.check();
+  s.look(false);
+  if (const auto known = s.cache.find(id)) return *known;
+  const std::uint64_t epoch = s.cache.epoch();
+  std::optional<KeyRow> row;
+  s.read([&](Connection& connection) {
+    row = key_row(connection, sql::find_key{.id = text_of(id.bytes)});
+  });
+  if (!row && !s.erasures->contains(id)) {
+    throw KeyMissing{"the key store '" + s.name() + "' doesn't have the key " + id.to_string() +
+                     ": it is an older one, or another store's; restore a newer backup of the "
+                     "key store"};
+  }
+  const Key key = row && !s.is_gone(*row) ? s.opened(*row) : nullptr;
+  s.cache.add(id, key, epoch);
+  return key;
+}
+
+void Keys::refresh() {
+  store_->look(true);
+}
+
+std::vector<KeyInfo> Keys::keys_of(std::string_view subject) {
+  const Code binding = store_->binding_of(subject);
+  std::vector<KeyRow> rows;
+  std::map<std::string, KeyHold> holds;
+  store_->read([&](Connection& connection) {
+    rows = key_rows(connection, sql::keys_of{.binding = text_of(binding), .purpose = {}});
+    auto row = connection.rows(
+        sql::holds_of{.binding = text_of(binding), .now = store_->options.clock->now()});
+    while (row.step()) {
+      holds[std::string{row.purpose()}] = {row.until(), std::string{row.reason()}};
+    }
+  });
+  std::vector<KeyInfo> infos = store_->infos(rows);
+  for (KeyInfo& key : infos) {
+    const auto hold = holds.find(key.subject.purpose);
+    if (hold != holds.end()) key.hold = hold->second;
+  }
+  return infos;
+}
+
+std::vector<KeyInfo> Keys::living(std::int64_t after, std::size_t limit) {
+  const auto most = static_cast<std::int64_t>(limit);
+  std::vector<KeyRow> rows;
+  store_->read([&](Connection& connection) {
+    rows = key_rows(connection, sql::living_keys{.after = after, .below = all_keks, .most = most});
+  });
+  return store_->infos(rows);
+}
+
+std::vector<DestroyedKey> Keys::destroyed(std::int64_t after, std::size_t limit) {
+  const auto most = static_cast<std::int64_t>(limit);
+  std::vector<DestroyedKey> all;
+  store_->read([&](Connection& connection) {
+    auto row = connection.rows(sql::destroyed_keys{.after = after, .most = most});
+    while (row.step()) {
+      all.push_back({KeyId{code_of(row.id())}, row.number(), std::string{row.purpose()},
+                     row.generation(), row.destroyed_at()});
+    }
+  });
+  return all;
+}
+
+std::size_t Keys::destroy(std::span<const KeyId> ids) {
+  return store_->destroy(ids);
+}
+
+void Keys::allow_again(std::string_view subject) {
+  store_->write([&](Connection& connection) {
+    connection.run(sql::allow_subject{.binding = text_of(store_->binding_of(subject)),
+                                      .now = store_->options.clock->now()});
+  });
+}
+
+void Keys::hold(const Subject& subject, std::optional<Timestamp> until, std::string_view reason) {
+  const Code binding = store_->binding_of(subject.name);
+  store_->write([&](Connection& connection) {
+    connection.run(sql::hold_purpose{.binding = text_of(binding),
+                                     .purpose = subject.purpose,
+                                     .until = until,
+                                     .reason = reason,
+                                     .now = store_->options.clock->now()});
+  });
+}
+
+void Keys::release(const Subject& subject) {
+  const Code binding = store_->binding_of(subject.name);
+  store_->write([&](Connection& connection) {
+    connection.run(sql::release_purpose{.binding = text_of(binding), .purpose = subject.purpose});
+  });
+}
+
+KeyStanding Keys::standing() {
+  return store_->standing();
+}
+
+void Keys::check_standing(const Uuid& id, std::int64_t highest) {
+  const KeyStanding actual = standing();
+  if (actual.id != id) {
+    throw KeysBehind{"'" + store_->name() + "' is the key store " + actual.id.to_string() +
+                     ", and the events were written with " + id.to_string() + "; open that one"};
+  }
+  if (actual.highest >= highest) return;
+  throw KeysBehind{"the key store '" + store_->name() + "' has keys up to number " +
+                   std::to_string(actual.highest) +
+                   ", and the events were written with keys up to " + std::to_string(highest) +
+                   ": " + std::to_string(highest - actual.highest) +
+                   " are missing, as after an older backup was restored; restore a backup of the "
+                   "key store that is younger than the events"};
+}
+
+KeyRotation Keys::rotate() {
+  KeyStore& s = *store_;
+  KeyRotation rotation{.began_at = s.options.clock->now(), .ended_at = {}};
+  const Secret kek = Secret::random();
+  s.write([&](Connection& connection) {
+    const std::int64_t number = s.newest_kek(connection).number + 1;
+    connection.run(sql::insert_kek{
+        .number = number, .wrapped = s.keks->wrap(number, kek), .made_at = rotation.began_at});
+  });
+  s.finish_rotation(rotation);
+  return rotation;
+}
+
+void Keys::change_master(MasterKey master) {
+  KeyStore& s = *store_;
+  s.write([&](Connection& connection) {
+    if (auto newest = connection.rows(sql::newest_kek{}); newest.step() && newest.has_older()) {
       throw UsageError{"the keys are being rotated; change the master key when that has ended"};
     }
-    const Kek kek = newest_kek(connection);
-    const KeyEncryptionKeys changed{master, id_};
+    const Kek kek = s.newest_kek(connection);
+    const KeyEncryptionKeys changed{master, s.id};
     connection.run(
         sql::update_kek{.number = kek.number, .wrapped = changed.wrap(kek.number, *kek.key)});
   });
-  keks_->set_master(std::move(master));
+  s.keks->set_master(std::move(master));
 }
 
-}  // namespace stela::keys
+std::vector<std::string> Keys::erasure_problems() const {
+  return store_->erasures->problems();
+}
+
+std::size_t Keys::destroyed_again() const noexcept {
+  return store_->destroyed_again;
+}
+
+}  // namespace stela

@@ -5,14 +5,13 @@
 
 #include <stela/framework/error.hpp>
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
-#include <optional>
+#include <memory>
 #include <utility>
 
 namespace stela::keys {
@@ -27,40 +26,27 @@ constexpr std::size_t wrapped_size = Secret::size + sizeof(Code) + number_size;
   throw StoreFailed{"the master key '" + path + "' " + why};
 }
 
-/// An open file of a master key.
-class MasterFile {
- public:
-  explicit MasterFile(const std::string& path)
-      : path_{path}, file_{::open(path.c_str(), O_RDONLY | O_CLOEXEC)} {
-    if (file_ >= 0) return;
+Secret read_master(const std::string& path) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> file{std::fopen(path.c_str(), "rbe"), &std::fclose};
+  if (file == nullptr) {
     refuse(path, std::string{"can't be read: "} + std::strerror(errno) +
                      "; without it none of the keys can be used: put it back from where it is "
                      "kept, for the user that runs this process");
   }
-  ~MasterFile() { ::close(file_); }
-  MasterFile(const MasterFile&) = delete;
-  MasterFile& operator=(const MasterFile&) = delete;
-
-  Secret read() const {
-    struct stat status {};
-    if (::fstat(file_, &status) != 0) refuse(path_, "can't be looked at");
-    if ((status.st_mode & 077) != 0) {
-      refuse(path_, "may be read by others; chmod 600 it, and if they aren't trusted, change it");
-    }
-    Wiped<Secret::size + 1> bytes;
-    const ssize_t size = ::read(file_, bytes.bytes.data(), bytes.bytes.size());
-    if (size != static_cast<ssize_t>(Secret::size)) {
-      refuse(path_,
-             "must have exactly 32 bytes; 'head -c 32 /dev/urandom' makes a new one, but "
-             "an existing key store needs the one that it was made with");
-    }
-    return Secret{std::span{bytes.bytes}.first<Secret::size>()};
+  std::setbuf(file.get(), nullptr);  // which would keep a copy
+  struct stat status {};
+  if (::fstat(fileno(file.get()), &status) != 0) refuse(path, "can't be looked at");
+  if ((status.st_mode & 077) != 0) {
+    refuse(path, "may be read by others; chmod 600 it, and if they aren't trusted, change it");
   }
-
- private:
-  const std::string& path_;
-  int file_;
-};
+  Wiped<Secret::size + 1> bytes;
+  if (std::fread(bytes.bytes.data(), 1, bytes.bytes.size(), file.get()) != Secret::size) {
+    refuse(path,
+           "must have exactly 32 bytes; 'head -c 32 /dev/urandom' makes a new one, but an existing "
+           "key store needs the one that it was made with");
+  }
+  return Secret{std::span{bytes.bytes}.first<Secret::size>()};
+}
 
 }  // namespace
 
@@ -94,12 +80,15 @@ void KeyEncryptionKeys::clear() {
   keys_.clear();
 }
 
+std::string KeyEncryptionKeys::place_of(std::int64_t number) const {
+  return std::string{text_of(key_store_.bytes())} + bytes_of(number);
+}
+
 std::string KeyEncryptionKeys::wrap(std::int64_t number, const Secret& key) const {
   Wiped<wrapped_size> plain;
-  const std::string number_bytes = bytes_of(number);
-  auto at = std::copy(key.bytes().begin(), key.bytes().end(), plain.bytes.begin());
-  at = std::copy(key_store_.bytes().begin(), key_store_.bytes().end(), at);
-  std::copy(number_bytes.begin(), number_bytes.end(), at);
+  const std::string place = place_of(number);
+  std::copy(place.begin(), place.end(),
+            std::copy(key.bytes().begin(), key.bytes().end(), plain.bytes.begin()));
   return std::string{text_of(master().wrap(plain.bytes))};
 }
 
@@ -109,13 +98,10 @@ std::shared_ptr<const Secret> KeyEncryptionKeys::get(std::int64_t number,
     const std::lock_guard lock{mutex_};
     if (const auto known = keys_.find(number); known != keys_.end()) return known->second;
   }
-  MasterKey::Bytes plain =
-      master().unwrap({reinterpret_cast<const std::uint8_t*>(wrapped.data()), wrapped.size()});
+  MasterKey::Bytes plain = master().unwrap(span_of(wrapped));
   const std::string_view text = text_of(plain);
   std::shared_ptr<const Secret> key;
-  if (text.size() == wrapped_size &&
-      text.substr(Secret::size, sizeof(Code)) == text_of(key_store_.bytes()) &&
-      text.substr(Secret::size + sizeof(Code)) == bytes_of(number)) {
+  if (text.size() == wrapped_size && text.substr(Secret::size) == place_of(number)) {
     key = std::make_shared<const Secret>(std::span{plain}.first<Secret::size>());
   }
   wipe(plain);
@@ -134,12 +120,12 @@ namespace stela {
 MasterKey key_file(std::string path) {
   using namespace keys;
   const auto wrap = [path](std::span<const std::uint8_t> bytes) {
-    const std::string sealed = seal_bytes(MasterFile{path}.read(), master_label, bytes);
+    const std::string sealed = seal_bytes(read_master(path), master_label, bytes);
     return MasterKey::Bytes{sealed.begin(), sealed.end()};
   };
   const auto unwrap = [path](std::span<const std::uint8_t> bytes) {
     MasterKey::Bytes plain(wrapped_size);
-    if (unseal_bytes(MasterFile{path}.read(), master_label, text_of(bytes), plain)) return plain;
+    if (unseal_bytes(read_master(path), master_label, text_of(bytes), plain)) return plain;
     refuse(path,
            "isn't the one of this key store, or the key store is damaged; use the master key "
            "that it was made with, or a backup of the key store");

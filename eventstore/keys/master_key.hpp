@@ -31,6 +31,8 @@ class KeyEncryptionKeys {
 
  private:
   MasterKey master() const;
+  /// What is wrapped along with a key.
+  std::string place_of(std::int64_t number) const;
 
   const Uuid key_store_;
   mutable std::mutex mutex_;

@@ -15,10 +15,6 @@ static_assert(Secret::size == crypto_aead_xchacha20poly1305_ietf_KEYBYTES);
 static_assert(seal_size == nonce_size + tag_size);
 static_assert(Secret::size == crypto_kdf_KEYBYTES);
 
-const unsigned char* bytes_in(std::string_view text) noexcept {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-
 }  // namespace
 
 Code code_of(std::string_view text) noexcept {
@@ -47,18 +43,18 @@ std::string seal_bytes(const Secret& key, std::string_view associated,
   auto* const nonce = reinterpret_cast<unsigned char*>(sealed.data());
   system_random().fill({nonce, nonce_size});
   crypto_aead_xchacha20poly1305_ietf_encrypt(nonce + nonce_size, nullptr, bytes.data(),
-                                             bytes.size(), bytes_in(associated), associated.size(),
-                                             nullptr, nonce, key.bytes().data());
+                                             bytes.size(), span_of(associated).data(),
+                                             associated.size(), nullptr, nonce, key.bytes().data());
   return sealed;
 }
 
 bool unseal_bytes(const Secret& key, std::string_view associated, std::string_view sealed,
                   std::span<std::uint8_t> result) {
   if (sealed.size() != nonce_size + result.size() + tag_size) return false;
-  const unsigned char* const nonce = bytes_in(sealed);
+  const unsigned char* const nonce = span_of(sealed).data();
   return crypto_aead_xchacha20poly1305_ietf_decrypt(
              result.data(), nullptr, nullptr, nonce + nonce_size, sealed.size() - nonce_size,
-             bytes_in(associated), associated.size(), nonce, key.bytes().data()) == 0;
+             span_of(associated).data(), associated.size(), nonce, key.bytes().data()) == 0;
 }
 
 std::string seal(const Secret& key, std::string_view associated, const Secret& secret) {
@@ -81,8 +77,8 @@ Secret derived(const Secret& root, Purpose purpose) {
 
 Code code_of(const Secret& key, std::string_view text) {
   Code code;
-  crypto_generichash(code.data(), code.size(), bytes_in(text), text.size(), key.bytes().data(),
-                     key.bytes().size());
+  crypto_generichash(code.data(), code.size(), span_of(text).data(), text.size(),
+                     key.bytes().data(), key.bytes().size());
   return code;
 }
 

@@ -19,6 +19,9 @@ using Code = std::array<std::uint8_t, 16>;
 inline std::string_view text_of(std::span<const std::uint8_t> bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
+inline std::span<const std::uint8_t> span_of(std::string_view text) noexcept {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
 /// All zero if `text` has another size.
 Code code_of(std::string_view text) noexcept;
 

@@ -1,6 +1,7 @@
 #include "database/database.hpp"
 #include "database/transaction.hpp"
 #include "forgotten_keys.hpp"
+#include "keys/seal.hpp"
 #include "operations_sql/keys.hpp"
 
 #include <stela/eventstore/erasures.hpp>
@@ -10,8 +11,7 @@
 #include <stela/framework/event_encoder.hpp>
 
 #include <algorithm>
-#include <cstring>
-#include <iterator>
+#include <utility>
 
 namespace stela {
 namespace {
@@ -20,30 +20,20 @@ namespace forget_sql = operations::sql;
 
 constexpr std::size_t keys_at_a_time = 1'000;
 
-std::string_view raw(const KeyId& id) noexcept {
-  return {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()};
-}
-
-KeyId key_id_of(std::string_view bytes) noexcept {
-  KeyId id;
-  if (bytes.size() == id.bytes.size()) std::memcpy(id.bytes.data(), bytes.data(), bytes.size());
-  return id;
-}
-
 Keyring& keys_of_store(const Store& store) {
   if (Keyring* const keys = store.conventions().keys) return *keys;
   throw UsageError{"the store was opened without keys; open it with `.keys` to forget anybody"};
 }
 
-std::vector<KeyInfo> find_keys(Keyring& keys, const StreamId& subject,
-                               const ForgetOptions& options) {
-  std::vector<KeyInfo> found = keys.keys_of(subject.name());
-  if (options.purposes.empty()) return found;
-  std::erase_if(found, [&](const KeyInfo& key) {
-    return std::find(options.purposes.begin(), options.purposes.end(), key.subject.purpose) ==
-           options.purposes.end();
-  });
-  return found;
+ForgetReport find_keys(Keyring& keys, const StreamId& subject, const ForgetOptions& options) {
+  const auto& wanted = options.purposes;
+  ForgetReport report;
+  for (KeyInfo& key : keys.keys_of(subject.name())) {
+    const bool is_wanted = wanted.empty() || std::find(wanted.begin(), wanted.end(),
+                                                       key.subject.purpose) != wanted.end();
+    if (is_wanted) (key.hold ? report.kept : report.keys).push_back(std::move(key));
+  }
+  return report;
 }
 
 GlobalSequence append_fence(Store& store, const StreamId& subject, const ForgetOptions& options,
@@ -63,7 +53,7 @@ GlobalSequence append_fence(Store& store, const StreamId& subject, const ForgetO
     database::Connection& connection = database::open_transaction(transaction).connection();
     connection.run(forget_sql::unsettle{});
     for (const KeyInfo& key : keys) {
-      connection.run(forget_sql::add_forgotten_key{.key_id = raw(key.id),
+      connection.run(forget_sql::add_forgotten_key{.key_id = keys::text_of(key.id.bytes),
                                                    .sequence = sequence.value(),
                                                    .forgotten_at = store.database().now()});
     }
@@ -80,10 +70,10 @@ void for_each_forgotten(Store& store, F&& use) {
     store.database().read([&](database::Connection& connection) {
       auto rows = connection.rows(
           forget_sql::forgotten_keys{.after = after, .limit = std::int64_t{keys_at_a_time}});
-      while (rows.step()) ids.push_back(key_id_of(rows.key_id()));
+      while (rows.step()) ids.push_back({keys::code_of(rows.key_id())});
     });
     if (ids.empty()) return;
-    after = raw(ids.back());
+    after = keys::text_of(ids.back().bytes);
     use(ids);
   }
 }
@@ -101,7 +91,8 @@ std::size_t add_missing_fences(Store& store, Keys& keys, bool dry_run = false) {
     store.database().read([&](database::Connection& connection) {
       for (const DestroyedKey& key : destroyed) {
         const bool is_there =
-            connection.rows(forget_sql::find_forgotten_key{.key_id = raw(key.id)}).step();
+            connection.rows(forget_sql::find_forgotten_key{.key_id = keys::text_of(key.id.bytes)})
+                .step();
         if (!is_there) missing.push_back(key);
       }
     });
@@ -109,8 +100,9 @@ std::size_t add_missing_fences(Store& store, Keys& keys, bool dry_run = false) {
     if (missing.empty() || dry_run) continue;
     store.database().write([&](database::Connection& connection) {
       for (const DestroyedKey& key : missing) {
-        connection.run(forget_sql::add_forgotten_key{
-            .key_id = raw(key.id), .sequence = 0, .forgotten_at = key.destroyed_at});
+        connection.run(forget_sql::add_forgotten_key{.key_id = keys::text_of(key.id.bytes),
+                                                     .sequence = 0,
+                                                     .forgotten_at = key.destroyed_at});
       }
     });
   }
@@ -127,7 +119,7 @@ StreamId forgotten_subject(const StreamId& stream) {
 
 ForgetReport forget(Store& store, const StreamId& subject, const ForgetOptions& options) {
   Keyring& keys = keys_of_store(store);
-  ForgetReport report{.keys = find_keys(keys, subject, options)};
+  ForgetReport report = find_keys(keys, subject, options);
   if (report.keys.empty()) return report;
   report.fence = append_fence(store, subject, options, report.keys);
   std::vector<KeyId> ids;
@@ -169,20 +161,15 @@ void settle_keys(Store& store, bool read_only) {
   store.database().read([&](database::Connection& connection) {
     auto row = connection.rows(forget_sql::key_store{});
     if (!row.step()) return;
-    Uuid::Bytes bytes{};
-    const std::string_view stored = row.key_store();
-    std::memcpy(bytes.data(), stored.data(), std::min(stored.size(), bytes.size()));
-    bound = Uuid{bytes};
+    bound = Uuid{keys::code_of(row.key_store())};
     newest = row.newest_key();
     settled_as = row.settled_as();
   });
   if (bound) keys->check_standing(*bound, newest);
   if (read_only || (bound && settled_as == standing.version)) return;
   if (!bound) {
-    const auto& id = standing.id.bytes();
     store.database().write([&](database::Connection& connection) {
-      connection.run(forget_sql::set_key_store{
-          .key_store = std::string_view{reinterpret_cast<const char*>(id.data()), id.size()}});
+      connection.run(forget_sql::set_key_store{.key_store = keys::text_of(standing.id.bytes())});
     });
   }
   for_each_forgotten(store, [&](const std::vector<KeyId>& ids) { keys->destroy(ids); });

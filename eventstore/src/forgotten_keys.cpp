@@ -1,5 +1,6 @@
 #include "forgotten_keys.hpp"
 
+#include "keys/seal.hpp"
 #include "operations_sql/keys.hpp"
 
 #include <stela/framework/error.hpp>
@@ -11,10 +12,6 @@ namespace {
 
 namespace sql = operations::sql;
 
-std::string_view bytes_of_key(const KeyId& id) noexcept {
-  return {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()};
-}
-
 }  // namespace
 
 void check_keys(database::Connection& connection, const AppendRequest& request) {
@@ -23,7 +20,8 @@ void check_keys(database::Connection& connection, const AppendRequest& request) 
     for (const NewEvent& event : append.events) {
       newest = std::max(newest, event.newest_key);
       for (const KeyId& key : event.keys) {
-        if (!connection.rows(sql::find_forgotten_key{.key_id = bytes_of_key(key)}).step()) continue;
+        if (!connection.rows(sql::find_forgotten_key{.key_id = keys::text_of(key.bytes)}).step())
+          continue;
         throw SubjectForgotten{"a personal field of '" + std::string{event.type} + "' for '" +
                                append.stream.name() +
                                "' is sealed with a key that was destroyed: its subject was "

@@ -8,13 +8,16 @@
 #include <stela/eventstore/erasures.hpp>
 #include <stela/framework.hpp>
 #include <stela/privacy.hpp>
+#include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -139,6 +142,43 @@ TEST_F(Forget, KeepsWhatIsForAnotherPurpose) {
   record(store, margaret, InvoiceSent{"Elm St 2"});
   forget(store, margaret, asked);
   EXPECT_THAT(read(store), ElementsAre("guest-m1: ?", "guest-m1: ?", "guest-m1: ?"));
+}
+
+TEST_F(Forget, LeavesWhatIsHeldUntilItIsReleased) {
+  Keys keys = open();
+  Store store = open(keys);
+  record(store, margaret, Moved{"Elm St 1"});
+  record(store, margaret, InvoiceSent{"Elm St 1"});
+  keys.hold({"guest-m1", "invoices"}, std::nullopt, "tax law");
+
+  const ForgetReport report = forget(store, margaret, asked);
+  ASSERT_EQ(report.kept.size(), 1U);
+  EXPECT_EQ(report.kept[0].subject.purpose, "invoices");
+  EXPECT_EQ(report.kept[0].hold->reason, "tax law");
+  ASSERT_EQ(report.keys.size(), 1U);
+  EXPECT_THAT(read(store), ElementsAre("guest-m1: ?", "guest-m1: Elm St 1"));
+  record(store, margaret, InvoiceSent{"Elm St 2"});
+
+  const ForgetReport again = forget(store, margaret, asked);
+  EXPECT_EQ(again.fence, GlobalSequence{0});
+  EXPECT_EQ(again.kept.size(), 1U);
+  keys.release({"guest-m1", "invoices"});
+  EXPECT_THAT(forget(store, margaret, asked).kept, ::testing::IsEmpty());
+  EXPECT_THAT(read(store), ElementsAre("guest-m1: ?", "guest-m1: ?", "guest-m1: ?"));
+}
+
+TEST_F(Forget, TakesWhatWasHeldUntilThen) {
+  ::stela::testing::ManualClock clock;
+  Keys keys = place.open({.erasures = dir.file("erasures"), .clock = &clock});
+  Store store = open(keys);
+  record(store, margaret, InvoiceSent{"Elm St 1"});
+  keys.hold({"guest-m1", "invoices"}, clock.now() + std::chrono::hours{1}, "tax law");
+  EXPECT_EQ(forget(store, margaret, asked).kept.at(0).hold->until,
+            clock.now() + std::chrono::hours{1});
+  EXPECT_THAT(read(store), ElementsAre("guest-m1: Elm St 1"));
+  clock.advance(std::chrono::hours{1});
+  forget(store, margaret, asked);
+  EXPECT_THAT(read(store), ElementsAre("guest-m1: ?"));
 }
 
 TEST_F(Forget, LetsAPersonWhoReturnsIn) {
@@ -279,6 +319,32 @@ TEST_F(Forget, IsCompletedByWhoeverOpensTheStoreNext) {
   Store store = open(keys);
   EXPECT_THAT(read(store), ElementsAre("guest-m1: ?"));
   EXPECT_TRUE(keys.keys_of("guest-m1").empty());
+}
+
+TEST_F(Forget, IsCompletedAsItWasBegunWhateverIsHeldSince) {
+  Keys keys = open();
+  {
+    Store store = open(keys);
+    record(store, margaret, Moved{"Elm St 1"});
+    record(store, margaret, InvoiceSent{"Elm St 1"});
+    keys.hold({"guest-m1", "invoices"}, std::nullopt, "tax law");
+  }
+  back_up();
+  {
+    Store store = open(keys);
+    forget(store, margaret, asked);
+  }
+  // As if it had been killed after the fence.
+  keys = KeyPlace{dir.file("other.keys.db")}.open();
+  restore();
+  std::filesystem::remove(dir.file("erasures"));
+
+  keys = open();
+  // What it left stays, and what is behind the fence isn't held any more.
+  keys.release({"guest-m1", "invoices"});
+  keys.hold({"guest-m1", ""}, std::nullopt, "too late");
+  Store store = open(keys);
+  EXPECT_THAT(read(store), ElementsAre("guest-m1: ?", "guest-m1: Elm St 1"));
 }
 
 TEST_F(Forget, IsFoundInTheKeyStoreByAStoreThatWasRestored) {

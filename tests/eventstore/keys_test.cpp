@@ -19,6 +19,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -191,6 +192,46 @@ TEST_F(KeyStore, LetsASubjectReturnWithAnotherKey) {
   EXPECT_EQ(keys.key_of(margaret)->id, made->id);
   destroy(keys, made->id);
   EXPECT_THROW(keys.key_of(margaret), SubjectForgotten);
+}
+
+/// "invoices: tax law" of the keys that are held.
+std::vector<std::string> held(const std::vector<KeyInfo>& keys) {
+  std::vector<std::string> all;
+  for (const KeyInfo& key : keys) {
+    if (key.hold) all.push_back(key.subject.purpose + ": " + key.hold->reason);
+  }
+  return all;
+}
+
+TEST_F(KeyStore, HoldsAPurposeUntilItIsReleased) {
+  Keys keys = open();
+  keys.key_of(margaret);
+  // Before there is a key.
+  keys.hold(margarets_invoices, std::nullopt, "tax law");
+  keys.key_of(margarets_invoices);
+  keys.key_of({"guest-a1", "invoices"});
+  EXPECT_THAT(held(keys.keys_of("guest-m1")), ElementsAre("invoices: tax law"));
+  EXPECT_THAT(held(keys.keys_of("guest-a1")), IsEmpty());
+  EXPECT_FALSE(keys.keys_of("guest-m1").back().hold->until);
+  EXPECT_FALSE(place.has("guest-m1"));
+
+  keys.hold(margarets_invoices, clock.now() + 1h, "a suit");
+  EXPECT_THAT(held(open().keys_of("guest-m1")), ElementsAre("invoices: a suit"));
+  EXPECT_EQ(keys.keys_of("guest-m1").back().hold->until, clock.now() + 1h);
+  keys.release(margarets_invoices);
+  EXPECT_THAT(held(keys.keys_of("guest-m1")), IsEmpty());
+  Keys reader = open({.read_only = true});
+  EXPECT_THROW(reader.hold(margaret, std::nullopt, ""), UsageError);
+}
+
+TEST_F(KeyStore, HoldsAPurposeUntilThen) {
+  Keys keys = open();
+  keys.key_of(margaret);
+  keys.hold(margaret, clock.now() + 1h, "a suit");
+  clock.advance(59min);
+  EXPECT_THAT(held(keys.keys_of("guest-m1")), ElementsAre(": a suit"));
+  clock.advance(1min);
+  EXPECT_THAT(held(keys.keys_of("guest-m1")), IsEmpty());
 }
 
 TEST_F(KeyStore, TellsAMissingKeyFromADestroyedOne) {

@@ -25,13 +25,9 @@ UPDATE key_store SET version = version + 1, erasures = :erasures WHERE one = 1;
 UPDATE key_store SET version = version + 1, root = :root, kek = :kek WHERE one = 1;
 
 -- name: newest_kek
--- gives: number int, wrapped blob, made_at time
-SELECT number, wrapped, made_at FROM key_encryption_keys WHERE number > 0
-ORDER BY number DESC LIMIT 1;
-
--- name: has_older_keks
--- gives: is_so bool
-SELECT (SELECT count(*) FROM key_encryption_keys WHERE number > 0) > 1 AS is_so;
+-- gives: number int, wrapped blob, made_at time, has_older bool
+SELECT number, wrapped, made_at, (SELECT count(*) FROM key_encryption_keys) > 1 AS has_older
+FROM key_encryption_keys ORDER BY number DESC LIMIT 1;
 
 -- name: insert_kek
 -- takes: number int, wrapped blob, made_at time
@@ -57,30 +53,24 @@ SELECT s.number, s.id, s.binding, s.purpose, s.generation, s.subject, s.kek, s.w
 FROM subject_keys AS s LEFT JOIN key_encryption_keys AS k ON k.number = s.kek
 WHERE s.id = :id;
 
--- name: newest_key
--- takes: binding blob, purpose text
--- gives: key
-SELECT s.number, s.id, s.binding, s.purpose, s.generation, s.subject, s.kek, s.wrapped,
-       k.wrapped AS kek_wrapped, s.made_at, s.allowed_at
-FROM subject_keys AS s LEFT JOIN key_encryption_keys AS k ON k.number = s.kek
-WHERE s.binding = :binding AND s.purpose = :purpose ORDER BY s.generation DESC LIMIT 1;
-
--- name: keys_of_binding
+-- name: keys_of
 -- Of a subject, by purpose.
--- takes: binding blob
+-- takes: binding blob, purpose text?
 -- gives: key
 SELECT s.number, s.id, s.binding, s.purpose, s.generation, s.subject, s.kek, s.wrapped,
        k.wrapped AS kek_wrapped, s.made_at, s.allowed_at
 FROM subject_keys AS s LEFT JOIN key_encryption_keys AS k ON k.number = s.kek
-WHERE s.binding = :binding ORDER BY s.purpose, s.generation;
+WHERE s.binding = :binding AND s.purpose = coalesce(:purpose, s.purpose)
+ORDER BY s.purpose, s.generation;
 
--- name: keys_to_rewrap
--- takes: after int, current int, most int
+-- name: living_keys
+-- Those that a key-encryption key below this one wraps.
+-- takes: after int, below int, most int
 -- gives: key
 SELECT s.number, s.id, s.binding, s.purpose, s.generation, s.subject, s.kek, s.wrapped,
        k.wrapped AS kek_wrapped, s.made_at, s.allowed_at
 FROM subject_keys AS s LEFT JOIN key_encryption_keys AS k ON k.number = s.kek
-WHERE s.number > :after AND s.kek < :current ORDER BY s.number LIMIT :most;
+WHERE s.number > :after AND s.kek < :below ORDER BY s.number LIMIT :most;
 
 -- name: insert_key
 -- takes: id blob, binding blob, purpose text, generation int, subject blob, kek int, wrapped blob,
@@ -112,16 +102,25 @@ WHERE id = :id AND destroyed_at IS NULL;
 UPDATE subject_keys SET allowed_at = :now
 WHERE binding = :binding AND destroyed_at IS NOT NULL AND allowed_at IS NULL;
 
--- name: living_keys
--- takes: after int, most int
--- gives: key
-SELECT s.number, s.id, s.binding, s.purpose, s.generation, s.subject, s.kek, s.wrapped,
-       k.wrapped AS kek_wrapped, s.made_at, s.allowed_at
-FROM subject_keys AS s LEFT JOIN key_encryption_keys AS k ON k.number = s.kek
-WHERE s.number > :after AND s.wrapped IS NOT NULL ORDER BY s.number LIMIT :most;
-
 -- name: destroyed_keys
 -- takes: after int, most int
 -- gives: number int, id blob, purpose text, generation int, destroyed_at time
 SELECT number, id, purpose, generation, destroyed_at FROM subject_keys
 WHERE number > :after AND destroyed_at IS NOT NULL ORDER BY number LIMIT :most;
+
+-- name: hold_purpose
+-- takes: binding blob, purpose text, until time?, reason text, now time
+INSERT INTO holds (binding, purpose, until, reason, made_at)
+VALUES (:binding, :purpose, :until, :reason, :now)
+ON CONFLICT (binding, purpose) DO UPDATE
+SET until = excluded.until, reason = excluded.reason, made_at = excluded.made_at;
+
+-- name: release_purpose
+-- takes: binding blob, purpose text
+DELETE FROM holds WHERE binding = :binding AND purpose = :purpose;
+
+-- name: holds_of
+-- takes: binding blob, now time
+-- gives: purpose text, until time?, reason text
+SELECT purpose, until, reason FROM holds
+WHERE binding = :binding AND (until IS NULL OR until > :now);

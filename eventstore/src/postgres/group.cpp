@@ -1,5 +1,6 @@
 #include "postgres/group.hpp"
 
+#include "keys/seal.hpp"
 #include "postgres/checksums.hpp"
 #include "postgres/tags.hpp"
 
@@ -110,8 +111,7 @@ void Group::add_event(const NewEvent& event, std::string_view correlation, const
     events_.back().key = data_->key_of(append.request->stream, event, metadata);
   }
   for (const KeyId& sealed_with : event.keys) {
-    keys_.add_bytes(
-        {reinterpret_cast<const char*>(sealed_with.bytes.data()), sealed_with.bytes.size()});
+    keys_.add_bytes(keys::text_of(sealed_with.bytes));
     has_keys_ = true;
   }
   newest_key_ = std::max(newest_key_, event.newest_key);

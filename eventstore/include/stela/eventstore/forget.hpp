@@ -24,11 +24,16 @@ struct ForgetReport {
   /// The fence; 0 if there was nothing to forget.
   GlobalSequence fence = {};
   std::vector<KeyInfo> keys = {};
+  /// What is under a hold, and lives on: `hold` says until when and why. Forget it again later.
+  std::vector<KeyInfo> kept = {};
 };
 
 /// Forgets what is sealed for `subject`: appends the fence, then destroys the keys. From then on
 /// every reader finds the fields forgotten, here at once, and within a minute wherever else the key
 /// store is open. An append whose fields were sealed before is refused: SubjectForgotten.
+///
+/// What is for a purpose under a hold (`Keys::hold`) stays as it is. A hold that comes after the
+/// fence is too late.
 ///
 /// If it is interrupted after the fence, whoever opens the store with its keys next completes it.
 /// What was read into read models in clear stays there until their projectors remove it, and

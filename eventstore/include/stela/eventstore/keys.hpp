@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -85,17 +86,17 @@ struct KeyRotation {
   std::int64_t number = 0;
   std::int64_t rewrapped = 0;
   /// Keys that were destroyed before then can't be had from the key store's file any more, whatever
-  /// is left of it in freed pages and blocks of the disk: from `ended_at` on. A server's log has the
-  /// former key-encryption key, wrapped by the master key, as a backup has it.
+  /// is left of it in freed pages and blocks of the disk: from `ended_at` on. A server's log has
+  /// the former key-encryption key, wrapped by the master key, as a backup has it.
   Timestamp began_at;
   Timestamp ended_at;
 };
 
-/// Keys in a file or on a server, each wrapped by a key-encryption key that the master key wraps. Any
-/// number of threads and processes may use it; not after a fork.
+/// Keys in a file or on a server, each wrapped by a key-encryption key that the master key wraps.
+/// Any number of threads and processes may use it; not after a fork.
 ///
-/// It belongs to one store. Don't move it while a store uses it. StoreFailed from when an older copy
-/// has taken its place, until it is opened again.
+/// It belongs to one store. Don't move it while a store uses it. StoreFailed from when an older
+/// copy has taken its place, until it is opened again.
 ///
 /// Keys are held in memory for at most a minute. What another process destroys is noticed within a
 /// tenth of a second of use, and by `refresh`.
@@ -123,6 +124,13 @@ class STELA_EVENTSTORE_EXPORT Keys final : public Keyring {
   /// The file of erasures has them first.
   std::size_t destroy(std::span<const KeyId> ids) override;
   void allow_again(std::string_view subject) override;
+
+  /// Keeps what is for the subject's purpose from being forgotten, until then or until it is
+  /// released; in the place of a hold before it. `forget` leaves it, unless it has begun before. So
+  /// it is for keys that are yet to be made. The reason is stored in clear: put nothing personal
+  /// into it.
+  void hold(const Subject& subject, std::optional<Timestamp> until, std::string_view reason);
+  void release(const Subject& subject);
 
   KeyStanding standing();
   /// KeysBehind if this isn't the key store `id`, or lacks keys up to the number `highest`.
@@ -152,8 +160,9 @@ class STELA_EVENTSTORE_EXPORT Keys final : public Keyring {
 };
 
 /// Opens the key store in a file, or on a PostgreSQL server ("postgresql://keys@host/database"), in
-/// the schema `stela_keys`. Makes it if it is missing: a file for this user alone. SchemaMismatch if
-/// it is something else, or of a newer Stela. StoreFailed if the master key isn't the key store's.
+/// the schema `stela_keys`. Makes it if it is missing: a file for this user alone. SchemaMismatch
+/// if it is something else, or of a newer Stela. StoreFailed if the master key isn't the key
+/// store's.
 ///
 /// On a server any number of machines may use it. They need the same master key and the same file
 /// of erasures, which both must be named; those that only read need no file. UsageError if the

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,6 +49,13 @@ struct SubjectKey {
   std::int64_t number = 0;
 };
 
+/// Keeps what is sealed for a subject and a purpose from being forgotten.
+struct KeyHold {
+  /// Unset: until it is released.
+  std::optional<Timestamp> until = {};
+  std::string reason = {};
+};
+
 /// A living key.
 struct KeyInfo {
   KeyId id = {};
@@ -55,6 +63,8 @@ struct KeyInfo {
   std::int64_t number = 0;
   std::int64_t generation = 0;
   Timestamp made_at = {};
+  /// The one in force, as far as the keyring was asked for a subject's keys.
+  std::optional<KeyHold> hold = {};
 };
 
 /// Gives the keys that a store's personal fields are sealed with. Threads: any.

@@ -31,3 +31,12 @@ CREATE TABLE stela.subject_keys (
   CHECK ((kek IS NULL) = (subject IS NULL) AND (wrapped IS NULL) = (subject IS NULL)),
   CHECK (allowed_at IS NULL OR destroyed_at IS NOT NULL)
 );
+
+CREATE TABLE stela.holds (
+  binding bytea NOT NULL CHECK (length(binding) = 16),
+  purpose text COLLATE "C" NOT NULL,
+  until   bigint,
+  reason  text NOT NULL,
+  made_at bigint NOT NULL,
+  PRIMARY KEY (binding, purpose)
+);
