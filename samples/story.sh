@@ -204,8 +204,9 @@ story() {
   say "She wants to be forgotten: her key is destroyed, and then the key around all keys is made anew."
   [ -n "$postgres" ] || orders backup "$work/backup.db"
   orders privacy forget customer-5 --keys "$ORDERS_KEYS" --reason 'ticket 4711' --yes
-  orders streams state customer-5 --keys "$ORDERS_KEYS"
-  orders privacy rotate --keys "$ORDERS_KEYS" --yes
+  orders show 1005
+  orders work "$url" --until-empty
+  orders privacy rotate --keys "$ORDERS_KEYS"
   orders privacy report customer-5 --keys "$ORDERS_KEYS"
   echo "Files with her name, among databases, backup, logs and the broker's: $(files_with Margaret)"
 

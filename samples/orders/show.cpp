@@ -13,10 +13,17 @@
 namespace orders {
 namespace {
 
-void print(const Order& order) {
+/// The old shop wrote names where numbers are now.
+std::string name_of(stela::EventStore& store, const std::string& customer) {
+  stela::UnitOfWork unit{store};
+  const Customer* const known = unit.find(CustomerId::from(customer));
+  return known != nullptr ? known->state().name.value_or("(forgotten)") : customer;
+}
+
+void print(stela::EventStore& store, const Order& order) {
   const OrderState& state = order.state();
   std::cout << order.stream().key() << "  " << to_string(state.stage) << "  " << state.quantity
-            << " × " << state.sku << " for " << state.customer << ", " << state.price.cents << ' '
+            << " × " << state.sku << " for " << name_of(store, state.customer) << ", " << state.price.cents << ' '
             << state.price.currency << " cents  (version " << order.version().value() << ")\n";
 }
 
@@ -66,7 +73,7 @@ stela::Moment moment(const std::string& text) {
 
 void show(Application& application, std::span<const std::string> arguments) {
   const auto id = OrderId::from(arguments[0]);
-  print(stela::Repository<Order>{application.store}.load(id));
+  print(application.store, stela::Repository<Order>{application.store}.load(id));
   const std::string correlation = "order " + id.key();
   for (const stela::StoredEvent& event : application.store.read_all()) {
     if (event.stream == id.stream() || event.correlation == correlation) print(event);
@@ -75,7 +82,8 @@ void show(Application& application, std::span<const std::string> arguments) {
 
 void show_at(Application& application, std::span<const std::string> arguments) {
   const auto id = OrderId::from(arguments[0]);
-  print(stela::Repository<Order>{application.store}.load(id, moment(arguments[1])));
+  print(application.store,
+        stela::Repository<Order>{application.store}.load(id, moment(arguments[1])));
 }
 
 void list(Application& application, std::span<const std::string> arguments) {
