@@ -121,8 +121,8 @@ void run(const std::string& file, const std::string& url, const std::string& key
   auto store = stela::sqlite::open(file, {.log = &stela::log_to_stderr()});
   stela::Projections projections{store};
   projections.add_process(Collection{});
-  stela::nats::Consumer consumer{
-      store, {.url = url, .name = "shipping", .stream = "SHOP", .keys = &keys}};
+  stela::nats::Consumer consumer{store,
+                                 {.url = url, .name = "shipping", .stream = "SHOP", .keys = &keys}};
   consumer.on<OrderShipped>(pack);
   stela::nats::ConsumerTick sum;
   for (;;) {
