@@ -114,6 +114,26 @@ TagFacts read_tag_facts(Connection& connection) {
   return facts;
 }
 
+PersonalTypes read_personal_types(Connection& connection) {
+  PersonalTypes all;
+  const Result rows = connection.query("SELECT type FROM stela.stela_personal_types", {},
+                                       "reading which types have personal fields");
+  for (int row = 0; row < rows.rows(); ++row) all.emplace(rows.bytes(row, 0));
+  return all;
+}
+
+void add_personal_types(Connection& connection, const PersonalTypes& types) {
+  for (const std::string& type : types) {
+    Parameters parameters;
+    parameters.add(std::string_view{type});
+    connection.query(
+        "INSERT INTO stela.stela_personal_types (type) VALUES ($1) ON CONFLICT (type) DO NOTHING",
+        std::move(parameters), "noting a type with personal fields");
+  }
+  connection.query("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()", {},
+                   "noting a type with personal fields");
+}
+
 void declare_tags(Connection& connection, std::span<const TagFact> additions) {
   for (const TagFact& fact : additions) {
     Parameters parameters;

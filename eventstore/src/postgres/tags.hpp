@@ -3,6 +3,7 @@
 
 #include "database/postgres/connection.hpp"
 #include "database/postgres/parameters.hpp"
+#include "forgotten_keys.hpp"
 #include "postgres/readers.hpp"
 
 #include <stela/framework/event_store.hpp>
@@ -31,6 +32,9 @@ std::map<std::int64_t, std::string> read_tags(Connection& connection, Array& seq
 std::string join_tag_parts(std::string_view lines, std::int64_t sequence);
 
 TagFacts read_tag_facts(Connection& connection);
+/// Also outside of transactions, where a pooler's connection has no search_path.
+PersonalTypes read_personal_types(Connection& connection);
+void add_personal_types(Connection& connection, const PersonalTypes& types);
 /// Notes what a type declares. Under the order lock.
 void declare_tags(Connection& connection, std::span<const TagFact> additions);
 /// TagsMissing if events in history lack what is needed.

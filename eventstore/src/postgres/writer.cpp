@@ -361,10 +361,7 @@ void Writer::find_undeclared(const AppendRequest& request, Undeclared& all) cons
 
 void Writer::declare(Connection& connection, const Undeclared& all) {
   postgres::declare_tags(connection, all.tags);
-  if (all.personal.empty()) return;
-  for (const std::string& type : all.personal) add_personal_type(connection, type);
-  connection.query("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()", {},
-                   "noting a type with personal fields");
+  if (!all.personal.empty()) add_personal_types(connection, all.personal);
 }
 
 void Writer::declare_for(Members members) {
