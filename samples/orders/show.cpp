@@ -23,8 +23,9 @@ std::string name_of(stela::EventStore& store, const std::string& customer) {
 void print(stela::EventStore& store, const Order& order) {
   const OrderState& state = order.state();
   std::cout << order.stream().key() << "  " << to_string(state.stage) << "  " << state.quantity
-            << " × " << state.sku << " for " << name_of(store, state.customer) << ", " << state.price.cents << ' '
-            << state.price.currency << " cents  (version " << order.version().value() << ")\n";
+            << " × " << state.sku << " for " << name_of(store, state.customer) << ", "
+            << state.price.cents << ' ' << state.price.currency << " cents  (version "
+            << order.version().value() << ")\n";
 }
 
 void print(const stela::StoredEvent& event) {
