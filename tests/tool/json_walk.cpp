@@ -233,6 +233,8 @@ const std::set<std::string>& other_commands() {
                                          "inbox forget",
                                          "privacy export",
                                          "privacy forget",
+                                         "privacy hold",
+                                         "privacy release",
                                          "privacy rotate",
                                          "privacy reapply",
                                          "findings ack",

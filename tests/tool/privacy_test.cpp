@@ -188,6 +188,32 @@ TEST_F(ToolPrivacy, ForgetsOnePurpose) {
   EXPECT_EQ(privacy({"forget", "guest-m1", "--reason", "r", "--purpose", "x", "--yes"}).code, 3);
 }
 
+TEST_F(ToolPrivacy, LeavesWhatIsHeld) {
+  EXPECT_EQ(privacy({"hold", "guest-m1", "--purpose", "invoices"}).code, 2) << "a reason is needed";
+  EXPECT_EQ(privacy({"hold", "guest-m1", "--purpose", "invoices", "--reason", "r", "--until",
+                     "2001-01-01"})
+                .code,
+            2);
+  const Ran held = privacy({"hold", "guest-m1", "--purpose", "invoices", "--reason", "tax law",
+                            "--until", "2099-12-31"});
+  EXPECT_THAT(held.out, HasSubstr("stays until 2099-12-31"));
+  EXPECT_THAT(privacy({"show", "guest-m1"}).out, HasSubstr("tax law"));
+
+  const std::string forgot =
+      privacy({"forget", "guest-m1", "--reason", "r", "--yes", "--json"}).out;
+  EXPECT_THAT(member(forgot, "kept"), AllOf(HasSubstr("invoices"), HasSubstr("tax law")));
+  const Ran again = privacy({"forget", "guest-m1", "--reason", "r", "--yes"});
+  EXPECT_EQ(again.code, 1);
+  EXPECT_THAT(again.err, HasSubstr("all of it is held"));
+
+  EXPECT_EQ(privacy({"release", "guest-m1", "--purpose", "invoices"}).code, 0);
+  EXPECT_EQ(privacy({"forget", "guest-m1", "--reason", "r", "--yes"}).code, 0);
+  EXPECT_THAT(privacy({"show", "guest-m1"}).out, HasSubstr("guest-m1: forgotten"));
+  const std::string log = run_well({"log", "--db", db_, "--json"});
+  EXPECT_THAT(log, AllOf(HasSubstr("holds"), HasSubstr("released")));
+  expect_nobody(log);
+}
+
 TEST_F(ToolPrivacy, ReportsSinceWhenItIsCertain) {
   ASSERT_EQ(privacy({"forget", "guest-m1", "--reason", "Art. 17", "--by", "dpo-7", "--yes"}).code,
             0);

@@ -94,6 +94,8 @@ Command groups_command();
 Command discard_command();
 Command mcp_command();
 Command privacy_export_command();
+Command privacy_hold_command();
+Command privacy_release_command();
 Command rebuild_command();
 Command reconcile_command();
 Command replay_command();

@@ -234,7 +234,12 @@ std::vector<KeyInfo> keys_to_forget(Keys& keys, const StreamId& subject,
     return !purposes.empty() &&
            std::find(purposes.begin(), purposes.end(), key.subject.purpose) == purposes.end();
   });
+  const bool is_known = !found.empty();
+  std::erase_if(found, [](const KeyInfo& key) { return key.hold.has_value(); });
   if (!found.empty()) return found;
+  if (is_known) {
+    throw Exit{failed, "all of it is held: 'privacy show' says why, and until when"};
+  }
   throw Exit{not_found, "there is no living key of '" + in_one_line(subject.name()) + "'" +
                             (purposes.empty() ? "" : " for this purpose") +
                             "; 'privacy show' says what was forgotten"};
@@ -288,12 +293,17 @@ int forget_subject(Invocation& call) {
   }
   database.prepare_to_append();
   const ForgetReport report = forget(store, subject, options);
+  if (!report.kept.empty() && !call.out.is_json()) {
+    call.out.line("Under a hold, and kept:");
+    print_list(call.out, description::living_key, report.kept);
+  }
   note_privacy(call, database, "forgot", "erasure " + std::to_string(report.fence.value()),
                ids_in_words(report.keys));
   print_result(call.out,
                {{"dry_run", false},
                 {"erasure", report.fence},
                 {"keys", json_list(description::living_key, report.keys)},
+                {"kept", json_list(description::living_key, report.kept)},
                 {"events", events},
                 {"projectors", json_list(description::follower, followers)},
                 {"not_reached", not_reached_in_json()}},
@@ -583,8 +593,9 @@ std::string ids_in_words(std::span<const KeyInfo> keys) {
 }
 
 std::vector<Command> privacy_commands() {
-  return {subjects_command(), show_command(),   privacy_export_command(), forget_command(),
-          rotate_command(),   report_command(), reapply_command()};
+  return {subjects_command(),     show_command(),   privacy_export_command(),
+          privacy_hold_command(), forget_command(), privacy_release_command(),
+          rotate_command(),       report_command(), reapply_command()};
 }
 
 }  // namespace stela::tool

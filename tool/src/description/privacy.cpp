@@ -43,6 +43,11 @@ constexpr Field<KeyInfo> key_fields[] = {
     field<[](const KeyInfo& key) { return key.subject.purpose; }>("purpose", of_purpose),
     field<&KeyInfo::generation>("generation"),
     field<&KeyInfo::made_at>("made_at"),
+    field<[](const KeyInfo& key) { return key.hold.has_value(); }>("held"),
+    field<[](const KeyInfo& key) { return key.hold ? key.hold->until : std::nullopt; }>(
+        "held_until", {.absent = "-"}),
+    field<[](const KeyInfo& key) { return key.hold ? key.hold->reason : std::string{}; }>(
+        "held_because", {.title = "because", .kind = Kind::untrusted}),
 };
 
 constexpr Field<ErasedKey> erased_fields[] = {
@@ -113,8 +118,8 @@ constexpr Description<LivingSubject> living_subject{
     subject_fields, {.table = "subject keys purpose_line since_at"}};
 constexpr Description<DestroyedKey> destroyed_key{
     destroyed_fields, {.table = "key key_id purpose generation destroyed_at"}};
-constexpr Description<KeyInfo> living_key{key_fields,
-                                          {.table = "key key_id purpose generation made_at"}};
+constexpr Description<KeyInfo> living_key{
+    key_fields, {.table = "key key_id purpose generation made_at held held_until held_because"}};
 constexpr Description<ErasedKey> erased_key{erased_fields,
                                             {.table = "key_id purpose generation destroyed_at"}};
 constexpr Description<Follower> follower{erasure_follower_fields,
