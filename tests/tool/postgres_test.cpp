@@ -8,6 +8,7 @@
 #include "tool/program.hpp"
 
 #include <stela/eventstore.hpp>
+#include <stela/eventstore/keys.hpp>
 #include <stela/eventstore/postgres.hpp>
 
 #include <gmock/gmock.h>
@@ -74,6 +75,20 @@ class ToolOnPostgres : public ::testing::Test {
 
   PostgresServer server_{{.tcp = true, .access = "host all app 127.0.0.1/32 scram-sha-256"}};
 };
+
+TEST_F(ToolOnPostgres, DoctorSaysWhatWritesValuesIntoTheServersLog) {
+  const TempDir dir;
+  well({"migrate"});
+  const Keys keys = open_keys(dir.file("shop.keys.db"));
+  const std::vector<std::string> doctor{"doctor", "--keys", dir.file("shop.keys.db")};
+  EXPECT_THAT(stela(doctor).out, Not(HasSubstr("writes values into the server's log")));
+
+  sql("ALTER DATABASE shop SET log_statement = 'mod'");
+  sql("ALTER DATABASE shop SET log_parameter_max_length_on_error = -1");
+  EXPECT_THAT(stela(doctor).out,
+              HasSubstr("log_parameter_max_length_on_error = '-1', log_statement = 'mod' writes "
+                        "values into the server's log"));
+}
 
 TEST_F(ToolOnPostgres, DiagnosesOverTwoConnections) {
   // One reads, and a new one tells with which settings the server would serve others.

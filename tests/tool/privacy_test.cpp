@@ -1,5 +1,6 @@
 // stela privacy: people, and the keys of what is personal.
 #include "console/routes.hpp"
+#include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
 #include "tool/program.hpp"
 
@@ -176,6 +177,11 @@ TEST_F(ToolPrivacy, ForgetsAfterAPlan) {
   const std::string log = run_well({"log", "--db", db_, "--json"});
   EXPECT_THAT(log, AllOf(HasSubstr("forgot"), HasSubstr("erasure 5")));
   expect_nobody(log);
+  run_well({"export", dir_.file("shop.jsonl"), "--db", db_});
+  run_well({"migrate", "--db", dir_.file("copy.db")});
+  run_well({"import", dir_.file("shop.jsonl"), "--db", dir_.file("copy.db")});
+  EXPECT_EQ(run_well({"events", "head", "--db", dir_.file("copy.db")}), "head: 5\n")
+      << "a fence is moved as any event";
 }
 
 TEST_F(ToolPrivacy, ForgetsOnePurpose) {
@@ -285,6 +291,12 @@ TEST_F(ToolPrivacy, IsLookedAtByTheDoctor) {
   EXPECT_THAT(run({"doctor", "--db", db_}).out,
               AllOf(HasSubstr("event 5 seems to have an e-mail address in the name of its stream"),
                     Not(HasSubstr("key store"))));
+
+  EXPECT_THAT(doctor(), HasSubstr("the keys were rotated"));
+  ASSERT_EQ(privacy({"forget", "guest-a1", "--reason", "r", "--yes"}).code, 0);
+  EXPECT_THAT(doctor(), HasSubstr("the keys were rotated")) << "it isn't a week yet";
+  RawSqlite{keys_}.run("UPDATE key_encryption_keys SET made_at = made_at - 8 * 86400000000");
+  EXPECT_THAT(doctor(), HasSubstr("somebody was forgotten since the keys were rotated, 8 d"));
 
   ::chmod((keys_ + ".master").c_str(), 0644);
   const Ran readable = run({"doctor"}, {.environment = environment()});
