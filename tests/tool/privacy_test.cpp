@@ -207,7 +207,7 @@ TEST_F(ToolPrivacy, LeavesWhatIsHeld) {
 
   const std::string forgot =
       privacy({"forget", "guest-m1", "--reason", "r", "--yes", "--json"}).out;
-  EXPECT_THAT(member(forgot, "kept"), AllOf(HasSubstr("invoices"), HasSubstr("tax law")));
+  EXPECT_THAT(forgot, AllOf(HasSubstr(R"("kept":[{"key":3)"), HasSubstr("tax law")));
   const Ran again = privacy({"forget", "guest-m1", "--reason", "r", "--yes"});
   EXPECT_EQ(again.code, 1);
   EXPECT_THAT(again.err, HasSubstr("all of it is held"));

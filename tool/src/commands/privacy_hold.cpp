@@ -42,7 +42,7 @@ int hold_keys(Invocation& call) {
   print_result(call.out,
                {{"subject", subject.name},
                 {"purpose", subject.purpose},
-                {"held_until", until},
+                {"hold_ends_at", until},
                 {"reason", reason}},
                "What is kept for " + purpose_in_words(subject) + " stays " + end + ".");
   return done;

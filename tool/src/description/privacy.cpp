@@ -45,7 +45,7 @@ constexpr Field<KeyInfo> key_fields[] = {
     field<&KeyInfo::made_at>("made_at"),
     field<[](const KeyInfo& key) { return key.hold.has_value(); }>("held"),
     field<[](const KeyInfo& key) { return key.hold ? key.hold->until : std::nullopt; }>(
-        "held_until", {.absent = "-"}),
+        "hold_ends_at", {.title = "held until", .absent = "-"}),
     field<[](const KeyInfo& key) { return key.hold ? key.hold->reason : std::string{}; }>(
         "held_because", {.title = "because", .kind = Kind::untrusted}),
 };
@@ -119,7 +119,7 @@ constexpr Description<LivingSubject> living_subject{
 constexpr Description<DestroyedKey> destroyed_key{
     destroyed_fields, {.table = "key key_id purpose generation destroyed_at"}};
 constexpr Description<KeyInfo> living_key{
-    key_fields, {.table = "key key_id purpose generation made_at held held_until held_because"}};
+    key_fields, {.table = "key key_id purpose generation made_at held hold_ends_at held_because"}};
 constexpr Description<ErasedKey> erased_key{erased_fields,
                                             {.table = "key_id purpose generation destroyed_at"}};
 constexpr Description<Follower> follower{erasure_follower_fields,
