@@ -23,7 +23,7 @@ while (($#)); do
       ;;
   esac
 done
-((${#names[@]})) || names=(json binary names metadata import)
+((${#names[@]})) || names=(json binary names sealed metadata import)
 
 if ! command -v clang++ >/dev/null; then
   echo "tests/fuzz/run.sh needs clang++: apt-get install clang" >&2
