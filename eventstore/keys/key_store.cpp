@@ -102,7 +102,6 @@ constexpr std::string_view name_label = "stela subject name 1";
 
 KeyStore::KeyStore(const std::string& location, const KeyOptions& asked)
     : options{asked}, database{open_database(location, asked)}, cache{asked.cached_keys} {
-  database->on_contact = [this](Connection& connection) { follow(connection); };
   const std::string master_path = database->beside(".master");
   const MasterKey master = options.master.unwrap ? options.master : key_file(master_path);
   if (!settle(master)) {
@@ -118,6 +117,7 @@ KeyStore::KeyStore(const std::string& location, const KeyOptions& asked)
     make(master);
     settle(master);
   }
+  database->on_contact = [this](Connection& connection) { follow(connection); };
   open_erasures();
   resume_rotation();
 }
@@ -312,7 +312,7 @@ void KeyStore::follow(Connection& connection) {
   const bool is_there = row.step() && row.id() == raw_id();
   const bool may_lag = options.read_only;  // on a standby
   if (!is_there || (!may_lag && (row.version() < version || row.highest() < highest))) {
-    highest = std::numeric_limits<std::int64_t>::max();
+    version = std::numeric_limits<std::int64_t>::max();  // for good
     cache.clear();
     throw StoreFailed{
         "the key store '" + name() +

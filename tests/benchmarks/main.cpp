@@ -46,6 +46,7 @@ constexpr Group groups[] = {
     {"growth of a replay", stela::bench::replay_growth_figures},
     {"decisions", stela::bench::decision_figures},
     {"timers", stela::bench::timer_figures},
+    {"keys of personal data", stela::bench::keys_figures},
 #ifdef STELA_PROGRAM
     {"tool", stela::bench::tool_figures},
     {"reading a million events", stela::bench::reading_figures},
