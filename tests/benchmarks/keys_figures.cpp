@@ -119,14 +119,14 @@ void million(Bench& bench) {
       for (std::int64_t i = 0; i < 10; ++i) forget(desk.store, guest(i), {.by = "", .reason = ""});
     });
     const double rotation = seconds([&] { desk.keys.rotate(); });
-    bench.report().add({.name = "keys.forget",
+    bench.report().add({.name = "keys.million.forget",
                         .what = "forget one of a million",
                         .mode = "relaxed",
                         .place = Place::tmpfs,
                         .unit = "ms",
                         .stela = forgetting / 10 * 1000,
                         .goal = limit(50)});
-    bench.report().add({.name = "keys.rotate",
+    bench.report().add({.name = "keys.million.rotate",
                         .what = "rotate a million keys",
                         .mode = "full",
                         .place = Place::tmpfs,
@@ -140,24 +140,29 @@ void million(Bench& bench) {
 }  // namespace
 
 void keys_figures(Bench& bench) {
-  if (!bench.begins("keys")) return;
-  compare<Known>(bench,
-                 {.name = "keys.append.known",
-                  .what = "append two personal fields of a known subject",
-                  .mode = "relaxed",
+  if (bench.begins("keys.append.known")) {
+    compare<Known>(bench,
+                   {.name = "keys.append.known",
+                    .what = "append two personal fields of a known subject",
+                    .mode = "relaxed",
+                    .place = Place::disk,
+                    .goal = at_least(0.85)},
+                   {.rounds = bench.rounds(5), .operations = bench.sized(50, 1'000, 5'000)}, 1);
+  }
+  if (bench.begins("keys.append.new")) {
+    compare<New>(bench,
+                 {.name = "keys.append.new",
+                  .what = "append two personal fields of a new subject, 8 threads",
+                  .mode = "full",
                   .place = Place::disk,
-                  .goal = at_least(0.85)},
-                 {.rounds = bench.rounds(5), .operations = bench.sized(50, 1'000, 5'000)}, 1);
-  compare<New>(
-      bench,
-      {.name = "keys.append.new",
-       .what = "append two personal fields of a new subject, 8 threads",
-       .mode = "full",
-       .place = Place::disk,
-       .goal = at_least(0.5)},
-      {.rounds = bench.rounds(5), .operations = bench.sized(1, 10, 20), .slices = 1, .warm_up = 1},
-      static_cast<double>(threads * of_a_thread));
-  million(bench);
+                  .goal = at_least(0.5)},
+                 {.rounds = bench.rounds(5),
+                  .operations = bench.sized(1, 10, 20),
+                  .slices = 1,
+                  .warm_up = 1},
+                 static_cast<double>(threads * of_a_thread));
+  }
+  if (bench.begins("keys.million")) million(bench);
 }
 
 }  // namespace stela::bench
