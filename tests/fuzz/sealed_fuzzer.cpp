@@ -5,6 +5,7 @@
 #include <stela/framework.hpp>
 #include <stela/framework/personal.hpp>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,13 +24,14 @@ class VectorKeys final : public Keyring {
 
  private:
   static std::shared_ptr<const SubjectKey> make() {
-    Secret::Bytes bytes;
+    std::array<std::uint8_t, Secret::size> bytes;
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i);
     KeyId id;
     for (std::size_t i = 0; i < id.bytes.size(); ++i) {
       id.bytes[i] = static_cast<std::uint8_t>(0xf0 + i);
     }
-    return std::make_shared<const SubjectKey>(SubjectKey{id, {"guest-m1", ""}, Secret{bytes}});
+    return std::make_shared<const SubjectKey>(
+        SubjectKey{id, {"guest-m1", ""}, Secret{Secret::Bytes{bytes}}});
   }
   std::shared_ptr<const SubjectKey> key_ = make();
 };

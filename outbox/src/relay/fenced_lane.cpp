@@ -1,6 +1,7 @@
 #include "relay/fenced_lane.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_set>
 #include <utility>
 
@@ -21,6 +22,7 @@ void FencedLane::forget() {
   doubt_ = Doubt{core_};
   suspicion_ = {};
   failure_.reset();
+  after_refusal_ = std::numeric_limits<std::size_t>::max();
 }
 
 std::size_t FencedLane::window() const noexcept {
