@@ -83,10 +83,12 @@ class KeyFile final : public KeyDatabase {
   }
 
  private:
-  void begin() override {
+  void begin(Kind kind) override {
     place_->check();
+    keep_journal(kind == Kind::adds);
     connection_.execute("BEGIN IMMEDIATE");
   }
+  void keep_journal(bool keeps);
   void commit() override { connection_.execute("COMMIT"); }
   void roll_back() noexcept override { connection_.roll_back(); }
   void migrate(Timestamp now);
@@ -94,6 +96,7 @@ class KeyFile final : public KeyDatabase {
   const std::chrono::milliseconds busy_timeout_;
   sqlite::Connection connection_;
   std::optional<sqlite::Place> place_;
+  bool keeps_journal_ = false;
 };
 
 KeyFile::KeyFile(const std::string& path, const KeyOptions& options)
@@ -115,6 +118,14 @@ KeyFile::KeyFile(const std::string& path, const KeyOptions& options)
   }
 }
 
+/// A journal that stays takes half the flushes. But it has pages as they were, so whatever deletes
+/// or overwrites a key must delete it, too.
+void KeyFile::keep_journal(bool keeps) {
+  if (keeps == keeps_journal_) return;
+  connection_.execute(keeps ? "PRAGMA journal_mode = PERSIST" : "PRAGMA journal_mode = DELETE");
+  keeps_journal_ = keeps;
+}
+
 void KeyFile::migrate(Timestamp now) {
   if (sqlite::is_migrated(connection_, "keys", sql::migrations)) return;
   sqlite::WriteLock lock{name()};
@@ -124,13 +135,13 @@ void KeyFile::migrate(Timestamp now) {
 
 }  // namespace
 
-void KeyDatabase::write(FunctionRef<void(Connection&)> work) {
+void KeyDatabase::write(Kind kind, FunctionRef<void(Connection&)> work) {
   if (is_read_only_) {
     throw UsageError{"the key store '" + name_ + "' is open read-only, and can't be changed"};
   }
   Connection& own = connection();
   try {
-    begin();
+    begin(kind);
     work(own);
     commit();
   } catch (...) {

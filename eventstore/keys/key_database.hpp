@@ -27,9 +27,12 @@ class KeyDatabase {
   virtual std::string beside(std::string_view /*end*/) const { return {}; }
   /// To read. StoreFailed if the file isn't at its path any more; StoreBusy if the server is gone.
   virtual Connection& connection() = 0;
+  /// What a transaction does: one that only adds rows is faster.
+  enum class Kind : bool { adds, changes };
+
   /// One transaction, beside which nobody else writes; it is durable when this returns. UsageError
   /// if it is open read-only.
-  void write(FunctionRef<void(Connection&)> work);
+  void write(Kind kind, FunctionRef<void(Connection&)> work);
   /// Removes what is left of rows that were deleted or overwritten. What is in the way of that, or
   /// nothing. Threads: any.
   virtual std::string tidy() { return {}; }
@@ -41,7 +44,7 @@ class KeyDatabase {
       : name_{std::move(name)}, is_read_only_{is_read_only} {}
 
  private:
-  virtual void begin() = 0;
+  virtual void begin(Kind kind) = 0;
   virtual void commit() = 0;
   virtual void roll_back() noexcept = 0;
 

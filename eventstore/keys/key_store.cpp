@@ -65,17 +65,22 @@ std::optional<KeyRow> key_row(Connection& connection, const Statement& statement
 
 /// What a caller stands in line for.
 struct KeyWork : CommitQueue::Ticket {
-  KeyWork(FunctionRef<bool(Connection&)> reads, FunctionRef<void(Connection&)> writes)
-      : read{reads}, write{writes} {}
+  KeyWork(FunctionRef<bool(Connection&)> reads, FunctionRef<void(Connection&)> writes,
+          KeyDatabase::Kind what)
+      : read{reads}, write{writes}, kind{what} {}
   FunctionRef<bool(Connection&)> read;
   FunctionRef<void(Connection&)> write;
+  KeyDatabase::Kind kind;
   std::exception_ptr error = {};
 };
 
 /// In one transaction; if that fails, as one of them may be to blame, each alone.
 void write_all(KeyDatabase& database, std::span<KeyWork* const> group) {
+  using Kind = KeyDatabase::Kind;
+  const bool only_adds =
+      std::ranges::all_of(group, [](const KeyWork* work) { return work->kind == Kind::adds; });
   try {
-    database.write([&](Connection& connection) {
+    database.write(only_adds ? Kind::adds : Kind::changes, [&](Connection& connection) {
       for (KeyWork* const work : group) {
         work->error = nullptr;
         try {
@@ -193,12 +198,13 @@ void KeyStore::write(FunctionRef<void(Connection&)> work) {
   run([](Connection&) { return true; }, work);
 }
 
-void KeyStore::run(FunctionRef<bool(Connection&)> read, FunctionRef<void(Connection&)> write) {
+void KeyStore::run(FunctionRef<bool(Connection&)> read, FunctionRef<void(Connection&)> write,
+                   KeyDatabase::Kind kind) {
   owner.check();
   if (queue.is_leading()) {
     throw UsageError{"a master key's callback used the key store that it belongs to"};
   }
-  KeyWork ticket{read, write};
+  KeyWork ticket{read, write, kind};
   queue.submit(ticket, [&](std::span<CommitQueue::Ticket* const> group) { carry_out(group); });
   if (ticket.error) std::rethrow_exception(ticket.error);
 }
@@ -475,7 +481,8 @@ std::shared_ptr<const SubjectKey> Keys::key_of(const Subject& subject) {
                            subject);
         return key == nullptr;
       },
-      [&](Connection& connection) { key = s.find_or_make(connection, subject, binding); });
+      [&](Connection& connection) { key = s.find_or_make(connection, subject, binding); },
+      KeyDatabase::Kind::adds);
   if (key->number > s.highest) s.highest = key->number;
   s.cache.add(key->id, key, epoch);
   return key;

@@ -42,7 +42,8 @@ struct KeyStore {
   void read(FunctionRef<void(Connection&)> work);
   void write(FunctionRef<void(Connection&)> work);
   /// Runs `read`, and if that says so `write`, in a transaction that others may share.
-  void run(FunctionRef<bool(Connection&)> read, FunctionRef<void(Connection&)> write);
+  void run(FunctionRef<bool(Connection&)> read, FunctionRef<void(Connection&)> write,
+           KeyDatabase::Kind kind = KeyDatabase::Kind::changes);
   void carry_out(std::span<CommitQueue::Ticket* const> group) noexcept;
   /// Drops what was read before, if keys were destroyed since. StoreFailed if the key store lacks
   /// what it had: an older one is in its place.

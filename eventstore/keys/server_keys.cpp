@@ -93,7 +93,7 @@ class ServerKeys final : public KeyDatabase {
         std::move(timeout), "setting up a session");
     return made;
   }
-  void begin() override {
+  void begin(Kind /*kind*/) override {
     postgres::Parameters lock;
     lock.add(static_cast<std::int64_t>(database::text_checksum("stela, writes of keys")));
     postgres::Connection::Pipeline pipeline{*connection_};

@@ -21,7 +21,7 @@
 namespace stela {
 
 namespace keys {
-class KeyStore;
+struct KeyStore;
 }
 
 /// Wraps a key store's key-encryption key, and unwraps it; no other key goes through it. What
