@@ -382,7 +382,7 @@ KeyStanding KeyStore::standing() {
   return now;
 }
 
-void KeyStore::finish_rotation(KeyRotation& rotation) {
+void KeyStore::finish_rotation(KeyRotation& rotation, FunctionRef<void()> on_batch) {
   std::int64_t after = 0;
   for (bool is_done = false; !is_done;) {
     std::size_t size = 0;
@@ -393,6 +393,7 @@ void KeyStore::finish_rotation(KeyRotation& rotation) {
       if (size == 0) is_done = end_rotation(connection, rotation.number);
     });
     rotation.rewrapped += static_cast<std::int64_t>(size);
+    on_batch();
     // From the beginning if somebody has begun another one meanwhile.
     after = size == 0 ? 0 : from;
   }
@@ -410,7 +411,7 @@ void KeyStore::resume_rotation() {
   if (options.read_only || !standing().is_rotating) return;
   try {
     KeyRotation rotation;
-    finish_rotation(rotation);
+    finish_rotation(rotation, [] {});
   } catch (const std::exception& e) {
     log(LogLevel::warning, "keys.rotation_unfinished",
         "an interrupted rotation of the keys couldn't be finished: " + std::string{e.what()});
@@ -602,7 +603,7 @@ void Keys::check_standing(const Uuid& id, std::int64_t highest) {
                    "key store that is younger than the events"};
 }
 
-KeyRotation Keys::rotate() {
+KeyRotation Keys::rotate(const std::function<void(std::int64_t, std::int64_t)>& progress) {
   KeyStore& s = *store_;
   KeyRotation rotation{.began_at = s.options.clock->now(), .ended_at = {}};
   const Secret kek = Secret::random();
@@ -611,7 +612,10 @@ KeyRotation Keys::rotate() {
     connection.run(sql::insert_kek{
         .number = number, .wrapped = s.keks->wrap(number, kek), .made_at = rotation.began_at});
   });
-  s.finish_rotation(rotation);
+  const std::int64_t most = standing().highest;
+  s.finish_rotation(rotation, [&] {
+    if (progress) progress(rotation.rewrapped, most);
+  });
   return rotation;
 }
 

@@ -67,7 +67,7 @@ struct KeyStore {
   KeyStanding standing();
   std::size_t rewrap(Connection& connection, std::int64_t& after);
   bool end_rotation(Connection& connection, std::int64_t& number);
-  void finish_rotation(KeyRotation& rotation);
+  void finish_rotation(KeyRotation& rotation, FunctionRef<void()> on_batch);
 
   const std::string& name() const noexcept { return database->name(); }
   std::string_view raw_id() const noexcept { return text_of(id.bytes()); }

@@ -407,7 +407,13 @@ TEST_F(KeyFile, LeavesNothingOfADestroyedKeyInItsFile) {
   EXPECT_FALSE(contains(place, wrapped[0]));
 
   wrapped.push_back(blob(place, "SELECT hex(wrapped) FROM subject_keys WHERE number = 151"));
-  EXPECT_EQ(keys.rotate().rewrapped, 299);
+  std::int64_t told = 0;
+  const auto progress = [&](std::int64_t so_far, std::int64_t most) {
+    told = so_far;
+    EXPECT_EQ(most, 300);
+  };
+  EXPECT_EQ(keys.rotate(progress).rewrapped, 299);
+  EXPECT_EQ(told, 299);
   EXPECT_FALSE(contains(place, wrapped[0]));
   EXPECT_FALSE(contains(place, wrapped[1]));
   EXPECT_FALSE(contains(place, former_kek));

@@ -323,7 +323,10 @@ int rotate_keys(Invocation& call) {
   note_privacy(call, database, std::string{rotation_began}, "keys", "");
   if (!call.out.is_json())
     call.out.note("Wrapping all keys anew; the store can be used meanwhile.");
-  const KeyRotation rotation = keys.rotate();
+  ProgressBar bar{call.out, "keys"};
+  const KeyRotation rotation = keys.rotate(
+      [&](std::int64_t wrapped, std::int64_t most) { bar.show("keys", wrapped, most); });
+  bar.clear();
   note_privacy(call, database, std::string{rotation_ended}, "keys",
                "key-encryption key " + std::to_string(rotation.number) + ", " +
                    counted(rotation.rewrapped, "key"));

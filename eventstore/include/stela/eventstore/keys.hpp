@@ -141,7 +141,8 @@ class STELA_EVENTSTORE_EXPORT Keys final : public Keyring {
   ///
   /// A backup of the key store holds the key-encryption key of its time, wrapped by the master key.
   /// To make it worthless as well, call `change_master` afterwards, and destroy the former one.
-  KeyRotation rotate();
+  /// `progress` is told how many keys are wrapped so far, and of how many at most.
+  KeyRotation rotate(const std::function<void(std::int64_t, std::int64_t)>& progress = {});
   /// From now on `master` wraps the key-encryption key. Other processes must open the key store
   /// again with it.
   void change_master(MasterKey master);
