@@ -79,8 +79,13 @@ std::optional<Record> parse_record(std::string_view line) {
 class Erasures::File {
  public:
   File(const std::string& path, int flags)
-      : path_{path}, descriptor_{::open(path.c_str(), flags | O_CLOEXEC, 0600)} {
+      : path_{path}, descriptor_{::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0600)} {
     if (descriptor_ < 0 && (errno != ENOENT || (flags & O_CREAT) != 0)) fail("opening");
+    struct stat status {};
+    if (is_open() && (::fstat(descriptor_, &status) != 0 || S_ISFIFO(status.st_mode))) {
+      ::close(descriptor_);
+      throw StoreFailed{"'" + path + "' can't be the file of erasures: it is a pipe"};
+    }
   }
   ~File() {
     if (is_open()) ::close(descriptor_);

@@ -33,11 +33,12 @@ class KeyCache {
   /// that `id` was destroyed.
   void add(const KeyId& id, const Key& key, std::uint64_t epoch);
   void clear();
-  /// Drops what is too old.
+  /// Drops what is too old. To be called this often, so that no key stays for longer than a minute.
   void age(Time now);
+  static constexpr std::chrono::seconds aging_interval{5};
 
  private:
-  static constexpr std::chrono::seconds longest{60};
+  static constexpr std::chrono::seconds longest = std::chrono::minutes{1} - aging_interval;
 
   struct SubjectHash {
     std::size_t operator()(const Subject& subject) const noexcept;

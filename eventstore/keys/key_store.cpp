@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
+#include <csignal>
 #include <exception>
 #include <limits>
 #include <map>
@@ -125,6 +127,38 @@ KeyStore::KeyStore(const std::string& location, const KeyOptions& asked)
   database->on_contact = [this](Connection& connection) { follow(connection); };
   open_erasures();
   resume_rotation();
+  aging_ = start_aging();
+}
+
+KeyStore::~KeyStore() {
+  // A forked child has none.
+  if (!owner.is_this()) {
+    aging_.detach();
+    return;
+  }
+  aging_ends_.request_stop();
+  aging_.join();
+}
+
+/// No signal is meant for it: the application may wait for its own elsewhere.
+std::thread KeyStore::start_aging() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread started{[this, stop = aging_ends_.get_token()] { age_now_and_then(stop); }};
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+void KeyStore::age_now_and_then(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::unique_lock lock{mutex};
+  std::condition_variable_any timer;
+  const auto is_over = [&] { return stop.stop_requested(); };
+  while (!timer.wait_for(lock, stop, KeyCache::aging_interval, is_over)) {
+    cache.age(options.clock->steady_now());
+  }
 }
 
 bool KeyStore::settle(const MasterKey& master) {
@@ -313,18 +347,37 @@ void KeyStore::look(bool is_due) {
   }
 }
 
+NewestKey KeyStore::seen() {
+  const std::lock_guard lock{newest_mutex};
+  return newest_key;
+}
+
+void KeyStore::note_newest(const SubjectKey& key) {
+  const std::lock_guard lock{newest_mutex};
+  if (key.number <= newest_key.number) return;
+  newest_key = {key.number, std::string{text_of(key.id.bytes)}};
+}
+
 void KeyStore::follow(Connection& connection) {
-  auto row = connection.rows(sql::position{});
+  const NewestKey last = seen();
+  auto row = connection.rows(sql::position{.seen = last.number});
   const bool is_there = row.step() && row.id() == raw_id();
-  const bool may_lag = options.read_only;  // on a standby
-  if (!is_there || (!may_lag && (row.version() < version || row.highest() < highest))) {
+  const auto lacks_seen = [&] {
+    if (options.read_only && row.highest() < last.number) return false;  // on a standby
+    return last.number > 0 && row.seen_id().value_or("") != last.id;
+  };
+  const bool may_lag = options.read_only;
+  if (!is_there || (!may_lag && row.version() < version) || lacks_seen()) {
     version = std::numeric_limits<std::int64_t>::max();  // for good
     cache.clear();
     throw StoreFailed{
         "the key store '" + name() +
         "' was replaced by an older or another one while it was in use; open it again"};
   }
-  highest = row.highest();
+  if (row.highest() > last.number) {
+    const std::lock_guard lock{newest_mutex};
+    newest_key = {row.highest(), std::string{row.newest().value_or("")}};
+  }
   if (version.exchange(row.version()) == row.version()) return;
   cache.clear();
   keks->clear();
@@ -367,7 +420,7 @@ std::size_t KeyStore::destroy(std::span<const KeyId> ids) {
 KeyStanding KeyStore::standing() {
   KeyStanding now{.id = id, .rotated_at = {}};
   read([&](Connection& connection) {
-    auto position = connection.rows(sql::position{});
+    auto position = connection.rows(sql::position{.seen = 0});
     if (position.step()) {
       now.version = position.version();
       now.highest = position.highest();
@@ -398,9 +451,11 @@ void KeyStore::finish_rotation(KeyRotation& rotation, FunctionRef<void()> on_bat
     after = size == 0 ? 0 : from;
   }
   keks->clear();
-  if (const std::string why = database->tidy(); !why.empty()) {
+  rotation.left_over = database->tidy();
+  if (!rotation.left_over.empty()) {
     log(LogLevel::warning, "keys.not_vacuumed",
-        "what is left of former keys stays in the tables until they are vacuumed: " + why);
+        "what is left of former keys stays in the tables until the next rotation: " +
+            rotation.left_over);
   }
   rotation.ended_at = options.clock->now();
   log(LogLevel::info, "keys.rotated",
@@ -484,7 +539,7 @@ std::shared_ptr<const SubjectKey> Keys::key_of(const Subject& subject) {
       },
       [&](Connection& connection) { key = s.find_or_make(connection, subject, binding); },
       KeyDatabase::Kind::adds);
-  if (key->number > s.highest) s.highest = key->number;
+  s.note_newest(*key);
   s.cache.add(key->id, key, epoch);
   return key;
 }
@@ -608,6 +663,7 @@ KeyRotation Keys::rotate(const std::function<void(std::int64_t, std::int64_t)>& 
   KeyRotation rotation{.began_at = s.options.clock->now(), .ended_at = {}};
   const Secret kek = Secret::random();
   s.write([&](Connection& connection) {
+    s.keks->clear();  // another process may have changed the master key since
     const std::int64_t number = s.newest_kek(connection).number + 1;
     connection.run(sql::insert_kek{
         .number = number, .wrapped = s.keks->wrap(number, kek), .made_at = rotation.began_at});
@@ -625,6 +681,7 @@ void Keys::change_master(MasterKey master) {
     if (auto newest = connection.rows(sql::newest_kek{}); newest.step() && newest.has_older()) {
       throw UsageError{"the keys are being rotated; change the master key when that has ended"};
     }
+    s.keks->clear();
     const Kek kek = s.newest_kek(connection);
     const KeyEncryptionKeys changed{master, s.id};
     connection.run(

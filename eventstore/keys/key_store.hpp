@@ -14,10 +14,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace stela::keys {
@@ -29,9 +32,19 @@ struct Kek {
   std::shared_ptr<const Secret> key;
 };
 
+/// The newest key that a process has seen or made. Its number alone would be given again after an
+/// older copy has taken the key store's place.
+struct NewestKey {
+  std::int64_t number = 0;
+  std::string id = {};
+};
+
 /// The inside of `Keys`. Threads: any number at once.
 struct KeyStore {
   KeyStore(const std::string& location, const KeyOptions& options);
+  ~KeyStore();
+  KeyStore(const KeyStore&) = delete;
+  KeyStore& operator=(const KeyStore&) = delete;
 
   /// Reads what a key store is opened with. False if there is none yet.
   bool settle(const MasterKey& master);
@@ -50,6 +63,9 @@ struct KeyStore {
   void follow(Connection& connection);
   /// Follows it now and then, or if that `is_due`.
   void look(bool is_due);
+  NewestKey seen();
+  /// It was made here.
+  void note_newest(const SubjectKey& key);
 
   Code binding_of(std::string_view subject) const { return code_of(*binding_key, subject); }
   std::string associated(const KeyRow& row) const;
@@ -86,10 +102,19 @@ struct KeyStore {
   std::size_t destroyed_again = 0;
   CommitQueue queue;
   KeyCache cache;
-  /// The key store's, and the number of its newest key, when it was last looked at.
+  /// The key store's when it was last looked at.
   std::atomic<std::int64_t> version{0};
-  std::atomic<std::int64_t> highest{0};
+  std::mutex newest_mutex;
+  NewestKey newest_key;
   std::atomic<std::chrono::steady_clock::duration::rep> next_look{0};
+
+ private:
+  void age_now_and_then(const std::stop_token& stop);
+  std::thread start_aging();
+
+  /// Keys that nobody asks for any more go, too.
+  std::stop_source aging_ends_;
+  std::thread aging_;
 };
 
 }  // namespace stela::keys

@@ -89,7 +89,25 @@ std::string KeyEncryptionKeys::wrap(std::int64_t number, const Secret& key) cons
   const std::string place = place_of(number);
   std::copy(place.begin(), place.end(),
             std::copy(key.bytes().begin(), key.bytes().end(), plain.bytes.begin()));
-  return std::string{text_of(master().wrap(plain.bytes))};
+  const std::string wrapped{text_of(master().wrap(plain.bytes))};
+  constexpr std::size_t most = std::size_t{64} * 1024;
+  const auto back = wrapped.size() <= most ? unwrapped(number, wrapped) : nullptr;
+  if (back != nullptr && std::ranges::equal(back->bytes(), key.bytes())) return wrapped;
+  throw StoreFailed{
+      "the master key's `unwrap` doesn't take back what its `wrap` gives, so nothing was changed; "
+      "both must use one key"};
+}
+
+std::shared_ptr<const Secret> KeyEncryptionKeys::unwrapped(std::int64_t number,
+                                                           std::string_view wrapped) const {
+  MasterKey::Bytes plain = master().unwrap(span_of(wrapped));
+  const std::string_view text = text_of(plain);
+  std::shared_ptr<const Secret> key;
+  if (text.size() == wrapped_size && text.substr(Secret::size) == place_of(number)) {
+    key = std::make_shared<const Secret>(std::span{plain}.first<Secret::size>());
+  }
+  wipe(plain);
+  return key;
 }
 
 std::shared_ptr<const Secret> KeyEncryptionKeys::get(std::int64_t number,
@@ -98,13 +116,7 @@ std::shared_ptr<const Secret> KeyEncryptionKeys::get(std::int64_t number,
     const std::lock_guard lock{mutex_};
     if (const auto known = keys_.find(number); known != keys_.end()) return known->second;
   }
-  MasterKey::Bytes plain = master().unwrap(span_of(wrapped));
-  const std::string_view text = text_of(plain);
-  std::shared_ptr<const Secret> key;
-  if (text.size() == wrapped_size && text.substr(Secret::size) == place_of(number)) {
-    key = std::make_shared<const Secret>(std::span{plain}.first<Secret::size>());
-  }
-  wipe(plain);
+  std::shared_ptr<const Secret> key = unwrapped(number, wrapped);
   if (key == nullptr) {
     throw StoreFailed{"key-encryption key " + std::to_string(number) +
                       " isn't this key store's: its row was changed; restore a backup"};

@@ -23,6 +23,7 @@ class KeyEncryptionKeys {
 
   /// The one with this number, which the master key wrapped. StoreFailed if it can't be unwrapped.
   std::shared_ptr<const Secret> get(std::int64_t number, std::string_view wrapped);
+  /// StoreFailed if the master key's `unwrap` doesn't take back what its `wrap` gives.
   std::string wrap(std::int64_t number, const Secret& key) const;
   /// None of them is in memory any more.
   void clear();
@@ -31,6 +32,8 @@ class KeyEncryptionKeys {
 
  private:
   MasterKey master() const;
+  /// Null if it isn't this one.
+  std::shared_ptr<const Secret> unwrapped(std::int64_t number, std::string_view wrapped) const;
   /// What is wrapped along with a key.
   std::string place_of(std::int64_t number) const;
 

@@ -47,11 +47,11 @@ class ServerKeys final : public KeyDatabase {
     }
     const postgres::Options schema = schema_options(options);
     const postgres::Module module{"keys", sql::migrations_on_postgres, false};
+    refuse_events(*connection_, name());
     if (postgres::is_migrated(*connection_, schema, module)) return;
     if (!options.create || options.read_only) {
       throw StoreFailed{"there is no key store in '" + name() + "', or an older one"};
     }
-    refuse_events(*connection_, name());
     postgres::migrate(*connection_, schema, module);
   }
 
@@ -71,9 +71,19 @@ class ServerKeys final : public KeyDatabase {
     try {
       const auto own = connect();
       for (const char* const sql :
-           {"VACUUM (FULL) stela.key_encryption_keys", "VACUUM stela.subject_keys"}) {
+           {"VACUUM (FULL) stela.key_encryption_keys", "VACUUM stela.key_encryption_keys",
+            "VACUUM stela.subject_keys"}) {
         own->execute(sql);
         for (const std::string& warning : own->take_warnings()) why += warning + "; ";
+      }
+      const auto dead = own->query(
+          "SELECT coalesce(sum(n_dead_tup), 0)::text FROM pg_catalog.pg_stat_all_tables "
+          "WHERE relid IN ('stela_keys.key_encryption_keys'::regclass, "
+          "'stela_keys.subject_keys'::regclass)",
+          {}, "looking at what vacuum left");
+      if (const std::string rows{dead.bytes(0, 0)}; rows != "0") {
+        why += "an open transaction, such as a running pg_dump, or a standby keeps " + rows +
+               " former rows";
       }
     } catch (const Error& e) {
       why += e.what();

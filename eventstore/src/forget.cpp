@@ -11,6 +11,8 @@
 #include <stela/framework/event_encoder.hpp>
 
 #include <algorithm>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace stela {
@@ -108,6 +110,40 @@ std::size_t add_missing_fences(Store& store, Keys& keys, bool dry_run = false) {
   }
 }
 
+/// What a store knows of its key store.
+struct Binding {
+  std::optional<Uuid> key_store = {};
+  std::int64_t newest_key = 0;
+  /// The key store's version when both agreed.
+  std::int64_t settled_as = -1;
+};
+
+Binding binding_of(const Store& store) {
+  Binding binding;
+  store.database().read([&](database::Connection& connection) {
+    auto row = connection.rows(forget_sql::key_store{});
+    if (!row.step()) return;
+    binding = {Uuid{keys::code_of(row.key_store())}, row.newest_key(), row.settled_as()};
+  });
+  return binding;
+}
+
+/// A store's errors say that nothing was written, and the fence was.
+void destroy_behind(GlobalSequence fence, Keyring& keys, std::span<const KeyId> ids) {
+  const std::string begun = "event " + std::to_string(fence.value()) +
+                            " forgets the person, and the keys are yet to be destroyed: whoever "
+                            "opens the store with its keys next does it; now it failed: ";
+  try {
+    keys.destroy(ids);
+  } catch (const StoreBusy& e) {
+    throw StoreBusy{begun + e.what()};
+  } catch (const StoreFull& e) {
+    throw StoreFull{begun + e.what()};
+  } catch (const StoreFailed& e) {
+    throw StoreFailed{begun + e.what()};
+  }
+}
+
 }  // namespace
 
 StreamId forgotten_subject(const StreamId& stream) {
@@ -124,7 +160,7 @@ ForgetReport forget(Store& store, const StreamId& subject, const ForgetOptions& 
   report.fence = append_fence(store, subject, options, report.keys);
   std::vector<KeyId> ids;
   for (const KeyInfo& key : report.keys) ids.push_back(key.id);
-  keys.destroy(ids);
+  destroy_behind(report.fence, keys, ids);
   return report;
 }
 
@@ -133,7 +169,21 @@ void allow_again(Store& store, const StreamId& subject) {
   keys_of_store(store).allow_again(subject.name());
 }
 
+void check_key_store(Store& store, Keys& keys) {
+  const Binding binding = binding_of(store);
+  if (binding.key_store) keys.check_standing(*binding.key_store, binding.newest_key);
+}
+
+bool has_personal_fields(Store& store) {
+  bool has_some = false;
+  store.database().read([&](database::Connection& connection) {
+    has_some = !read_personal_types(connection).empty();
+  });
+  return has_some;
+}
+
 ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run) {
+  check_key_store(store, keys);
   ReappliedErasures all;
   for_each_forgotten(store, [&](const std::vector<KeyId>& ids) {
     std::vector<KeyId> living;
@@ -155,16 +205,7 @@ void settle_keys(Store& store, bool read_only) {
   auto* const keys = dynamic_cast<Keys*>(store.conventions().keys);
   if (keys == nullptr) return;
   const KeyStanding standing = keys->standing();
-  std::optional<Uuid> bound;
-  std::int64_t newest = 0;
-  std::int64_t settled_as = -1;
-  store.database().read([&](database::Connection& connection) {
-    auto row = connection.rows(forget_sql::key_store{});
-    if (!row.step()) return;
-    bound = Uuid{keys::code_of(row.key_store())};
-    newest = row.newest_key();
-    settled_as = row.settled_as();
-  });
+  const auto [bound, newest, settled_as] = binding_of(store);
   if (bound) keys->check_standing(*bound, newest);
   if (read_only || (bound && settled_as == standing.version)) return;
   if (!bound) {

@@ -322,12 +322,57 @@ TEST_F(KeyStore, AsksAServiceForTheKeyEncryptionKeyAlone) {
     Keys keys = open({.master = service.master()});
     for (int i = 0; i < 50; ++i) keys.key_of({"guest-" + std::to_string(i), ""});
   }
-  EXPECT_EQ(service.calls, 2);
+  EXPECT_EQ(service.calls, 3) << "wrapped, tried, and unwrapped";
   Keys keys = open({.master = service.master()});
   EXPECT_THAT(keys.living(0, 100), SizeIs(50));
   keys.key_of({"guest-1", ""});
-  EXPECT_EQ(service.calls, 3);
+  EXPECT_EQ(service.calls, 4);
   EXPECT_FALSE(fs::exists(path + ".master"));
+}
+
+TEST_F(KeyStore, TakesNothingThatTheMasterKeyDoesNotUnwrap) {
+  const auto garbage =
+      key_callback([](std::span<const std::uint8_t>) { return MasterKey::Bytes(96, 7); },
+                   [](std::span<const std::uint8_t> bytes) {
+                     return MasterKey::Bytes{bytes.begin(), bytes.end()};
+                   });
+  const auto refused = ThrowsMessage<StoreFailed>(HasSubstr("so nothing was changed"));
+  EXPECT_THAT([&] { open({.master = garbage}); }, refused);
+  Keys keys = open();
+  const KeyId id = keys.key_of(margaret)->id;
+  EXPECT_THAT([&] { keys.change_master(garbage); }, refused);
+  EXPECT_EQ(keys.rotate().rewrapped, 1);
+  EXPECT_EQ(open().find(id)->subject, margaret);
+}
+
+TEST_F(KeyStore, IsNotRotatedWithAFormerMasterKey) {
+  Keys keys = open();
+  const KeyId id = keys.key_of(margaret)->id;
+  test::write_secret(dir.file("other"), std::string(32, 'o'));
+  const MasterKey other = key_file(dir.file("other"));
+  open().change_master(other);
+
+  EXPECT_THROW(keys.rotate(), StoreFailed);
+  EXPECT_THROW(keys.change_master(key_file(dir.file("other"))), StoreFailed);
+  Keys changed = open({.master = other});
+  EXPECT_EQ(changed.rotate().rewrapped, 1);
+  EXPECT_EQ(changed.find(id)->subject, margaret);
+}
+
+TEST_F(KeyStore, StopsWhenAnOlderCopyHasMadeAnotherKeyWithTheSameNumber) {
+  Keys keys = open();
+  keys.key_of(margaret);
+  place.run("UPDATE subject_keys SET id = randomblob(16), binding = randomblob(16)");
+  EXPECT_THAT([&] { keys.refresh(); },
+              ThrowsMessage<StoreFailed>(HasSubstr("was replaced by an older")));
+}
+
+TEST_F(KeyStore, DropsKeysThatNobodyAsksForAnyMore) {
+  Keys keys = open();
+  const std::weak_ptr<const SubjectKey> key = keys.key_of(margaret);
+  EXPECT_FALSE(key.expired());
+  clock.advance(1min);
+  EXPECT_TRUE(test::eventually([&] { return key.expired(); }));
 }
 
 TEST_F(KeyFile, RefusesOtherFiles) {

@@ -1,6 +1,7 @@
 // What is so of a key store on a PostgreSQL server alone.
 #include "support/key_place.hpp"
 #include "support/postgres_server.hpp"
+#include "support/process.hpp"
 #include "support/recording_sinks.hpp"
 #include "support/temp_dir.hpp"
 
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 
 namespace stela::server_keys_test {
 namespace {
@@ -45,6 +47,33 @@ TEST_F(KeyServer, RefusesADatabaseWithEvents) {
   postgres::open(server.url(), {.schema = "shop"});
   EXPECT_THAT([&] { open(); },
               ThrowsMessage<UsageError>(HasSubstr("has a store of events, in the schema 'shop'")));
+}
+
+TEST_F(KeyServer, RefusesADatabaseThatGotEventsLater) {
+  open().key_of(margaret);
+  postgres::open(server.url(), {.schema = "shop"});
+  EXPECT_THAT([&] { open(); }, ThrowsMessage<UsageError>(HasSubstr("has a store of events")));
+}
+
+TEST_F(KeyServer, SaysWhatKeepsFormerKeysInItsTables) {
+  Keys keys = open();
+  const KeyId id = keys.key_of(margaret)->id;
+  keys.destroy({&id, 1});
+  const std::string url = server.url();
+  const auto dumps = [&] {
+    return run_at(url, "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'").size() == 1;
+  };
+  std::thread dump{[&] {
+    EXPECT_ANY_THROW(run_at(url,
+                            "BEGIN ISOLATION LEVEL REPEATABLE READ; "
+                            "SELECT count(*) FROM stela_keys.subject_keys; SELECT pg_sleep(600)"));
+  }};
+  EXPECT_TRUE(test::eventually(dumps));
+  EXPECT_THAT(keys.rotate().left_over, HasSubstr("an open transaction"));
+  run_at(url,
+         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+  dump.join();
+  EXPECT_EQ(keys.rotate().left_over, "");
 }
 
 TEST_F(KeyServer, NeedsAMasterKeyAndAFileOfErasures) {

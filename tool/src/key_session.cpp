@@ -2,6 +2,8 @@
 
 #include "cli/exit.hpp"
 
+#include <stela/eventstore/erasures.hpp>
+
 namespace stela::tool {
 
 KeySession::KeySession(Invocation& call, bool only_reads)
@@ -19,11 +21,24 @@ KeySession::KeySession(Invocation& call, bool only_reads)
   keys_.emplace(open_keys(place, options));
 }
 
+namespace {
+
+constexpr const char* how_to_name_keys =
+    "Say --keys FILE, set STELA_KEYS_STORE, or write store = \"FILE\" into the table [keys] of "
+    "stela.toml";
+
+}  // namespace
+
 Keys& KeySession::keys() {
   if (keys_) return *keys_;
+  throw Misuse{std::string{"which keys? "} + how_to_name_keys};
+}
+
+void KeySession::require_for(Store& store) {
+  if (keys_ || !has_personal_fields(store)) return;
   throw Misuse{
-      "which keys? Say --keys FILE, set STELA_KEYS_STORE, or write store = \"FILE\" into the table "
-      "[keys] of stela.toml"};
+      std::string{"events here have sealed fields, which handlers would take for empty. "} +
+      how_to_name_keys};
 }
 
 }  // namespace stela::tool

@@ -19,6 +19,11 @@ class KeySession {
   /// Misuse if nobody said which one.
   Keys& keys();
   bool is_named() const noexcept { return keys_.has_value(); }
+  /// Null if nobody said which one.
+  Keyring* keyring() noexcept { return keys_ ? &*keys_ : nullptr; }
+  /// For those that run the application's handlers: Misuse if there are sealed fields, and nobody
+  /// said which keys open them. Handlers would take them for empty.
+  void require_for(Store& store);
 
  private:
   LogToStderr log_;

@@ -12,8 +12,12 @@ INSERT INTO key_store (one, id, root, kek, version, erasures, made_at)
 VALUES (1, :id, :root, :kek, 1, 0, :made_at);
 
 -- name: position
--- gives: id blob, version int, highest int
-SELECT id, version, (SELECT coalesce(max(number), 0) FROM subject_keys) AS highest
+-- The newest key, and the one that now has the number of the newest that was seen before.
+-- takes: seen int
+-- gives: id blob, version int, highest int, newest blob?, seen_id blob?
+SELECT id, version, (SELECT coalesce(max(number), 0) FROM subject_keys) AS highest,
+       (SELECT k.id FROM subject_keys AS k ORDER BY k.number DESC LIMIT 1) AS newest,
+       (SELECT k.id FROM subject_keys AS k WHERE k.number = :seen) AS seen_id
 FROM key_store WHERE one = 1;
 
 -- name: note_erasures

@@ -39,12 +39,21 @@ constexpr std::string_view rotation_ended = "rotated keys";
 constexpr std::string_view not_reached[] = {
     "what was never sealed: names of streams, tags, actors, headers and clear columns of read "
     "models until their projectors have passed the erasure",
+    "what a database keeps of rows that were deleted: on PostgreSQL dead rows, statistics and the "
+    "write-ahead log, until VACUUM and ANALYZE of the tables and the end of the log; and tables of "
+    "former builds of a projector until they are dropped",
     "backups that were made before: of clear columns, and of the key store with a master key that "
     "still exists",
     "texts of errors and logs that quote a value, in the database, its server and elsewhere",
     "what other programs copied: they get the event stela.forgotten",
     "values of the same person that were recorded again for another purpose",
 };
+/// Of a key store on a server.
+constexpr const char* kept_by_servers =
+    "The key server's write-ahead log, its standbys and backups have the former keys, wrapped by "
+    "the master key: until those are gone, or the master key is changed (--new-master) and the "
+    "former one destroyed.";
+
 Json not_reached_in_json() {
   return json_list(not_reached, [](std::string_view text) {
     std::string out;
@@ -171,7 +180,8 @@ int show_subject(Invocation& call) {
   KeySession session{call, true};
   Keys& keys = session.keys();
   StoreSession database{call, {.only_reads = true}};
-  const std::vector<KeyInfo> living = keys.keys_of(subject.name());
+  check_key_store(database.store(), keys);
+  std::vector<KeyInfo> living = keys.keys_of(subject.name());
   std::vector<Erasure> erasures = erasures_of(database.store(), subject);
   if (living.empty() && erasures.empty()) {
     throw Exit{not_found, "nothing is sealed for '" + in_one_line(subject.name()) +
@@ -182,6 +192,11 @@ int show_subject(Invocation& call) {
   for (const Erasure& one : erasures) {
     erased.insert(erased.end(), one.keys.begin(), one.keys.end());
   }
+  // What the store has as forgotten is no more living than that, though its key be there yet.
+  std::erase_if(living, [&](const KeyInfo& key) {
+    return std::any_of(erased.begin(), erased.end(),
+                       [&](const ErasedKey& one) { return one.id == key.id.to_string(); });
+  });
   const KeyStanding standing = keys.standing();
   const char* const state = living.empty() ? "forgotten" : "living";
   if (call.out.is_json()) {
@@ -257,6 +272,27 @@ void tell_plan(Invocation& call, const std::vector<KeyInfo>& keys, std::int64_t 
   tell_not_reached(call.out);
 }
 
+/// The journal has no entry of a forgetting that was interrupted. Opening the store with its keys
+/// has completed it: says so, and notes it.
+bool was_completed(Invocation& call, StoreSession& database, Keys& keys, const StreamId& subject) {
+  const std::vector<Erasure> erasures = erasures_of(database.store(), subject);
+  if (erasures.empty() || !keys.keys_of(subject.name()).empty()) return false;
+  const std::string last = "erasure " + std::to_string(erasures.back().sequence.value());
+  JournalQuery query{.limit = static_cast<int>(keys_at_once), .direction = Direction::forward};
+  for (auto entries = Journal{database.store()}.entries(query); !entries.empty();
+       entries = Journal{database.store()}.entries(query)) {
+    query.after = entries.back().number;
+    for (const JournalEntry& one : entries) {
+      if (one.part == part_of_journal && one.subject == last) return false;
+    }
+  }
+  note_privacy(call, database, "forgot", last, "after an interruption");
+  print_result(call.out, {{"dry_run", false}, {"erasure", erasures.back().sequence}},
+               "It had been interrupted, and is complete now: event " +
+                   std::to_string(erasures.back().sequence.value()) + ".");
+  return true;
+}
+
 int forget_subject(Invocation& call) {
   const Arguments& arguments = call.arguments;
   const StreamId subject = StreamId::parse(arguments.operands().front());
@@ -267,8 +303,11 @@ int forget_subject(Invocation& call) {
   if (options.reason.empty()) throw Misuse{"--reason says why: a ticket, a paragraph"};
   KeySession session{call, is_dry};
   Keys& keys = session.keys();
+  for (std::string& purpose : options.purposes) purpose = purpose_of(purpose);
   StoreSession database{call, {.only_reads = is_dry, .keys = is_dry ? nullptr : &keys}};
   Store& store = database.store();
+  check_key_store(store, keys);
+  if (!is_dry && was_completed(call, database, keys, subject)) return done;
   const std::vector<KeyInfo> planned = keys_to_forget(keys, subject, options.purposes);
   const std::int64_t events = count_sealed_events(call, store, planned);
   const auto followers = followers_of(store, store.last_sequence());
@@ -320,6 +359,7 @@ int rotate_keys(Invocation& call) {
   KeySession session{call, false};
   Keys& keys = session.keys();
   StoreSession database{call};
+  check_key_store(database.store(), keys);
   note_privacy(call, database, std::string{rotation_began}, "keys", "");
   if (!call.out.is_json())
     call.out.note("Wrapping all keys anew; the store can be used meanwhile.");
@@ -327,9 +367,22 @@ int rotate_keys(Invocation& call) {
   const KeyRotation rotation = keys.rotate(
       [&](std::int64_t wrapped, std::int64_t most) { bar.show("keys", wrapped, most); });
   bar.clear();
+  if (const auto master = call.arguments.text("--new-master")) {
+    keys.change_master(key_file(*master));
+    note_privacy(call, database, "changed the master key", "keys", "");
+  }
+  if (!rotation.left_over.empty()) {
+    throw Exit{failed, "all keys are wrapped by key-encryption key " +
+                           std::to_string(rotation.number) +
+                           ", but what was forgotten isn't certain yet: " + rotation.left_over +
+                           "; rotate again when that has ended"};
+  }
   note_privacy(call, database, std::string{rotation_ended}, "keys",
                "key-encryption key " + std::to_string(rotation.number) + ", " +
                    counted(rotation.rewrapped, "key"));
+  if (is_on_server(call.settings().text("keys.store")) && !call.arguments.has("--new-master")) {
+    call.out.note(kept_by_servers);
+  }
   print_result(call.out,
                {{"rotation", rotation.number},
                 {"rewrapped", rotation.rewrapped},
@@ -360,8 +413,8 @@ std::optional<Timestamp> certain_since(Store& store, const KeyStanding& standing
     }
   }
   // By a program, which the journal doesn't have: it had ended by now.
-  if (standing.rotated_at > destroyed && !standing.is_rotating) return now;
-  return std::nullopt;
+  const bool by_program = !has_begun && standing.rotated_at > destroyed && !standing.is_rotating;
+  return by_program ? std::optional{now} : std::nullopt;
 }
 
 std::string publication_of_erasure(StoreSession& session, GlobalSequence sequence) try {
@@ -405,6 +458,7 @@ int report_erasures(Invocation& call) {
   KeySession session{call, true};
   Keys& keys = session.keys();
   StoreSession database{call, {.only_reads = true}};
+  check_key_store(database.store(), keys);
   const Timestamp now = database.store().conventions().clock->now();
   std::vector<Erasure> erasures = erasures_asked(call, database.store());
   find_tombstones(keys, erasures);
@@ -422,6 +476,9 @@ int report_erasures(Invocation& call) {
       print_list(call.out, description::follower, erasure.projectors);
     }
     tell_not_reached(call.out);
+    if (is_on_server(call.settings().text("keys.store"))) {
+      call.out.line(std::string{"- "} + kept_by_servers);
+    }
   }
   return done;
 }
@@ -493,28 +550,28 @@ Command show_command() {
 }
 
 Command forget_command() {
-  return {.path = "privacy forget",
-          .summary = "Forget a person: destroy the keys of what is personal",
-          .about =
-              "Appends the event stela.forgotten, then destroys the keys. If it is interrupted in "
-              "between, whoever opens the store with its keys next completes it. --dry-run shows "
-              "the keys, how many events they seal, the projectors that must handle it, and what "
-              "isn't reached.",
-          .operands = {subject_operand_of_keys},
-          .options = {db_option,
-                      keys_option,
-                      master_option,
-                      erasures_option,
-                      {"--reason", "TEXT", "why: a ticket, a paragraph; nothing personal"},
-                      {"--by", "WHO", "who asked for it (default: this user)"},
-                      {"--purpose", "P",
-                       "only what is kept for this purpose; '' is the default one", "", true},
-                      dry_run_option,
-                      yes_option},
-          .examples = {{"what it would do", "privacy forget guest-m1 --reason 'Art. 17' --dry-run"},
-                       {"but for invoices",
-                        "privacy forget guest-m1 --reason 'Art. 17' --purpose '' --yes"}},
-          .run = forget_subject};
+  return {
+      .path = "privacy forget",
+      .summary = "Forget a person: destroy the keys of what is personal",
+      .about =
+          "Appends the event stela.forgotten, then destroys the keys. If it is interrupted in "
+          "between, whoever opens the store with its keys next completes it. --dry-run shows "
+          "the keys, how many events they seal, the projectors that must handle it, and what "
+          "isn't reached.",
+      .operands = {subject_operand_of_keys},
+      .options = {db_option,
+                  keys_option,
+                  master_option,
+                  erasures_option,
+                  {"--reason", "TEXT", "why: a ticket, a paragraph; nothing personal"},
+                  {"--by", "WHO", "who asked for it (default: this user)"},
+                  {"--purpose", "P", "only what is kept for this purpose, or 'default'", "", true},
+                  dry_run_option,
+                  yes_option},
+      .examples = {{"what it would do", "privacy forget guest-m1 --reason 'Art. 17' --dry-run"},
+                   {"but for invoices",
+                    "privacy forget guest-m1 --reason 'Art. 17' --purpose default --yes"}},
+      .run = forget_subject};
 }
 
 Command rotate_command() {
@@ -524,8 +581,14 @@ Command rotate_command() {
               "What was forgotten before can't be had from old pages and blocks of the key "
               "store's disk afterwards. Once a week. If it is interrupted, whoever opens the "
               "keys next continues.",
-          .options = {db_option, keys_option, master_option, erasures_option},
-          .examples = {{"by a timer", "privacy rotate"}},
+          .options = {db_option,
+                      keys_option,
+                      master_option,
+                      erasures_option,
+                      {"--new-master", "FILE", "wrap the new one by this master key from now on"}},
+          .examples = {{"by a timer", "privacy rotate"},
+                       {"and make backups of the keys worthless",
+                        "privacy rotate --new-master new.key"}},
           .run = rotate_keys};
 }
 

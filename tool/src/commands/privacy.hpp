@@ -19,6 +19,11 @@ class StoreSession;
 inline constexpr Operand subject_operand_of_keys{"SUBJECT",
                                                  "the person, by the name of a stream: guest-m1"};
 
+/// As `--purpose` names it, and tables show it: the default one has no name.
+inline std::string purpose_of(const std::string& text) {
+  return text == "default" ? "" : text;
+}
+
 /// Finds what is sealed with some keys, without knowing types. Threads: any.
 class SealMarks {
  public:

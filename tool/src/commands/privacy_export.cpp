@@ -91,9 +91,10 @@ class ExportedLines {
 int export_subject(Invocation& call) {
   const StreamId subject = StreamId::parse(call.arguments.operands().front());
   const Signals signals{call};
-  KeySession session{call, true};
+  KeySession session{call, false};
+  // With its keys: what the store has as forgotten is so before anything is opened.
+  StoreSession database{call, {.keys = &session.keys()}};
   const std::vector<KeyInfo> found = session.keys().keys_of(subject.name());
-  StoreSession database{call};
   Store& store = database.store();
   if (store.conventions().codec != Codec::json) {
     throw Exit{failed,

@@ -5,6 +5,10 @@
 #include "key_session.hpp"
 #include "store_session.hpp"
 
+#include <stela/eventstore/erasures.hpp>
+
+#include <algorithm>
+
 namespace stela::tool {
 namespace {
 
@@ -15,13 +19,22 @@ std::string key_in_words(Keys& keys, const Subject& subject) {
   return found.empty() ? std::string{"no key yet"} : ids_in_words({&found.back(), 1});
 }
 
-Subject subject_of(const Arguments& arguments) {
-  return {StreamId::parse(arguments.operands().front()).name(),
-          arguments.text("--purpose").value_or("")};
-}
-
 std::string purpose_in_words(const Subject& subject) {
   return subject.purpose.empty() ? "the default purpose" : "purpose '" + subject.purpose + "'";
+}
+
+/// It may be meant for keys that are yet to be made, or mistyped.
+void warn_of_unknown_purpose(Invocation& call, Keys& keys, const Subject& subject) {
+  const auto found = keys.keys_of(subject.name);
+  const bool is_known = std::ranges::any_of(
+      found, [&](const KeyInfo& key) { return key.subject.purpose == subject.purpose; });
+  if (!is_known)
+    call.out.note("There is no key of this person for " + purpose_in_words(subject) + " yet.");
+}
+
+Subject subject_of(const Arguments& arguments) {
+  return {StreamId::parse(arguments.operands().front()).name(),
+          purpose_of(arguments.text("--purpose").value_or(""))};
 }
 
 int hold_keys(Invocation& call) {
@@ -36,6 +49,8 @@ int hold_keys(Invocation& call) {
     throw Misuse{"--until is a time to come; leave it out to hold until 'privacy release'"};
   }
   KeySession session{call, false};
+  check_key_store(database.store(), session.keys());
+  warn_of_unknown_purpose(call, session.keys(), subject);
   session.keys().hold(subject, until, reason);
   const std::string end = until ? "until " + to_string(*until) : "until it is released";
   note_privacy(call, database, "holds", key_in_words(session.keys(), subject), end);
@@ -52,6 +67,8 @@ int release_keys(Invocation& call) {
   const Subject subject = subject_of(call.arguments);
   StoreSession database{call};
   KeySession session{call, false};
+  check_key_store(database.store(), session.keys());
+  warn_of_unknown_purpose(call, session.keys(), subject);
   session.keys().release(subject);
   note_privacy(call, database, "released", key_in_words(session.keys(), subject), "");
   print_result(call.out, {{"subject", subject.name}, {"purpose", subject.purpose}},
@@ -60,7 +77,7 @@ int release_keys(Invocation& call) {
   return done;
 }
 
-constexpr Option purpose_option{"--purpose", "P", "what is kept for it (default: the default one)"};
+constexpr Option purpose_option{"--purpose", "P", "what is kept for it ('default' unless given)"};
 
 }  // namespace
 

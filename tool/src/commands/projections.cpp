@@ -6,6 +6,7 @@
 #include "commands/event_selection.hpp"
 #include "commands/projections_check.hpp"
 #include "http/server.hpp"
+#include "key_session.hpp"
 #include "store_session.hpp"
 #include "worker/health.hpp"
 #include "worker/pages.hpp"
@@ -247,7 +248,9 @@ HttpResponse projection_page(const HttpRequest& request, Store& store, const Sig
 int run(Invocation& call) {
   const Signals signals{[&call] { call.out.note("Handing over; a second signal exits at once."); }};
   PrometheusMetrics reported;
-  StoreSession session{call, {.metrics = &reported}};
+  KeySession keys{call, false};
+  StoreSession session{call, {.metrics = &reported, .keys = keys.keyring()}};
+  keys.require_for(session.store());
   std::optional<HttpServer> metrics;
   if (const auto address = call.arguments.text("--metrics")) {
     metrics.emplace(parse_address(*address, "the port of metrics"),
@@ -322,7 +325,10 @@ std::vector<Command> projection_commands() {
                    {"--once", "", "catch up, then exit"},
                    {"--metrics", "ADDR",
                     "serve /metrics, /healthz and /readyz on a loopback port, or HOST:PORT"},
-                   {"--id", "NAME", "the runner's name"}},
+                   {"--id", "NAME", "the runner's name"},
+                   keys_option,
+                   master_option,
+                   erasures_option},
        .examples = {{"process what is committed, then exit", "projections run --once"}},
        .run = run},
       {.path = "projections cancel",

@@ -4,6 +4,7 @@
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "description/projections.hpp"
+#include "key_session.hpp"
 #include "store_session.hpp"
 
 #include <stela/projections/replayer.hpp>
@@ -46,7 +47,9 @@ int report_replay(Invocation& call, const ReplayResult& result) {
 
 int replay_with(Invocation& call, const ReplayFilter& filter) {
   const Signals signals{call};
-  StoreSession session{call};
+  KeySession keys{call, false};
+  StoreSession session{call, {.keys = keys.keyring()}};
+  keys.require_for(session.store());
   Replayer replayer{session.projections()};
   if (call.arguments.has("--dry-run")) return dry_run(call, replayer, filter);
   const bool living = call.arguments.has("--into-living");
@@ -104,6 +107,9 @@ Command replay_command() {
                       {"--into-living", "", "apply to the live tables of idempotent projectors"},
                       restart_option,
                       ahead_option,
+                      keys_option,
+                      master_option,
+                      erasures_option,
                       dry_run_option,
                       yes_option},
           .examples = {{"count the events", "projections replay --category order --dry-run"}},
@@ -116,7 +122,8 @@ Command rebuild_command() {
           .about =
               "Readers never see a half-built model; interrupted rebuilds resume. Available in "
               "tools built with an application's types.",
-          .options = {db_option, projector_option, restart_option, ahead_option, dry_run_option},
+          .options = {db_option, projector_option, restart_option, ahead_option, keys_option,
+                      master_option, erasures_option, dry_run_option},
           .examples = {{"one projector", "projections rebuild --projector order_summary"}},
           .run = rebuild};
 }

@@ -9,6 +9,12 @@
 
 namespace stela {
 
+/// KeysBehind if `keys` aren't those that the store's fields are sealed with, or lack some of them.
+STELA_EVENTSTORE_EXPORT void check_key_store(Store& store, Keys& keys);
+
+/// Whether a field was ever sealed in this database.
+STELA_EVENTSTORE_EXPORT bool has_personal_fields(Store& store);
+
 /// What a store and its key store didn't agree on.
 struct ReappliedErasures {
   /// Keys that lived though the store has them as forgotten.
@@ -19,6 +25,7 @@ struct ReappliedErasures {
 
 /// Compares all of both, and makes them agree; with `dry_run` it only counts. Opening a store with
 /// its keys does the same once it notices that they differ. `store` needn't be opened with keys.
+/// KeysBehind as above.
 STELA_EVENTSTORE_EXPORT ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run);
 
 }  // namespace stela

@@ -90,6 +90,9 @@ struct KeyRotation {
   /// the former key-encryption key, wrapped by the master key, as a backup has it.
   Timestamp began_at;
   Timestamp ended_at;
+  /// Why that isn't so: on a server something keeps what is left of former keys in the tables.
+  /// Rotate again once it has ended. Empty: nothing does.
+  std::string left_over = {};
 };
 
 /// Keys in a file or on a server, each wrapped by a key-encryption key that the master key wraps.
