@@ -194,6 +194,72 @@ TEST_F(ToolPrivacy, ForgetsOnePurpose) {
   EXPECT_EQ(privacy({"forget", "guest-m1", "--reason", "r", "--purpose", "x", "--yes"}).code, 3);
 }
 
+TEST_F(ToolPrivacy, TakesNoOtherStoresKeys) {
+  const std::string other = dir_.file("other.keys.db");
+  open_keys(other).key_of({"guest-x", ""});
+  ASSERT_EQ(privacy({"forget", "guest-m1", "--reason", "r", "--yes"}).code, 0);
+  const std::vector<std::vector<std::string>> commands = {
+      {"show", "guest-a1"},
+      {"export", "guest-a1"},
+      {"forget", "guest-a1", "--reason", "r", "--dry-run"},
+      {"hold", "guest-a1", "--reason", "r"},
+      {"release", "guest-a1"},
+      {"rotate"},
+      {"report", "guest-m1"},
+      {"reapply", "--dry-run"}};
+  for (std::vector<std::string> words : commands) {
+    const std::string name = words.front();
+    words.insert(words.end(), {"--keys", other, "--erasures", other + ".erasures"});
+    const Ran ran = privacy(words);
+    EXPECT_EQ(ran.code, 1) << name;
+    EXPECT_THAT(ran.err, HasSubstr("and the events were written with")) << name;
+  }
+  EXPECT_EQ(member(privacy({"report", "guest-m1", "--json"}).out, "certain_at"), "null");
+}
+
+TEST_F(ToolPrivacy, NamesTheDefaultPurposeAsItShowsIt) {
+  EXPECT_EQ(privacy({"hold", "guest-m1", "--purpose", "default", "--reason", "court"}).code, 0);
+  EXPECT_THAT(privacy({"hold", "guest-m1", "--purpose", "defualt", "--reason", "court"}).err,
+              HasSubstr("There is no key of this person for purpose 'defualt' yet"));
+  const std::string forgot =
+      privacy({"forget", "guest-m1", "--reason", "r", "--yes", "--json"}).out;
+  EXPECT_THAT(forgot, HasSubstr("\"held_because\":\"court\""));
+  EXPECT_THAT(privacy({"export", "guest-m1"}).out, HasSubstr("Elm St 9"));
+}
+
+TEST_F(ToolPrivacy, ExportsNothingOfWhomTheStoreHasForgotten) {
+  std::filesystem::copy_file(keys_, dir_.file("backup"));
+  ASSERT_EQ(privacy({"forget", "guest-m1", "--reason", "r", "--yes"}).code, 0);
+  std::filesystem::copy_file(dir_.file("backup"), keys_,
+                             std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::remove(erasures_);
+  EXPECT_THAT(privacy({"show", "guest-m1"}).out, HasSubstr("guest-m1: forgotten"));
+  EXPECT_THAT(privacy({"export", "guest-m1"}).out,
+              AllOf(HasSubstr("1970"), Not(HasSubstr("Elm St"))));
+}
+
+TEST_F(ToolPrivacy, SaysThatAnInterruptedForgettingIsComplete) {
+  {
+    Keys keys = open_keys(keys_, {.erasures = erasures_});
+    Store store = stela::open(db_, {.keys = &keys});
+    const Outbox outbox{store};
+    stela::forget(store, margaret.stream(), {.by = "dpo-7", .reason = "r"});
+  }
+  const Ran again = privacy({"forget", "guest-m1", "--reason", "r", "--yes"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("complete now: event 5"));
+  EXPECT_THAT(run_well({"log", "--db", db_, "--json"}), HasSubstr("erasure 5"));
+}
+
+TEST_F(ToolPrivacy, RotatesToAnotherMasterKey) {
+  const std::string master = dir_.file("new.key");
+  std::ofstream{master} << std::string(32, 'n');
+  ::chmod(master.c_str(), 0600);
+  EXPECT_EQ(privacy({"rotate", "--new-master", master}).code, 0);
+  EXPECT_EQ(privacy({"subjects"}).code, 1);
+  EXPECT_EQ(lines_of(privacy({"subjects", "--master", master, "--json"}).out).size(), 2U);
+}
+
 TEST_F(ToolPrivacy, LeavesWhatIsHeld) {
   EXPECT_EQ(privacy({"hold", "guest-m1", "--purpose", "invoices"}).code, 2) << "a reason is needed";
   EXPECT_EQ(privacy({"hold", "guest-m1", "--purpose", "invoices", "--reason", "r", "--until",
