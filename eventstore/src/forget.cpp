@@ -205,9 +205,10 @@ void settle_keys(Store& store, bool read_only) {
   auto* const keys = dynamic_cast<Keys*>(store.conventions().keys);
   if (keys == nullptr) return;
   const KeyStanding standing = keys->standing();
-  const auto [bound, newest, settled_as] = binding_of(store);
-  if (bound) keys->check_standing(*bound, newest);
-  if (read_only || (bound && settled_as == standing.version)) return;
+  const Binding binding = binding_of(store);
+  const auto& bound = binding.key_store;
+  if (bound) keys->check_standing(*bound, binding.newest_key);
+  if (read_only || (bound && binding.settled_as == standing.version)) return;
   if (!bound) {
     store.database().write([&](database::Connection& connection) {
       connection.run(forget_sql::set_key_store{.key_store = keys::text_of(standing.id.bytes())});
@@ -226,7 +227,8 @@ void settle_keys(Store& store, bool read_only) {
   }
   // What was destroyed since `standing` differs from it, and is looked at once more.
   store.database().write([&](database::Connection& connection) {
-    connection.run(forget_sql::note_settled{.settled_as = standing.version, .was = settled_as});
+    connection.run(
+        forget_sql::note_settled{.settled_as = standing.version, .was = binding.settled_as});
   });
 }
 
