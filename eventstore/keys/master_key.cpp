@@ -27,6 +27,8 @@ constexpr std::size_t wrapped_size = Secret::size + sizeof(Code) + number_size;
 }
 
 Secret read_master(const std::string& path) {
+  struct stat place {};
+  if (::stat(path.c_str(), &place) == 0 && S_ISFIFO(place.st_mode)) refuse(path, "is a pipe");
   const std::unique_ptr<FILE, int (*)(FILE*)> file{std::fopen(path.c_str(), "rbe"), &std::fclose};
   if (file == nullptr) {
     refuse(path, std::string{"can't be read: "} + std::strerror(errno) +

@@ -253,6 +253,8 @@ TEST_F(ToolPrivacy, SaysThatAnInterruptedForgettingIsComplete) {
 
 TEST_F(ToolPrivacy, RotatesToAnotherMasterKey) {
   const std::string master = dir_.file("new.key");
+  EXPECT_EQ(privacy({"rotate", "--new-master", master}).code, 1) << "it isn't there";
+  EXPECT_EQ(open_keys(keys_, {.erasures = erasures_}).standing().rotation, 1);
   std::ofstream{master} << std::string(32, 'n');
   ::chmod(master.c_str(), 0600);
   EXPECT_EQ(privacy({"rotate", "--new-master", master}).code, 0);

@@ -355,11 +355,18 @@ int forget_subject(Invocation& call) {
 
 // --- rotate
 
+/// Before anything is changed: StoreFailed if it isn't a master key.
+void try_master(const std::string& path) {
+  key_file(path).wrap(std::vector<std::uint8_t>(1));
+}
+
 int rotate_keys(Invocation& call) {
   KeySession session{call, false};
   Keys& keys = session.keys();
   StoreSession database{call};
   check_key_store(database.store(), keys);
+  const auto new_master = call.arguments.text("--new-master");
+  if (new_master) try_master(*new_master);
   note_privacy(call, database, std::string{rotation_began}, "keys", "");
   if (!call.out.is_json())
     call.out.note("Wrapping all keys anew; the store can be used meanwhile.");
@@ -367,8 +374,8 @@ int rotate_keys(Invocation& call) {
   const KeyRotation rotation = keys.rotate(
       [&](std::int64_t wrapped, std::int64_t most) { bar.show("keys", wrapped, most); });
   bar.clear();
-  if (const auto master = call.arguments.text("--new-master")) {
-    keys.change_master(key_file(*master));
+  if (new_master) {
+    keys.change_master(key_file(*new_master));
     note_privacy(call, database, "changed the master key", "keys", "");
   }
   if (!rotation.left_over.empty()) {
@@ -380,7 +387,7 @@ int rotate_keys(Invocation& call) {
   note_privacy(call, database, std::string{rotation_ended}, "keys",
                "key-encryption key " + std::to_string(rotation.number) + ", " +
                    counted(rotation.rewrapped, "key"));
-  if (is_on_server(call.settings().text("keys.store")) && !call.arguments.has("--new-master")) {
+  if (is_on_server(call.settings().text("keys.store")) && !new_master) {
     call.out.note(kept_by_servers);
   }
   print_result(call.out,
