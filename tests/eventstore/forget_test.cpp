@@ -86,6 +86,18 @@ class Forget : public ::testing::Test {
   /// The key store as it is now, to be put back later.
   void back_up() { place.back_up(); }
   void restore() { place.restore(); }
+  /// As if that had happened after the fence: the keys live, and no file says otherwise. `keys`
+  /// is left with other ones.
+  void forget_and_be_killed(Keys& keys) {
+    back_up();
+    {
+      Store store = open(keys);
+      forget(store, margaret, asked);
+    }
+    keys = KeyPlace{dir.file("other.keys.db")}.open();
+    restore();
+    std::filesystem::remove(dir.file("erasures"));
+  }
   /// The same of the events.
   void back_up_events() {
     if (!is_on_postgres()) return copy_events("shop.db", "night.db");
@@ -305,15 +317,7 @@ TEST_F(Forget, IsCompletedByWhoeverOpensTheStoreNext) {
     Store store = open(keys);
     record(store, margaret, Moved{"Elm St 1"});
   }
-  back_up();
-  {
-    Store store = open(keys);
-    forget(store, margaret, asked);
-  }
-  // As if it had been killed after the fence: the keys live, and no file says otherwise.
-  keys = KeyPlace{dir.file("other.keys.db")}.open();
-  restore();
-  std::filesystem::remove(dir.file("erasures"));
+  forget_and_be_killed(keys);
 
   keys = open();
   Store store = open(keys);
@@ -329,15 +333,7 @@ TEST_F(Forget, IsCompletedAsItWasBegunWhateverIsHeldSince) {
     record(store, margaret, InvoiceSent{"Elm St 1"});
     keys.hold({"guest-m1", "invoices"}, std::nullopt, "tax law");
   }
-  back_up();
-  {
-    Store store = open(keys);
-    forget(store, margaret, asked);
-  }
-  // As if it had been killed after the fence.
-  keys = KeyPlace{dir.file("other.keys.db")}.open();
-  restore();
-  std::filesystem::remove(dir.file("erasures"));
+  forget_and_be_killed(keys);
 
   keys = open();
   // What it left stays, and what is behind the fence isn't held any more.

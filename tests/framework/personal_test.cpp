@@ -1,4 +1,6 @@
 // Personal fields: what is stored of them, who opens them, and what is refused.
+#include "support/vector_keys.hpp"
+
 #include <stela/framework.hpp>
 #include <stela/framework/personal.hpp>
 #include <stela/testing/memory_keys.hpp>
@@ -330,27 +332,6 @@ TEST_P(PersonalIn, IsQuotedInNoError) {
 
 // --- a stored form that doesn't change
 
-/// The one key that the vectors of docs/payload-sealed.md are sealed with.
-class VectorKeys final : public Keyring {
- public:
-  std::shared_ptr<const SubjectKey> key_of(const Subject&) override { return key(); }
-  std::shared_ptr<const SubjectKey> find(const KeyId&) override { return key(); }
-  std::vector<KeyInfo> keys_of(std::string_view) override { return {}; }
-  std::size_t destroy(std::span<const KeyId>) override { return 0; }
-  void allow_again(std::string_view) override {}
-
- private:
-  static std::shared_ptr<const SubjectKey> key() {
-    std::array<std::uint8_t, Secret::size> bytes;
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i);
-    KeyId id;
-    for (std::size_t i = 0; i < id.bytes.size(); ++i)
-      id.bytes[i] = static_cast<std::uint8_t>(0xf0 + i);
-    return std::make_shared<const SubjectKey>(
-        SubjectKey{id, {"guest-m1", ""}, Secret{Secret::Bytes{bytes}}});
-  }
-};
-
 /// Those of the page.
 constexpr std::string_view in_event =
     "~s1.8PHy8_T19vf4-fr7_P3-_w.OoMBJ0D5A6lkYd1_pV9XS3Ke-GwJdTAKi"
@@ -375,28 +356,26 @@ std::string from_hex(std::string_view digits) {
 }
 
 TEST(SealedField, OpensAsTheVectorsSay) {
-  VectorKeys keys;
-  Uuid::Bytes id;
-  for (std::size_t i = 0; i < id.size(); ++i) id[i] = static_cast<std::uint8_t>(i + 1);
+  test::VectorKeys keys;
+  const Uuid id = test::VectorKeys::event();
   const auto opened = [&](const codec::Place& place, std::string_view stored, bool is_text) {
     const codec::Opening opening{&keys, place};
     return codec::read_sealed(&opening, is_text ? "address" : "0", stored, is_text)->open();
   };
 
-  EXPECT_EQ(opened(codec::Place::of_event(Uuid{id}), in_event, true), "\"Elm Street 1\"");
+  EXPECT_EQ(opened(codec::Place::of_event(id), in_event, true), "\"Elm Street 1\"");
   EXPECT_EQ(opened(codec::Place::of_snapshot(margaret.stream(), 3), in_snapshot, true),
             "\"Elm Street 1\"");
   EXPECT_EQ(opened(codec::Place::of_timer("reminders", "guest-m1", "not_paid", 1), in_timer, true),
             "\"Elm Street 1\"");
-  const std::string plain = opened(codec::Place::of_event(Uuid{id}), from_hex(in_binary), false);
+  const std::string plain = opened(codec::Place::of_event(id), from_hex(in_binary), false);
   EXPECT_EQ(codec::decode<std::string>(Codec::portable_binary, plain), "Elm Street 1");
 }
 
 TEST(SealedField, OfEveryChangedByteIsRefused) {
-  VectorKeys keys;
-  Uuid::Bytes id;
-  for (std::size_t i = 0; i < id.size(); ++i) id[i] = static_cast<std::uint8_t>(i + 1);
-  const codec::Opening opening{&keys, codec::Place::of_event(Uuid{id})};
+  test::VectorKeys keys;
+  const Uuid id = test::VectorKeys::event();
+  const codec::Opening opening{&keys, codec::Place::of_event(id)};
   const std::string stored = from_hex(in_binary);
   for (std::size_t i = 0; i < stored.size(); ++i) {
     std::string changed = stored;

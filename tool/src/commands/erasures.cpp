@@ -1,0 +1,172 @@
+#include "commands/erasures.hpp"
+
+#include "cli/exit.hpp"
+#include "console/sha256.hpp"
+
+#include <stela/eventstore/forget.hpp>
+#include <stela/eventstore/journal.hpp>
+#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/event_set.hpp>
+#include <stela/projections/operations.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace stela::tool {
+namespace {
+
+using description::ErasedKey;
+using description::Erasure;
+using description::Follower;
+
+constexpr std::size_t keys_at_a_time = 1'000;
+constexpr int entries_at_a_time = 1'000;
+
+/// What no forgetting reaches, for plans and reports.
+constexpr std::string_view not_reached[] = {
+    "what was never sealed: names of streams, tags, actors, headers and clear columns of read "
+    "models until their projectors have passed the erasure",
+    "what a database keeps of rows that were deleted: on PostgreSQL dead rows, statistics and the "
+    "write-ahead log, until VACUUM and ANALYZE of the tables and the end of the log; and tables of "
+    "former builds of a projector until they are dropped",
+    "backups that were made before: of clear columns, and of the key store with a master key that "
+    "still exists",
+    "texts of errors and logs that quote a value, in the database, its server and elsewhere",
+    "what other programs copied: they get the event stela.forgotten",
+    "values of the same person that were recorded again for another purpose",
+};
+
+std::string binding_of(const StreamId& subject, const std::vector<ErasedKey>& keys) {
+  return sha256((keys.empty() ? std::string{} : keys.front().id) + '\n' + subject.name());
+}
+
+/// Calls `use` with each entry about people and keys, the oldest first, until it returns false.
+template <class F>
+void for_each_entry(Store& store, F&& use) {
+  JournalQuery query{.limit = entries_at_a_time, .direction = Direction::forward};
+  while (true) {
+    const auto entries = Journal{store}.entries(query);
+    if (entries.empty()) return;
+    query.after = entries.back().number;
+    for (const JournalEntry& one : entries) {
+      if (one.part == part_of_privacy && !use(one)) return;
+    }
+  }
+}
+
+/// The end of the first rotation that began after it, as far as that is known.
+std::optional<Timestamp> certain_since(Store& store, const KeyStanding& standing,
+                                       Timestamp destroyed, Timestamp now) {
+  bool has_begun = false;
+  std::optional<Timestamp> certain;
+  for_each_entry(store, [&](const JournalEntry& one) {
+    if (one.what == rotation_began) has_begun = one.at > destroyed;
+    if (one.what == rotation_ended && has_begun) certain = one.at;
+    return !certain;
+  });
+  if (certain) return certain;
+  // By a program, which the journal doesn't have: it had ended by now.
+  const bool by_program = !has_begun && standing.rotated_at > destroyed && !standing.is_rotating;
+  return by_program ? std::optional{now} : std::nullopt;
+}
+
+std::string publication_of_erasure(StoreSession& session, GlobalSequence sequence) try {
+  if (!session.has_outbox()) return {};
+  const auto message = session.operations().show(sequence);
+  return message ? std::string{to_string(message->state)} : std::string{};
+} catch (const Exit&) {
+  // Only the application knows this outbox.
+  return {};
+}
+
+}  // namespace
+
+std::optional<Erasure> erasure_of(Store& store, const StoredEvent& event) {
+  std::optional<Erasure> erasure;
+  EventDecoder<EventSet<Forgotten>> decoder{store.conventions().reading()};
+  if (event.type() != Forgotten::event_type.name) return erasure;
+  decoder.decode(event, [&](const Forgotten& fence) {
+    erasure.emplace(Erasure{
+        .sequence = event.sequence, .at = event.recorded_at, .by = fence.by, .why = fence.reason});
+    for (std::size_t i = 0; i < fence.keys.size(); ++i) {
+      erasure->keys.push_back(
+          {fence.keys[i], i < fence.purposes.size() ? fence.purposes[i] : std::string{}});
+    }
+    erasure->binding = binding_of(forgotten_subject(event.stream), erasure->keys);
+  });
+  return erasure;
+}
+
+std::vector<Erasure> erasures_of(Store& store, const StreamId& subject) {
+  std::vector<Erasure> all;
+  const StreamId stream = StreamId::of(Forgotten::category, subject.name());
+  for (const StoredEvent& event : store.read_stream(stream)) {
+    if (auto erasure = erasure_of(store, event)) all.push_back(std::move(*erasure));
+  }
+  return all;
+}
+
+void find_tombstones(Keys& keys, std::vector<Erasure>& erasures) {
+  std::map<std::string, ErasedKey*> wanted;
+  for (Erasure& erasure : erasures) {
+    for (ErasedKey& key : erasure.keys) wanted.emplace(key.id, &key);
+  }
+  std::int64_t after = 0;
+  while (!wanted.empty()) {
+    const auto found = keys.destroyed(after, keys_at_a_time);
+    if (found.empty()) return;
+    after = found.back().number;
+    for (const DestroyedKey& one : found) {
+      const auto key = wanted.find(one.id.to_string());
+      if (key == wanted.end()) continue;
+      key->second->generation = one.generation;
+      key->second->destroyed_at = one.destroyed_at;
+      wanted.erase(key);
+    }
+  }
+}
+
+std::vector<Follower> followers_of(Store& store, GlobalSequence fence) {
+  std::vector<Follower> all;
+  for (const ProjectorStatus& one : ProjectionOperations{store}.status()) {
+    all.push_back({one.name, one.build, one.position, one.position >= fence});
+  }
+  return all;
+}
+
+void complete_erasure(Erasure& erasure, StoreSession& database, Keys& keys, Timestamp now) {
+  erasure.projectors = followers_of(database.store(), erasure.sequence);
+  erasure.publication = publication_of_erasure(database, erasure.sequence);
+  if (!erasure.is_destroyed()) return;
+  Timestamp destroyed = erasure.at;
+  for (const ErasedKey& key : erasure.keys) destroyed = std::max(destroyed, *key.destroyed_at);
+  erasure.certain_at = certain_since(database.store(), keys.standing(), destroyed, now);
+}
+
+std::string name_in_journal(GlobalSequence erasure) {
+  return "erasure " + std::to_string(erasure.value());
+}
+
+bool is_noted(Store& store, const Erasure& erasure) {
+  const std::string name = name_in_journal(erasure.sequence);
+  bool is_there = false;
+  for_each_entry(store, [&](const JournalEntry& one) {
+    is_there = one.subject == name;
+    return !is_there;
+  });
+  return is_there;
+}
+
+Json not_reached_in_json() {
+  return json_list(not_reached, [](std::string_view text) {
+    std::string out;
+    json::append_string(out, text);
+    return out;
+  });
+}
+void tell_not_reached(Output& out) {
+  out.line("Not reached:");
+  for (const std::string_view text : not_reached) out.line("- " + std::string{text});
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,237 @@
+// privacy hold, release, rotate, reapply: what is done with the keys of people.
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+#include "commands/erasures.hpp"
+#include "commands/event_selection.hpp"
+#include "commands/privacy.hpp"
+#include "key_session.hpp"
+
+#include <stela/eventstore/erasures.hpp>
+
+#include <algorithm>
+
+namespace stela::tool {
+namespace {
+
+// --- hold, release
+
+/// The journal names no people: the newest key of this purpose instead.
+std::string key_in_words(Keys& keys, const Subject& subject) {
+  std::vector<KeyInfo> found = keys.keys_of(subject.name);
+  std::erase_if(found, [&](const KeyInfo& key) { return key.subject.purpose != subject.purpose; });
+  return found.empty() ? std::string{"no key yet"} : ids_in_words({&found.back(), 1});
+}
+
+std::string purpose_in_words(const Subject& subject) {
+  return subject.purpose.empty() ? "the default purpose" : "purpose '" + subject.purpose + "'";
+}
+
+/// It may be meant for keys that are yet to be made, or mistyped.
+void warn_of_unknown_purpose(Invocation& call, Keys& keys, const Subject& subject) {
+  const auto found = keys.keys_of(subject.name);
+  const bool is_known = std::ranges::any_of(
+      found, [&](const KeyInfo& key) { return key.subject.purpose == subject.purpose; });
+  if (!is_known)
+    call.out.note("There is no key of this person for " + purpose_in_words(subject) + " yet.");
+}
+
+Subject subject_of(const Arguments& arguments) {
+  return {StreamId::parse(arguments.operands().front()).name(),
+          purpose_of(arguments.text("--purpose").value_or(""))};
+}
+
+int hold_keys(Invocation& call) {
+  const Arguments& arguments = call.arguments;
+  const Subject subject = subject_of(arguments);
+  const std::string reason = arguments.required("--reason");
+  if (reason.empty()) throw Misuse{"--reason says why: a paragraph, a file number"};
+  std::optional<Timestamp> until;
+  if (const auto text = arguments.text("--until")) until = to_time(*text, "--until");
+  StoreSession database{call};
+  if (until && *until <= database.store().conventions().clock->now()) {
+    throw Misuse{"--until is a time to come; leave it out to hold until 'privacy release'"};
+  }
+  KeySession session{call, false};
+  check_key_store(database.store(), session.keys());
+  warn_of_unknown_purpose(call, session.keys(), subject);
+  session.keys().hold(subject, until, reason);
+  const std::string end = until ? "until " + to_string(*until) : "until it is released";
+  note_privacy(call, database, "holds", key_in_words(session.keys(), subject), end);
+  print_result(call.out,
+               {{"subject", subject.name},
+                {"purpose", subject.purpose},
+                {"hold_ends_at", until},
+                {"reason", reason}},
+               "What is kept for " + purpose_in_words(subject) + " stays " + end + ".");
+  return done;
+}
+
+int release_keys(Invocation& call) {
+  const Subject subject = subject_of(call.arguments);
+  StoreSession database{call};
+  KeySession session{call, false};
+  check_key_store(database.store(), session.keys());
+  warn_of_unknown_purpose(call, session.keys(), subject);
+  session.keys().release(subject);
+  note_privacy(call, database, "released", key_in_words(session.keys(), subject), "");
+  print_result(call.out, {{"subject", subject.name}, {"purpose", subject.purpose}},
+               "What is kept for " + purpose_in_words(subject) +
+                   " can be forgotten. Nothing was: '" + call.app.name + " privacy forget'.");
+  return done;
+}
+
+constexpr Option purpose_option{"--purpose", "P", "what is kept for it ('default' unless given)"};
+
+// --- rotate
+
+/// Before anything is changed: StoreFailed if it isn't a master key.
+void try_master(const std::string& path) {
+  key_file(path).wrap(std::vector<std::uint8_t>(1));
+}
+
+int rotate_keys(Invocation& call) {
+  KeySession session{call, false};
+  Keys& keys = session.keys();
+  StoreSession database{call};
+  check_key_store(database.store(), keys);
+  const auto new_master = call.arguments.text("--new-master");
+  if (new_master) try_master(*new_master);
+  note_privacy(call, database, std::string{rotation_began}, "keys", "");
+  if (!call.out.is_json())
+    call.out.note("Wrapping all keys anew; the store can be used meanwhile.");
+  ProgressBar bar{call.out, "keys"};
+  const KeyRotation rotation = keys.rotate(
+      [&](std::int64_t wrapped, std::int64_t most) { bar.show("keys", wrapped, most); });
+  bar.clear();
+  if (new_master) {
+    keys.change_master(key_file(*new_master));
+    note_privacy(call, database, "changed the master key", "keys", "");
+  }
+  if (!rotation.left_over.empty()) {
+    throw Exit{failed, "all keys are wrapped by key-encryption key " +
+                           std::to_string(rotation.number) +
+                           ", but what was forgotten isn't certain yet: " + rotation.left_over +
+                           "; rotate again when that has ended"};
+  }
+  note_privacy(call, database, std::string{rotation_ended}, "keys",
+               "key-encryption key " + std::to_string(rotation.number) + ", " +
+                   counted(rotation.rewrapped, "key"));
+  if (is_on_server(call.settings().text("keys.store")) && !new_master) {
+    call.out.note(kept_by_servers);
+  }
+  print_result(call.out,
+               {{"rotation", rotation.number},
+                {"rewrapped", rotation.rewrapped},
+                {"began_at", rotation.began_at},
+                {"certain_at", rotation.ended_at}},
+               counted(rotation.rewrapped, "key") + " wrapped by key-encryption key " +
+                   std::to_string(rotation.number) + ". What was forgotten before " +
+                   to_string(rotation.began_at) + " is certain from " +
+                   to_string(rotation.ended_at) + " on.");
+  return done;
+}
+
+// --- reapply
+
+int reapply(Invocation& call) {
+  const bool is_dry = call.arguments.has("--dry-run");
+  KeySession session{call, true};
+  // Without its keys: opening it with them does all of this.
+  StoreSession database{call, {.only_reads = is_dry}};
+  ReappliedErasures planned = reapply_erasures(database.store(), session.keys(), true);
+  const std::vector<std::string> problems = session.keys().erasure_problems();
+  for (const std::string& problem : problems) call.out.note(in_one_line(problem));
+  std::string text = counted(planned.to_destroy, "key") + " that the store has as forgotten, and " +
+                     counted(planned.to_fence, "key") + " that only the key store has";
+  if (!is_dry) {
+    if (!call.confirm("Forget again: " + text + ", and what the file of erasures has. Continue?")) {
+      return failed;
+    }
+    KeySession writing{call, false};
+    planned = reapply_erasures(database.store(), writing.keys(), false);
+    planned.to_destroy += static_cast<std::int64_t>(writing.keys().destroyed_again());
+    note_privacy(call, database, "applied erasures again", "keys",
+                 std::to_string(planned.to_destroy) + " destroyed, " +
+                     std::to_string(planned.to_fence) + " fenced");
+    text = counted(planned.to_destroy, "key") + " destroyed again, and " +
+           counted(planned.to_fence, "key") + " fenced again in the store";
+    if (planned.to_fence > 0) {
+      call.out.note(
+          "Nobody can say whose these were: rebuild projectors that keep personal data "
+          "in clear.");
+    }
+  }
+  print_result(call.out,
+               {{"dry_run", is_dry},
+                {"destroyed", planned.to_destroy},
+                {"fenced", planned.to_fence},
+                {"problems", std::ssize(problems)}},
+               (is_dry ? "Would forget again: " : "") + text + '.');
+  return problems.empty() ? done : failed;
+}
+
+}  // namespace
+
+Command privacy_hold_command() {
+  return {
+      .path = "privacy hold",
+      .summary = "Keep what is kept for a purpose from being forgotten",
+      .about =
+          "As long as the law or a lawsuit demands. 'privacy forget' leaves it, and says so. It "
+          "holds for keys that are yet to be made, too, and takes the place of a hold before "
+          "it. When it has run out, nothing is forgotten by itself.",
+      .operands = {subject_operand_of_keys},
+      .options = {db_option,
+                  keys_option,
+                  master_option,
+                  erasures_option,
+                  purpose_option,
+                  {"--until", "TIME", "2036-12-31 (default: until it is released)"},
+                  {"--reason", "TEXT", "why; stored in clear, so nothing personal"}},
+      .examples = {{"an invoice's address, for ten years",
+                    "privacy hold guest-m1 --purpose invoices --until 2036-12-31 --reason "
+                    "'tax law'"}},
+      .run = hold_keys};
+}
+
+Command privacy_release_command() {
+  return {.path = "privacy release",
+          .summary = "End a hold",
+          .operands = {subject_operand_of_keys},
+          .options = {db_option, keys_option, master_option, erasures_option, purpose_option},
+          .examples = {{"a lawsuit has ended", "privacy release guest-m1 --purpose invoices"}},
+          .run = release_keys};
+}
+
+Command privacy_rotate_command() {
+  return {.path = "privacy rotate",
+          .summary = "Replace the key that all keys are wrapped by",
+          .about =
+              "What was forgotten before can't be had from old pages and blocks of the key "
+              "store's disk afterwards. Once a week. If it is interrupted, whoever opens the "
+              "keys next continues.",
+          .options = {db_option,
+                      keys_option,
+                      master_option,
+                      erasures_option,
+                      {"--new-master", "FILE", "wrap the new one by this master key from now on"}},
+          .examples = {{"by a timer", "privacy rotate"},
+                       {"and make backups of the keys worthless",
+                        "privacy rotate --new-master new.key"}},
+          .run = rotate_keys};
+}
+
+Command privacy_reapply_command() {
+  return {.path = "privacy reapply",
+          .summary = "Forget again what a restored backup brought back",
+          .about =
+              "Compares the store, the key store and the file of erasures, and destroys and "
+              "fences what one of them has as forgotten. Opening a store with its keys does "
+              "this when it notices; --dry-run says what the store and the key store have.",
+          .options = {db_option, keys_option, master_option, erasures_option, dry_run_option,
+                      yes_option},
+          .examples = {{"after a restore", "privacy reapply --dry-run"}},
+          .run = reapply};
+}
+
+}  // namespace stela::tool
