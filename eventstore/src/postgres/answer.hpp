@@ -1,6 +1,7 @@
 // What a decision asks, answered by one statement.
 #pragma once
 
+#include "postgres/kinds.hpp"
 #include "postgres/readers.hpp"
 
 #include <stela/framework/event_store.hpp>

@@ -1,7 +1,9 @@
 #include "postgres/core.hpp"
 
 #include "forgotten_keys.hpp"
+#include "ledger/cursor.hpp"
 #include "postgres/event_import.hpp"
+#include "postgres/pages.hpp"
 #include "postgres/snapshots.hpp"
 #include "postgres_sql.hpp"
 
@@ -187,15 +189,15 @@ void Core::write_snapshots(const WriteWork& work) {
 }
 
 EventRange Core::read_stream(const StreamId& stream, const StreamQuery& query) {
-  return EventRange{postgres::read_stream(*this, kinds_, stream, query)};
+  return ledger::read_stream(make_pages(*this, kinds_), stream, query);
 }
 
 EventRange Core::read_all(const AllQuery& query) {
-  return EventRange{postgres::read_all(*this, kinds_, query)};
+  return ledger::read_all(make_pages(*this, kinds_), query);
 }
 
 EventRange Core::read_at(std::span<const GlobalSequence> sequences) {
-  return EventRange{postgres::read_at(*this, kinds_, sequences)};
+  return ledger::read_at(make_pages(*this, kinds_), sequences);
 }
 
 GlobalSequence Core::last_sequence() {

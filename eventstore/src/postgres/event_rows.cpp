@@ -80,9 +80,7 @@ PageSql::PageSql(std::string_view where, std::string_view order, std::string_vie
       bounded{bounded_sql(where, order, limit, StreamColumns::number)} {}
 
 void StreamNumbers::learn(Connection& connection, const Result& rows) {
-  // Some 18 MB.
-  constexpr std::size_t max_size = 131'072;
-  if (connection.run() != run_ || names_.size() > max_size) names_.clear();
+  if (connection.run() != run_) names_.clear();
   run_ = connection.run();
   std::set<std::int64_t> unknown;
   for (int row = 0; row < rows.rows(); ++row) {

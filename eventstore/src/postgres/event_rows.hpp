@@ -64,10 +64,15 @@ class StreamNames {
 /// transaction that ended in a rollback, or that a server lost, belongs to another stream later.
 class StreamNumbers {
  public:
-  /// Finds those of the rows that it doesn't know. Only while nobody points to a name.
+  /// Finds those of the rows that it doesn't know. In another run of the server only while nobody
+  /// points to a name.
   void learn(Connection& connection, const Result& rows);
   /// UsageError if its name is invalid; null if it has none.
   const StreamId* find(std::int64_t number) const;
+  /// Bounds the memory; only while nobody points to a name.
+  void trim() noexcept {
+    if (names_.size() > StreamNames::max_size) names_.clear();
+  }
 
  private:
   Uuid run_ = {};

@@ -1,15 +1,11 @@
-// Reading events page by page.
+// Reading, and that what was read can't be lost.
 #pragma once
 
-#include "postgres/kinds.hpp"
 #include "postgres/server_session.hpp"
 
-#include <stela/framework/event_store.hpp>
 #include <stela/framework/function_ref.hpp>
 
 #include <cstdint>
-#include <memory>
-#include <span>
 
 namespace stela::postgres {
 
@@ -30,13 +26,5 @@ void read_durably(Reading& reading, FunctionRef<std::int64_t(Connection&)> work)
 
 /// Of the last event; 0 if there is none.
 std::int64_t last_sequence(Connection& connection);
-
-std::unique_ptr<EventCursor> read_stream(Reading& reading, KindTable& kinds, const StreamId& stream,
-                                         const StreamQuery& query);
-std::unique_ptr<EventCursor> read_all(Reading& reading, KindTable& kinds, const AllQuery& query);
-std::unique_ptr<EventCursor> read_query(Reading& reading, KindTable& kinds,
-                                        const stela::Query& query, const QueryRange& range);
-std::unique_ptr<EventCursor> read_at(Reading& reading, KindTable& kinds,
-                                     std::span<const GlobalSequence> sequences);
 
 }  // namespace stela::postgres

@@ -2,9 +2,11 @@
 
 #include "database/checksum.hpp"
 #include "database/storable_text.hpp"
+#include "ledger/cursor.hpp"
 #include "postgres/answer.hpp"
 #include "postgres/checksums.hpp"
 #include "postgres/core.hpp"
+#include "postgres/pages.hpp"
 #include "postgres/transaction.hpp"
 
 #include <stela/framework/error.hpp>
@@ -237,7 +239,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> next_tags(Connection& connect
 
 EventRange Core::read(const stela::Query& query, const QueryRange& range) {
   check_query(query);
-  return EventRange{postgres::read_query(*this, kinds_, query, range)};
+  return ledger::read_query(make_pages(*this, kinds_), query, range);
 }
 
 Standpoint Core::standpoint(std::span<const TagNeed> needs) {
@@ -412,7 +414,7 @@ bool Core::forget_tags(std::string_view type, std::string_view category) {
 
 EventRange UserTransaction::read(const stela::Query& query, const QueryRange& range) {
   check_query(query);
-  return EventRange{postgres::read_query(*this, writer_.kinds(), query, range)};
+  return ledger::read_query(make_pages(*this, writer_.kinds()), query, range);
 }
 
 Standpoint UserTransaction::standpoint(std::span<const TagNeed> needs) {

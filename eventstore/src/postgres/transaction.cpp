@@ -1,5 +1,7 @@
 #include "postgres/transaction.hpp"
 
+#include "ledger/cursor.hpp"
+#include "postgres/pages.hpp"
 #include "postgres/snapshots.hpp"
 
 #include <stela/eventstore/postgres_handle.hpp>
@@ -16,7 +18,7 @@ AppendResult UserTransaction::append(const AppendRequest& request) {
 }
 
 EventRange UserTransaction::read_stream(const StreamId& stream, const StreamQuery& query) {
-  return EventRange{postgres::read_stream(*this, writer_.kinds(), stream, query)};
+  return ledger::read_stream(make_pages(*this, writer_.kinds()), stream, query);
 }
 
 std::optional<StoredSnapshot> UserTransaction::find_snapshot(const StreamId& stream,

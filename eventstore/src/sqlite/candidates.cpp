@@ -25,10 +25,10 @@ class AllEvents final : public Candidates {
  public:
   explicit AllEvents(bool forward) noexcept : forward_{forward} {}
 
-  std::optional<SequenceRange> next(Connection&, SequenceRange left) override {
+  std::optional<Range> next(Connection&, Range left) override {
     if (left.end - left.begin < window) return left;
-    if (forward_) return SequenceRange{left.begin, left.begin + window - 1};
-    return SequenceRange{left.end - window + 1, left.end};
+    if (forward_) return Range{left.begin, left.begin + window - 1};
+    return Range{left.end - window + 1, left.end};
   }
 
  private:
@@ -41,7 +41,7 @@ class KindEvents final : public Candidates {
   KindEvents(bool forward, const std::string& categories, const std::string& types)
       : forward_{forward}, categories_{categories}, types_{types} {}
 
-  std::optional<SequenceRange> next(Connection& connection, SequenceRange left) override {
+  std::optional<Range> next(Connection& connection, Range left) override {
     if (!kinds_) find_kinds(connection);
     const std::int64_t from = block_of(forward_ ? left.begin : left.end);
     while (at_ < blocks_.size() && distance(blocks_[at_], from) < 0) ++at_;
@@ -54,7 +54,7 @@ class KindEvents final : public Candidates {
       ++last;
     }
     const auto [low, high] = std::minmax(blocks_[at_], blocks_[last]);
-    const SequenceRange range{std::max(left.begin, low * block_size),
+    const Range range{std::max(left.begin, low * block_size),
                               std::min(left.end, high * block_size + block_size - 1)};
     return range.begin <= range.end ? std::optional{range} : std::nullopt;
   }
@@ -118,7 +118,7 @@ class StreamEvents final : public Candidates {
     names_.erase(std::unique(names_.begin(), names_.end()), names_.end());
   }
 
-  std::optional<SequenceRange> next(Connection& connection, SequenceRange left) override {
+  std::optional<Range> next(Connection& connection, Range left) override {
     if (!begun_) begin(connection, left);
     if (at_ == found_.size()) {
       if (const auto whole = look(connection, left)) return whole;
@@ -128,7 +128,7 @@ class StreamEvents final : public Candidates {
     std::int64_t last = first;
     while (++at_ < found_.size() && found_[at_] == last + step()) last = found_[at_];
     const auto [low, high] = std::minmax(first, last);
-    return SequenceRange{low, high, true};
+    return Range{low, high, true};
   }
 
  private:
@@ -142,11 +142,11 @@ class StreamEvents final : public Candidates {
 
   std::int64_t step() const noexcept { return forward_ ? 1 : -1; }
   bool is_before(std::int64_t a, std::int64_t b) const noexcept { return forward_ ? a < b : a > b; }
-  static bool is_within(std::int64_t sequence, SequenceRange range) noexcept {
+  static bool is_within(std::int64_t sequence, Range range) noexcept {
     return range.begin <= sequence && sequence <= range.end;
   }
 
-  void begin(Connection& connection, SequenceRange left) {
+  void begin(Connection& connection, Range left) {
     begun_ = true;
     for (const std::string& name : names_) {
       auto row = connection.rows(sql::stream_last_version{.name = name});
@@ -157,7 +157,7 @@ class StreamEvents final : public Candidates {
   }
 
   /// Finds its next event within `left`: a stream's sequences grow with its versions.
-  void seek(Connection& connection, Stream& stream, SequenceRange left) {
+  void seek(Connection& connection, Stream& stream, Range left) {
     std::int64_t low = 0;
     std::int64_t high = stream.last_version + 1;
     const std::int64_t bound = forward_ ? left.begin : left.end + 1;
@@ -185,7 +185,7 @@ class StreamEvents final : public Candidates {
 
   /// Finds the events of the window that begins with the next one; if they are too many, that
   /// window is what to read.
-  std::optional<SequenceRange> look(Connection& connection, SequenceRange left) {
+  std::optional<Range> look(Connection& connection, Range left) {
     found_.clear();
     at_ = 0;
     std::optional<std::int64_t> nearest;
@@ -196,7 +196,7 @@ class StreamEvents final : public Candidates {
     }
     was_whole_ = false;
     if (!nearest) return std::nullopt;
-    const SequenceRange whole{forward_ ? *nearest : std::max(*nearest - window + 1, left.begin),
+    const Range whole{forward_ ? *nearest : std::max(*nearest - window + 1, left.begin),
                               forward_ ? std::min(*nearest + window - 1, left.end) : *nearest};
     for (Stream& stream : streams_) {
       collect(connection, stream, whole);
@@ -211,7 +211,7 @@ class StreamEvents final : public Candidates {
   }
 
   /// Moves on to its first event behind `range`, or stops where there are too many.
-  void collect(Connection& connection, Stream& stream, SequenceRange range) {
+  void collect(Connection& connection, Stream& stream, Range range) {
     if (stream.version == 0 || !is_within(stream.sequence, range)) return;
     auto rows = forward_ ? find<sql::stream_sequences>(connection, stream)
                          : find<sql::stream_sequences_backward>(connection, stream);

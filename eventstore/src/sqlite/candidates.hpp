@@ -2,6 +2,7 @@
 #pragma once
 
 #include "database/sqlite/connection.hpp"
+#include "ledger/pages.hpp"
 
 #include <stela/framework/event_store.hpp>
 
@@ -12,13 +13,7 @@
 
 namespace stela::sqlite {
 
-/// Of sequences; both ends belong to it.
-struct SequenceRange {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  /// Every event in it is of one of the streams that are wanted.
-  bool is_of_streams = false;
-};
+using ledger::Range;
 
 /// The ranges that hold every event which a filter can select, in the direction of the read. They
 /// may hold others as well; none is longer than a read transaction should last.
@@ -28,7 +23,7 @@ class Candidates {
   virtual ~Candidates() = default;
   /// The next one within `left`, what is not yet read; nothing if there is none. To be asked with
   /// what the one before left over, so that the ranges follow each other.
-  virtual std::optional<SequenceRange> next(Connection& connection, SequenceRange left) = 0;
+  virtual std::optional<Range> next(Connection& connection, Range left) = 0;
 };
 
 /// `categories` and `types`: JSON arrays, empty for all.

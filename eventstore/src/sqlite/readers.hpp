@@ -2,12 +2,8 @@
 #pragma once
 
 #include "database/sqlite/connection.hpp"
-#include "sqlite/kinds.hpp"
 #include "sqlite/place.hpp"
 #include "sqlite/reading.hpp"
-
-#include <stela/eventstore/export.hpp>
-#include <stela/framework/event_store.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -40,15 +36,5 @@ class Readers final : public Reading {
   /// Guarded by mutex_.
   std::vector<std::unique_ptr<Connection>> idle_;
 };
-
-STELA_EVENTSTORE_EXPORT std::unique_ptr<EventCursor> read_stream(Reading& reading, KindTable& kinds,
-                                                                 const StreamId& stream,
-                                                                 const StreamQuery& query);
-STELA_EVENTSTORE_EXPORT std::unique_ptr<EventCursor> read_all(Reading& reading, KindTable& kinds,
-                                                              const AllQuery& query);
-std::unique_ptr<EventCursor> read_query(Reading& reading, KindTable& kinds,
-                                        const stela::Query& query, const QueryRange& range);
-std::unique_ptr<EventCursor> read_at(Reading& reading, KindTable& kinds,
-                                     std::span<const GlobalSequence> sequences);
 
 }  // namespace stela::sqlite

@@ -1,6 +1,8 @@
 #include "forgotten_keys.hpp"
+#include "ledger/cursor.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/event_rows.hpp"
+#include "sqlite/pages.hpp"
 #include "sqlite/transaction.hpp"
 #include "sqlite_sql/snapshots.hpp"
 
@@ -82,15 +84,15 @@ std::shared_ptr<const TransactionOutcome> Core::outcome_of(GlobalSequence sequen
 }
 
 EventRange Core::read_stream(const StreamId& stream, const StreamQuery& query) {
-  return EventRange{sqlite::read_stream(reading(), kinds_, stream, query)};
+  return ledger::read_stream(make_pages(reading(), kinds_), stream, query);
 }
 
 EventRange Core::read_all(const AllQuery& query) {
-  return EventRange{sqlite::read_all(reading(), kinds_, query)};
+  return ledger::read_all(make_pages(reading(), kinds_), query);
 }
 
 EventRange Core::read_at(std::span<const GlobalSequence> sequences) {
-  return EventRange{sqlite::read_at(reading(), kinds_, sequences)};
+  return ledger::read_at(make_pages(reading(), kinds_), sequences);
 }
 
 GlobalSequence Core::last_sequence() {

@@ -1,7 +1,9 @@
 // How a store on SQLite is asked by tags, and what a decision asks it.
 #include "sqlite_sql/tags.hpp"
+#include "ledger/cursor.hpp"
 #include "sqlite/append_id.hpp"
 #include "sqlite/core.hpp"
+#include "sqlite/pages.hpp"
 #include "sqlite/tag_guard.hpp"
 #include "sqlite/tag_rows.hpp"
 #include "sqlite/transaction.hpp"
@@ -39,7 +41,7 @@ void require(Core& core, std::span<const TagNeed> needs) {
 
 EventRange Core::read(const stela::Query& query, const QueryRange& range) {
   check_query(query);
-  return EventRange{read_query(reading(), kinds_, query, range)};
+  return ledger::read_query(make_pages(reading(), kinds_), query, range);
 }
 
 Standpoint Core::standpoint(std::span<const TagNeed> needs) {
@@ -155,7 +157,7 @@ bool Core::forget_tags(std::string_view type, std::string_view category) {
 
 EventRange OpenTransaction::read(const stela::Query& query, const QueryRange& range) {
   check_query(query);
-  return EventRange{read_query(*this, writer_.kinds(), query, range)};
+  return ledger::read_query(make_pages(*this, writer_.kinds()), query, range);
 }
 
 Standpoint OpenTransaction::standpoint(std::span<const TagNeed> needs) {

@@ -1,6 +1,8 @@
 #include "sqlite/transaction.hpp"
 
 #include "database/checksum.hpp"
+#include "ledger/cursor.hpp"
+#include "sqlite/pages.hpp"
 #include "sqlite_sql/snapshots.hpp"
 
 #include <stela/eventstore/sqlite_handle.hpp>
@@ -18,7 +20,7 @@ AppendResult OpenTransaction::append(const AppendRequest& request) {
 }
 
 EventRange OpenTransaction::read_stream(const StreamId& stream, const StreamQuery& query) {
-  return EventRange{sqlite::read_stream(*this, writer_.kinds(), stream, query)};
+  return ledger::read_stream(make_pages(*this, writer_.kinds()), stream, query);
 }
 
 std::optional<StoredSnapshot> OpenTransaction::find_snapshot(const StreamId& stream,

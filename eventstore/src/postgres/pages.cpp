@@ -1,0 +1,264 @@
+#include "postgres/pages.hpp"
+
+#include "postgres/event_rows.hpp"
+#include "postgres/tags.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stela::postgres {
+namespace {
+
+using ledger::Range;
+
+/// So many sequences one statement looks at, if it chooses among them: few at first, and more where
+/// it finds few. A server without statistics of a new table may read and sort all of them.
+constexpr std::int64_t first_window = 4'096;
+constexpr std::int64_t longest_window = 65'536;
+
+/// A statement in each direction.
+template <class Text>
+struct Directed {
+  Directed(std::string_view where, std::string_view by, std::string_view limit)
+      : forward{where, by, limit}, backward{where, std::string{by} + " DESC", limit} {}
+
+  const Text& of(Direction direction) const noexcept {
+    return direction == Direction::forward ? forward : backward;
+  }
+  Text forward;
+  Text backward;
+};
+
+/// NULL, or the texts, which `array` holds for the parameters.
+void add_texts(Parameters& parameters, const std::vector<std::string>& texts, Array& array) {
+  if (texts.empty()) {
+    parameters.add_null(array.type());
+    return;
+  }
+  for (const std::string& text : texts) array.add_bytes(text);
+  parameters.add(array);
+}
+
+std::int64_t micros(std::optional<Timestamp> time, std::int64_t otherwise) noexcept {
+  return time ? std::int64_t{time->time_since_epoch().count()} : otherwise;
+}
+
+class Pages final : public ledger::Pages {
+ public:
+  Pages(Reading& reading, KindTable& kinds) noexcept : reading_{reading}, kinds_{kinds} {}
+
+  void read(FunctionRef<std::int64_t(database::Connection&)> work) override {
+    read_durably(reading_, [&](Connection& connection) { return work(connection); });
+  }
+  void trim() noexcept override {
+    names_.trim();
+    streams_.trim();
+  }
+  std::int64_t rows_of_page() const noexcept override { return rows_of_page_; }
+  bool is_far() const noexcept override { return true; }
+
+  std::int64_t last_sequence(database::Connection& connection) override {
+    return postgres::last_sequence(connection_of(connection));
+  }
+
+  bool add_stream(database::Connection& connection, const StreamId& stream,
+                  const StreamQuery& query, std::int64_t wanted, Succession& succession,
+                  EventPage& page) override {
+    static const Directed<PageSql> sql{
+        "e.stream = (SELECT t.stream FROM stela.streams AS t WHERE t.name = $1) "
+        "AND e.version BETWEEN $2 AND $3 AND e.sequence <= $4",
+        "version", "$5"};
+    // Versions have no gaps: so many hold the page, whichever way the server finds them.
+    const std::int64_t from = query.from.value();
+    const bool is_longer =
+        query.direction == Direction::forward && query.to.value() - from >= wanted;
+    Parameters parameters;
+    parameters.add(stream.name()).add(from);
+    parameters.add(is_longer ? from + wanted - 1 : query.to.value());
+    parameters.add(query.up_to.value()).add(wanted);
+    Connection& own = connection_of(connection);
+    const Result found = find(own, sql.of(query.direction), parameters, "reading a stream");
+    EventRows reader = rows(own, found, query.with_tags);
+    reader.stream = &stream;
+    reader.succession = &succession;
+    return reader.fill(page, found, wanted);
+  }
+
+  std::optional<Range> next_range(database::Connection&, const AllQuery& query,
+                                  const Range& left) override {
+    if (left.end - left.begin < window_) return left;
+    if (query.direction == Direction::forward) return Range{left.begin, left.begin + window_ - 1};
+    return Range{left.end - window_ + 1, left.end};
+  }
+
+  bool add_filtered(database::Connection& connection, const AllQuery& query, const Range& range,
+                    std::int64_t wanted, EventPage& page) override {
+    static const Directed<PageSql> sql{
+        "e.sequence BETWEEN $1 AND $2 AND e.recorded_at BETWEEN $4 AND $5 "
+        "AND ($6::text[] IS NULL OR e.stream IN "
+        "(SELECT t.stream FROM stela.streams AS t WHERE t.name = ANY ($6))) "
+        "AND (($7::text[] IS NULL AND $8::text[] IS NULL) OR e.kind IN "
+        "(SELECT n.kind FROM stela.event_kinds AS n "
+        "WHERE ($7 IS NULL OR n.category = ANY ($7)) AND ($8 IS NULL OR n.type = ANY ($8))))",
+        "sequence", "$3"};
+    Parameters parameters;
+    parameters.add(range.begin).add(range.end).add(wanted);
+    parameters.add(micros(query.since, std::numeric_limits<std::int64_t>::min()));
+    parameters.add(micros(query.until, std::numeric_limits<std::int64_t>::max()));
+    Array streams = Array::of_text();
+    Array categories = Array::of_text();
+    Array types = Array::of_text();
+    add_texts(parameters, query.streams, streams);
+    add_texts(parameters, query.categories, categories);
+    add_texts(parameters, query.event_types, types);
+    Connection& own = connection_of(connection);
+    const Result found =
+        find(own, sql.of(query.direction), parameters, "reading events by a filter");
+    if (found.rows() < wanted / 2) window_ = std::min(2 * window_, longest_window);
+    return add(own, found, query, wanted, page);
+  }
+
+  bool add_range(database::Connection& connection, const AllQuery& query, const Range& range,
+                 std::int64_t wanted, Succession& succession, EventPage& page) override {
+    static const Directed<PageSql> sql{"e.sequence BETWEEN $1 AND $2", "sequence", "$3"};
+    Parameters parameters;
+    parameters.add(range.begin).add(range.end).add(wanted);
+    Connection& own = connection_of(connection);
+    const Result found = find(own, sql.of(query.direction), parameters, "reading events");
+    return add(own, found, query, wanted, page, &succession);
+  }
+
+  /// First where they are, then what they are.
+  std::int64_t add_matching(database::Connection& connection, const stela::Query& query,
+                            Direction direction, const Range& left, std::int64_t wanted,
+                            EventPage& page) override {
+    static const Directed<PageText> sql{"e.sequence = ANY ($1)", "sequence", "$2"};
+    Connection& own = connection_of(connection);
+    const Result places = find_places(own, query, direction, left, wanted);
+    Array sequences = Array::of_int8();
+    for (int row = 0; row < places.rows(); ++row) sequences.add(places.integer(row, 0));
+    Parameters parameters;
+    parameters.add(sequences).add(wanted);
+    const Result found =
+        own.query(sql.of(direction).text, std::move(parameters), "reading events by a query");
+    const bool is_complete = rows(own, found, true).fill(page, found, wanted);
+    if (page.empty() || (is_complete && places.rows() < wanted)) {
+      return direction == Direction::forward ? left.end : left.begin;
+    }
+    return page.events().back().sequence.value();
+  }
+
+  std::size_t add_at(database::Connection& connection, std::span<const std::int64_t> sequences,
+                     EventPage& page) override {
+    static const std::string sql = page_sql("e.sequence = ANY ($1)", "sequence", "$2");
+    const auto asked = sequences.first(std::min(sequences.size(), std::size_t{most_rows}));
+    Array wanted = Array::of_int8();
+    for (const std::int64_t sequence : asked) wanted.add(sequence);
+    Parameters parameters;
+    parameters.add(wanted).add(most_rows + 1);
+    Connection& own = connection_of(connection);
+    const Result found = own.query(sql, std::move(parameters), "reading events by their sequences");
+    if (rows(own, found, true).fill(page, found, most_rows + 1)) return asked.size();
+    const auto reached =
+        std::upper_bound(asked.begin(), asked.end(), page.events().back().sequence.value());
+    return static_cast<std::size_t>(reached - asked.begin());
+  }
+
+ private:
+  /// What `page_sql` makes.
+  struct PageText {
+    PageText(std::string_view where, std::string_view order, std::string_view limit)
+        : text{page_sql(where, order, limit)} {}
+    std::string text;
+  };
+
+  EventRows rows(Connection& connection, const Result& found, bool with_tags) {
+    EventRows reader{kinds_, names_};
+    if (!with_tags) return reader;
+    Array sequences = EventRows::sequences_of(found);
+    tags_ = read_tags(connection, sequences);
+    reader.tags = &tags_;
+    return reader;
+  }
+
+  bool add(Connection& connection, const Result& found, const AllQuery& query, std::int64_t wanted,
+           EventPage& page, Succession* succession = nullptr) {
+    streams_.learn(connection, found);
+    EventRows reader = rows(connection, found, query.with_tags);
+    reader.numbers = &streams_;
+    reader.succession = succession;
+    return reader.fill(page, found, wanted);
+  }
+
+  /// A page of events.
+  Result find(Connection& connection, const PageSql& sql, const Parameters& parameters,
+              std::string_view doing) {
+    if (!is_large_) {
+      Result found = connection.query(sql.quick, parameters, doing);
+      if (!EventRows::begins_with_large(found)) {
+        rows_of_page_ = rows_like(found);
+        return found;
+      }
+    }
+    Result found = connection.query(sql.bounded, parameters, doing);
+    is_large_ = EventRows::has_large(found);
+    return found;
+  }
+
+  /// The sequences of the next page, of no more than `wanted` events.
+  static Result find_places(Connection& connection, const stela::Query& query, Direction direction,
+                            const Range& left, std::int64_t wanted) {
+    const auto text = [](std::string_view order) {
+      return std::string{
+          "SELECT DISTINCT m.s FROM unnest($1::text[], $2::text[], $3::bigint[]) "
+          "AS i(types, tags, hash), LATERAL stela.matching(i.types, i.tags, i.hash, $4, $5, "
+          "($7::boolean[])[1], $6) AS m(s) ORDER BY "}
+          .append(order)
+          .append(" LIMIT $6");
+    };
+    static const std::string forward = text("s");
+    static const std::string backward = text("s DESC");
+    const bool is_forward = direction == Direction::forward;
+    Array types = Array::of_text();
+    Array tags = Array::of_text();
+    Array hashes = Array::of_int8();
+    add_query_items(query, types, tags, hashes);
+    Array is_backward = Array::of_bool();
+    is_backward.add_bool(!is_forward);
+    Parameters parameters;
+    parameters.add(types).add(tags).add(hashes).add(left.begin - 1).add(left.end);
+    parameters.add(wanted).add(is_backward);
+    return connection.query(is_forward ? forward : backward, std::move(parameters),
+                            "finding events by a query");
+  }
+
+  /// So many rows like these fill a page.
+  static std::int64_t rows_like(const Result& found) noexcept {
+    if (found.rows() == 0) return most_rows;
+    const std::int64_t each = std::max<std::int64_t>(EventRows::bytes_of(found) / found.rows(), 1);
+    return std::clamp<std::int64_t>(page_bytes / each, 1, most_rows);
+  }
+
+  Reading& reading_;
+  KindTable& kinds_;
+  StreamNames names_;
+  StreamNumbers streams_;
+  /// Of the events that were found last.
+  std::map<std::int64_t, std::string> tags_;
+  std::int64_t rows_of_page_ = most_rows;
+  /// The last page had large payloads.
+  bool is_large_ = false;
+  std::int64_t window_ = first_window;
+};
+
+}  // namespace
+
+std::unique_ptr<ledger::Pages> make_pages(Reading& reading, KindTable& kinds) {
+  return std::make_unique<Pages>(reading, kinds);
+}
+
+}  // namespace stela::postgres
