@@ -20,7 +20,7 @@ namespace stela::keys {
 namespace {
 
 constexpr std::string_view tag = "stela-erasure-1";
-constexpr std::size_t most_problems = 100;
+constexpr std::size_t most_problems = 10;
 
 struct Record {
   std::string_view key_store;
@@ -163,7 +163,9 @@ Erasures::Erasures(std::string path, const Uuid& key_store, Secret key)
 }
 
 void Erasures::complain(const std::string& what) {
-  if (problems_.size() < most_problems) problems_.push_back("'" + path_ + "': " + what);
+  if (problems_.size() > most_problems) return;
+  const bool is_last = problems_.size() == most_problems;
+  problems_.push_back("'" + path_ + "': " + (is_last ? "and more is wrong with it" : what));
 }
 
 void Erasures::read(const File& file) {
@@ -208,10 +210,11 @@ void Erasures::follow(std::int64_t number, const KeyId& previous) {
 void Erasures::expect(std::int64_t number) {
   const std::lock_guard lock{mutex_};
   if (number <= number_) return;
-  complain("erasures up to " + std::to_string(number) + " were written to it, and it ends with " +
-           std::to_string(number_) +
-           ": it is an older copy, or another file; put the right one "
-           "back");
+  const std::string actual = lines_ == 0 ? "it is missing or empty"
+                                         : "it ends with " + std::to_string(number_) +
+                                               ": it is an older copy, or another file";
+  complain("erasures up to " + std::to_string(number) + " were written to it, and " + actual +
+           "; put the right one back");
   number_ = number;
 }
 

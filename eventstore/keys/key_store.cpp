@@ -206,12 +206,12 @@ void KeyStore::open_erasures() {
     auto row = connection.rows(sql::key_store{});
     if (row.step()) seen = row.erasures();
   });
-  const bool is_applied = seen == erasures->number() && erasures->problems().empty();
+  erasures_applied = seen == erasures->number() && erasures->problems().empty();
   if (!file.empty()) erasures->expect(seen);
   for (const std::string& problem : erasures->problems()) {
     log(LogLevel::warning, "keys.erasures_wrong", problem);
   }
-  if (is_applied || options.read_only) return;
+  if (erasures_applied || options.read_only) return;
   destroyed_again = destroy(erasures->ids());
   if (destroyed_again == 0) return;
   log(LogLevel::warning, "keys.destroyed_again",
@@ -696,6 +696,19 @@ std::vector<std::string> Keys::erasure_problems() const {
 
 std::size_t Keys::destroyed_again() const noexcept {
   return store_->destroyed_again;
+}
+
+std::size_t Keys::brought_back() {
+  KeyStore& s = *store_;
+  if (s.erasures_applied || !s.options.read_only) return 0;
+  std::size_t living = 0;
+  s.read([&](Connection& connection) {
+    for (const KeyId& id : s.erasures->ids()) {
+      const auto row = key_row(connection, sql::find_key{.id = text_of(id.bytes)});
+      if (row && !row->is_destroyed) ++living;
+    }
+  });
+  return living;
 }
 
 }  // namespace stela

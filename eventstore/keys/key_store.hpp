@@ -99,6 +99,8 @@ struct KeyStore {
   std::optional<Secret> root;
   std::optional<Secret> binding_key;
   std::optional<Erasures> erasures;
+  /// The key store had seen all of its records when it was opened.
+  bool erasures_applied = false;
   std::size_t destroyed_again = 0;
   CommitQueue queue;
   KeyCache cache;

@@ -184,7 +184,7 @@ bool has_personal_fields(Store& store) {
 
 ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run) {
   check_key_store(store, keys);
-  ReappliedErasures all;
+  ReappliedErasures all{.to_destroy = static_cast<std::int64_t>(keys.brought_back())};
   for_each_forgotten(store, [&](const std::vector<KeyId>& ids) {
     std::vector<KeyId> living;
     std::copy_if(ids.begin(), ids.end(), std::back_inserter(living), [&](const KeyId& id) {

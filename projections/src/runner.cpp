@@ -266,7 +266,7 @@ class Runner::Driver {
             }
             if (seat->knows_unknown) adopt_unknown(connection, *seat);
           }
-          if (is_new_minute) sample(connection, last, mine.now);
+          if (is_new_minute) sample(connection, fresh, last, mine.now);
         },
         database::Sync::none);
     renewal_.note(mine.now);
@@ -277,12 +277,15 @@ class Runner::Driver {
     }
   }
 
-  /// How far our projectors are, for the history.
-  void sample(Connection& connection, std::int64_t last, Timestamp at) const {
+  /// How far our projectors are, the `fresh` ones among them, for the history.
+  void sample(Connection& connection, const std::vector<Seat*>& fresh, std::int64_t last,
+              Timestamp at) const {
     std::vector<database::Sample> samples;
     for (const auto& [key, seat] : seats_) {
       const Build& build = seat->build;
-      if (!seat->held || build.state != BuildState::living) continue;
+      const bool is_ours =
+          seat->held || std::find(fresh.begin(), fresh.end(), seat.get()) != fresh.end();
+      if (!is_ours || build.state != BuildState::living) continue;
       const auto [events, lag] = projections::lag_of(connection, build, last, at);
       samples.push_back({build.name + ".position_total", build.position});
       samples.push_back(

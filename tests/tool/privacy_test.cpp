@@ -349,6 +349,40 @@ TEST_F(ToolPrivacy, CantBeReachedFromTheConsole) {
   }
 }
 
+TEST_F(ToolPrivacy, SaysThatARestoredKeyStoreHasKeysThatWereDestroyed) {
+  const std::string backup = dir_.file("backup.keys.db");
+  std::filesystem::copy_file(keys_, backup);
+  ASSERT_EQ(privacy({"forget", "guest-m1", "--reason", "r", "--yes"}).code, 0);
+  std::filesystem::remove(keys_ + "-journal");
+  std::filesystem::copy_file(backup, keys_, std::filesystem::copy_options::overwrite_existing);
+
+  EXPECT_EQ(member(privacy({"reapply", "--dry-run", "--json"}).out, "destroyed"), "2");
+  const Ran doctor = run({"doctor"}, {.environment = environment()});
+  EXPECT_EQ(doctor.code, 1);
+  EXPECT_THAT(doctor.out, AllOf(HasSubstr("2 keys of people who were forgotten can be had again"),
+                                HasSubstr("stela privacy reapply")));
+  ASSERT_EQ(privacy({"reapply", "--yes"}).code, 0);
+  EXPECT_EQ(member(privacy({"reapply", "--dry-run", "--json"}).out, "destroyed"), "0");
+  EXPECT_THAT(run({"doctor"}, {.environment = environment()}).out,
+              Not(HasSubstr("can be had again")));
+}
+
+TEST_F(ToolPrivacy, IsNotPassedOverByADoctorWithoutKeys) {
+  EXPECT_THAT(run({"doctor", "--db", db_}).out,
+              HasSubstr("not checked, and events have sealed fields"));
+  EXPECT_EQ(run({"doctor", "--db", db_, "--master", dir_.file("m")}).code, 2);
+}
+
+TEST_F(ToolPrivacy, SaysAFewThingsOnlyOfAForeignFileOfErasures) {
+  {
+    std::ofstream file{erasures_, std::ios::app};
+    for (int i = 0; i < 100; ++i) file << "rubbish\n";
+  }
+  const std::string out = run({"doctor"}, {.environment = environment()}).out;
+  EXPECT_THAT(out, AllOf(HasSubstr("line 1 was changed"), HasSubstr("and more is wrong with it"),
+                         Not(HasSubstr("line 20 "))));
+}
+
 TEST_F(ToolPrivacy, IsLookedAtByTheDoctor) {
   const auto doctor = [&] { return run({"doctor"}, {.environment = environment()}).out; };
   EXPECT_THAT(doctor(), AllOf(HasSubstr("in the folder of the key store: the master key"),
@@ -360,9 +394,9 @@ TEST_F(ToolPrivacy, IsLookedAtByTheDoctor) {
               AllOf(HasSubstr("event 5 seems to have an e-mail address in the name of its stream"),
                     Not(HasSubstr("key store"))));
 
-  EXPECT_THAT(doctor(), HasSubstr("the keys were rotated"));
+  EXPECT_THAT(doctor(), HasSubstr("the keys were never rotated"));
   ASSERT_EQ(privacy({"forget", "guest-a1", "--reason", "r", "--yes"}).code, 0);
-  EXPECT_THAT(doctor(), HasSubstr("the keys were rotated")) << "it isn't a week yet";
+  EXPECT_THAT(doctor(), HasSubstr("the keys were never rotated")) << "it isn't a week yet";
   RawSqlite{keys_}.run("UPDATE key_encryption_keys SET made_at = made_at - 8 * 86400000000");
   EXPECT_THAT(doctor(), HasSubstr("somebody was forgotten since the keys were rotated, 8 d"));
 

@@ -10,7 +10,12 @@ KeySession::KeySession(Invocation& call, bool only_reads)
     : log_{call.settings().text("log") == "json"} {
   const Settings& settings = call.settings();
   const std::string& place = settings.text("keys.store");
-  if (place.empty()) return;
+  if (place.empty()) {
+    if (call.arguments.has("--master") || call.arguments.has("--erasures")) {
+      throw Misuse{"--master and --erasures go with --keys, which names the key store"};
+    }
+    return;
+  }
   KeyOptions options{.erasures = settings.text("keys.erasures"),
                      .create = false,
                      .read_only = only_reads || call.access == Invocation::Access::only_reads,

@@ -173,7 +173,8 @@ int examine(Invocation& call) {
   look_at_links(examination, call, store);
   look_at_participants(examination, call.app, store);
   look_at_privacy(examination, call, session);
-  const Facts facts = ask(session, call);
+  Facts facts = ask(session, call);
+  facts.is_of_doctor = true;
   const Tolerance tolerance{
       .lag = {.critical = in_seconds(call.settings().duration("worker.max_lag"))}};
   const std::vector<Finding> findings = diagnose(facts, tolerance);

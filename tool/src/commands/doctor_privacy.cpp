@@ -3,6 +3,7 @@
 #include "commands/doctor.hpp"
 #include "key_session.hpp"
 
+#include <stela/eventstore/erasures.hpp>
 #include <stela/eventstore/postgres_status.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/error.hpp>
@@ -83,12 +84,13 @@ void look_at_folder(Examination& examination, Invocation& call, StoreSession& se
                    "keep them apart: a backup of one folder brings back what was forgotten");
 }
 
-void look_at_rotation(Examination& examination, Keys& keys, Timestamp now) {
+void look_at_rotation(Examination& examination, Keys& keys, Timestamp now,
+                      const std::string& call) {
   const KeyStanding standing = keys.standing();
-  const auto age = now - standing.rotated_at;
+  const auto age = std::max(now - standing.rotated_at, Timestamp::duration{0});
   if (standing.is_rotating) {
     return examination.warn("rotation", "a rotation of the keys isn't finished",
-                            "'privacy rotate', unless one runs");
+                            "'" + call + "privacy rotate', unless one runs");
   }
   bool has_forgotten = false;
   std::int64_t after = 0;
@@ -104,9 +106,12 @@ void look_at_rotation(Examination& examination, Keys& keys, Timestamp now) {
     return examination.warn("rotation",
                             "somebody was forgotten since the keys were rotated, " + in_words(age) +
                                 " ago: old pages may still have the keys",
-                            "'privacy rotate', and then by a timer, once a week");
+                            "'" + call + "privacy rotate', and then by a timer, once a week");
   }
-  examination.fine("rotation", "the keys were rotated " + in_words(age) + " ago");
+  examination.fine("rotation", standing.rotation > 1
+                                   ? "the keys were rotated " + in_words(age) + " ago"
+                                   : "the keys were never rotated since they were made, " +
+                                         in_words(age) + " ago");
 }
 
 void look_at_server_log(Examination& examination, StoreSession& session) {
@@ -115,6 +120,28 @@ void look_at_server_log(Examination& examination, StoreSession& session) {
   if (logged.empty()) return examination.fine("server log", "it has no values");
   examination.warn("server log", logged + " writes values into the server's log",
                    "ALTER SYSTEM RESET it, and remove the logs: clear columns stay in them");
+}
+
+/// Nothing is left of keys that were destroyed, in no part of what is kept of them.
+void look_at_erasures(Examination& examination, StoreSession& session, Keys& keys,
+                      const std::string& call) {
+  const ReappliedErasures left = reapply_erasures(session.store(), keys, true);
+  if (left.to_destroy > 0) {
+    examination.bad("erasures",
+                    counted(left.to_destroy, "key") +
+                        " of people who were forgotten can be had again, as after a backup was "
+                        "restored",
+                    "'" + call + "privacy reapply'");
+  }
+  if (left.to_fence > 0) {
+    examination.bad("erasures",
+                    "the store doesn't know of " + counted(left.to_fence, "destroyed key") +
+                        ", as after an older backup of it was restored",
+                    "'" + call + "privacy reapply'");
+  }
+  for (const std::string& problem : keys.erasure_problems()) {
+    examination.bad("erasures", problem, "what of it is genuine has been applied");
+  }
 }
 
 /// Without changing anything.
@@ -128,17 +155,22 @@ void look_at_binding(Examination& examination, StoreSession& session, Keys& keys
 }  // namespace
 
 void look_at_privacy(Examination& examination, Invocation& call, StoreSession& session) {
+  const std::string own_call = call.app.name + ' ';
   look_at_names(examination, session.store());
   try {
     KeySession opened{call, true};
-    if (!opened.is_named()) return;
+    if (!opened.is_named()) {
+      if (has_personal_fields(session.store())) {
+        examination.warn("keys", "not checked, and events have sealed fields",
+                         "'" + own_call + "doctor --keys FILE'");
+      }
+      return;
+    }
     Keys& keys = opened.keys();
     look_at_binding(examination, session, keys);
     look_at_folder(examination, call, session);
-    look_at_rotation(examination, keys, session.store().conventions().clock->now());
-    for (const std::string& problem : keys.erasure_problems()) {
-      examination.bad("erasures", problem, "restore the file; those that are genuine are applied");
-    }
+    look_at_rotation(examination, keys, session.store().conventions().clock->now(), own_call);
+    look_at_erasures(examination, session, keys, own_call);
     look_at_server_log(examination, session);
   } catch (const Error& e) {
     // A master key that others may read, a key store that is behind.

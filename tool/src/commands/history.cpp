@@ -309,9 +309,10 @@ Command projections_history_command() {
           .summary = "Show how much projectors handled, and their lag, minute by minute",
           .about =
               "Runners note figures each minute, of the projectors, reactions and processes "
-              "that they drive. Of others there is no row. They are kept as those of the outbox "
-              "are. Where nobody "
-              "looked, there is '-'.",
+              "that they drive. Of others there is no row. What was handled is how far the position "
+              "moved: events that a projector passes over count, too. They are kept as those of "
+              "the outbox are. Where nobody looked, there is '-', and what was handled in such a "
+              "gap counts in its last minute.",
           .operands = {{"NAME", "only this projector", false, false, "@projectors"}},
           .options = {db_option, back_option, by_option},
           .examples = {{"the last hour", "projections history sales_per_day"}},
@@ -325,9 +326,8 @@ Command history_command() {
       .about =
           "Workers note figures each minute. They are kept for 7 days, and one an hour for 90. "
           "Where nobody looked, there is '-'. What was published in such a gap counts in its last "
-          "minute. Of the minute that isn't over nothing is known yet. An event counts as "
-          "published "
-          "once; the figures of one partition count what was retried or republished, too, and say "
+          "minute. How much was published in the minute that isn't over isn't known yet. An event "
+          "counts as published once; the figures of one partition count what was retried or republished, too, and say "
           "how much of it that is.",
       .options = {db_option,
                   back_option,

@@ -52,7 +52,7 @@ void print_status(StoreSession& session, const OutboxStatus& status, Output& out
 int watch_status(Invocation& call, std::chrono::milliseconds interval) {
   const bool draws = call.out.can_draw();
   const Signals signals{call};
-  StoreSession session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true, .is_brief = true}};
   std::mutex mutex;
   std::condition_variable_any wake;
   while (!signals.stopped()) {

@@ -62,7 +62,7 @@ class WatchedOutbox final : public Watched {
 int top(Invocation& call) {
   if (!can_show_dashboard(call.out)) return watch_status(call, std::chrono::seconds{2});
   Signals signals{{}, [] { Screen::restore(); }};
-  StoreSession session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true, .is_brief = true}};
   WatchedOutbox watched{call, session, signals};
   watched.look();
   show_dashboard(watched, call.out.has_color());

@@ -72,6 +72,8 @@ struct Facts {
   std::optional<GlobalSequence> last = {};
   /// What commands begin with: "stela ".
   std::string call = "stela ";
+  /// The doctor says all that it knows: advice to ask it leads nowhere.
+  bool is_of_doctor = false;
   /// Why the database doesn't answer, or takes no writes; empty if it does.
   std::string store_problem = {};
   /// What ends that, if its cause is known.

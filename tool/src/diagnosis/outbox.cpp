@@ -113,7 +113,10 @@ std::string when_retried(const PartitionStatus& partition, Timestamp now) {
 /// Out of a back-off.
 std::string way_on(const PartitionStatus& partition, const Facts& facts) {
   const std::string mend = way_to_mend(facts.call, partition.failure);
-  if (mend.empty()) return "tried again by itself; '" + facts.call + "doctor' says what to do";
+  if (mend.empty()) {
+    const std::string more = "; '" + facts.call + "doctor' says what to do";
+    return "tried again by itself" + (facts.is_of_doctor ? "" : more);
+  }
   return mend + "; tried again by itself then, and at once by '" + facts.call +
          "outbox partitions retry " + partition.id.label() + "'";
 }

@@ -30,6 +30,14 @@ std::int64_t moving_in(const OutboxStatus& status) {
   return moving;
 }
 
+/// It was published after the status was read, which doesn't count it.
+bool is_later(const PublishedBatch& batch, const OutboxStatus& status) {
+  if (batch.redelivery != 0) return batch.published_at > status.at;
+  return std::any_of(status.partitions.begin(), status.partitions.end(), [&](const auto& one) {
+    return one.id == batch.partition && one.published_through < batch.last;
+  });
+}
+
 double seconds_between(Timestamp begin, Timestamp end) {
   return std::chrono::duration<double>(end - begin).count();
 }
@@ -57,6 +65,7 @@ void Trend::add_past(const OutboxStatus& status, const std::vector<PublishedBatc
                      bool is_whole) {
   std::int64_t published = status.published;
   for (const PublishedBatch& batch : batches) {
+    if (is_later(batch, status)) continue;
     is_whole = is_whole || batch.published_at <= status.at - kept;
     if (batch.published_at <= status.at - kept) break;
     if (seen_.empty() || seen_.front().at - batch.published_at >= step) {

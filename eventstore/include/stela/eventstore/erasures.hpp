@@ -17,7 +17,8 @@ STELA_EVENTSTORE_EXPORT bool has_personal_fields(Store& store);
 
 /// What a store and its key store didn't agree on.
 struct ReappliedErasures {
-  /// Keys that lived though the store has them as forgotten.
+  /// Keys that lived though the store, or the file of erasures, has them as forgotten. That file is
+  /// applied as keys are opened, unless they are opened read-only.
   std::int64_t to_destroy = 0;
   /// Destroyed keys that the store didn't have as forgotten.
   std::int64_t to_fence = 0;

@@ -155,6 +155,8 @@ class STELA_EVENTSTORE_EXPORT Keys final : public Keyring {
   std::vector<std::string> erasure_problems() const;
   /// How many keys were destroyed again when the key store was opened: it had been restored.
   std::size_t destroyed_again() const noexcept;
+  /// How many would be, of a key store that is open read-only.
+  std::size_t brought_back();
 
  private:
   friend Keys open_keys(const std::string& location, const KeyOptions& options);
