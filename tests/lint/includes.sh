@@ -73,7 +73,9 @@ folders=(framework eventstore outbox projections tool samples)
       if (folder in shares && (header !~ /^database\/postgres\// || file ~ for_postgres) &&
           (header !~ /^database\/sqlite\// || file ~ for_sqlite)) return
     }
-    if (folder == "eventstore" && header ~ /^keys\// && ("eventstore/" header) in exists) return
+    if (file ~ /^eventstore\/ledger\// && header ~ /^(sqlite|postgres)\//)
+      complain("a law of the log includes \"" header "\", which is of one engine")
+    if (folder == "eventstore" && header ~ /^(keys|ledger)\// && ("eventstore/" header) in exists) return
     if (folder == "outbox/nats" && header == "byte_window.hpp") return
     if (folder == "tool" && header == "database/partial_file.hpp") return
     complain("\"" header "\" is not a header of " folder)

@@ -768,13 +768,11 @@ TEST(OutboxTrend, CountsNoBatchThatIsNewerThanTheStatus) {
   Trend trend;
   OutboxStatus status = seen_at(now, 1'000, 0);
   status.partitions = {{.id = {1}, .published_through = GlobalSequence{1'000}}};
-  trend.add_past(status,
-                 {{.partition = {1}, .last = GlobalSequence{1'060}, .count = 60, .published_at = now},
-                  {.partition = {1},
-                   .last = GlobalSequence{1'000},
-                   .count = 120,
-                   .published_at = now - 30s}},
-                 true);
+  trend.add_past(
+      status,
+      {{.partition = {1}, .last = GlobalSequence{1'060}, .count = 60, .published_at = now},
+       {.partition = {1}, .last = GlobalSequence{1'000}, .count = 120, .published_at = now - 30s}},
+      true);
   trend.add(status);
   EXPECT_EQ(trend.throughput().speeds[Throughput::all][0], 2);
 }

@@ -55,7 +55,7 @@ class KindEvents final : public Candidates {
     }
     const auto [low, high] = std::minmax(blocks_[at_], blocks_[last]);
     const Range range{std::max(left.begin, low * block_size),
-                              std::min(left.end, high * block_size + block_size - 1)};
+                      std::min(left.end, high * block_size + block_size - 1)};
     return range.begin <= range.end ? std::optional{range} : std::nullopt;
   }
 
@@ -197,7 +197,7 @@ class StreamEvents final : public Candidates {
     was_whole_ = false;
     if (!nearest) return std::nullopt;
     const Range whole{forward_ ? *nearest : std::max(*nearest - window + 1, left.begin),
-                              forward_ ? std::min(*nearest + window - 1, left.end) : *nearest};
+                      forward_ ? std::min(*nearest + window - 1, left.end) : *nearest};
     for (Stream& stream : streams_) {
       collect(connection, stream, whole);
       was_whole_ = found_.size() > max_single_events;

@@ -305,18 +305,19 @@ constexpr Option by_option{"--by", "DURATION", "how long a row is (default 1m)"}
 }  // namespace
 
 Command projections_history_command() {
-  return {.path = "projections history",
-          .summary = "Show how much projectors handled, and their lag, minute by minute",
-          .about =
-              "Runners note figures each minute, of the projectors, reactions and processes "
-              "that they drive. Of others there is no row. What was handled is how far the position "
-              "moved: events that a projector passes over count, too. They are kept as those of "
-              "the outbox are. Where nobody looked, there is '-', and what was handled in such a "
-              "gap counts in its last minute.",
-          .operands = {{"NAME", "only this projector", false, false, "@projectors"}},
-          .options = {db_option, back_option, by_option},
-          .examples = {{"the last hour", "projections history sales_per_day"}},
-          .run = show_history_of_projectors};
+  return {
+      .path = "projections history",
+      .summary = "Show how much projectors handled, and their lag, minute by minute",
+      .about =
+          "Runners note figures each minute, of the projectors, reactions and processes "
+          "that they drive. Of others there is no row. What was handled is how far the position "
+          "moved: events that a projector passes over count, too. They are kept as those of "
+          "the outbox are. Where nobody looked, there is '-', and what was handled in such a "
+          "gap counts in its last minute.",
+      .operands = {{"NAME", "only this projector", false, false, "@projectors"}},
+      .options = {db_option, back_option, by_option},
+      .examples = {{"the last hour", "projections history sales_per_day"}},
+      .run = show_history_of_projectors};
 }
 
 Command history_command() {
@@ -327,7 +328,8 @@ Command history_command() {
           "Workers note figures each minute. They are kept for 7 days, and one an hour for 90. "
           "Where nobody looked, there is '-'. What was published in such a gap counts in its last "
           "minute. How much was published in the minute that isn't over isn't known yet. An event "
-          "counts as published once; the figures of one partition count what was retried or republished, too, and say "
+          "counts as published once; the figures of one partition count what was retried or "
+          "republished, too, and say "
           "how much of it that is.",
       .options = {db_option,
                   back_option,
