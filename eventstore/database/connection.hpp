@@ -54,9 +54,6 @@ class STELA_EVENTSTORE_EXPORT Connection {
   /// In which run of its server it is; nil on an engine that loses nothing. Another run may have
   /// lost what the one before it had committed, and give its numbers out again.
   virtual Uuid run() const noexcept { return {}; }
-  /// True while the open transaction breaks a foreign key that is checked when it ends: it couldn't
-  /// be committed.
-  virtual bool breaks_deferred_key() const noexcept = 0;
 
  private:
   template <class Named>

@@ -43,13 +43,9 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction {
   /// For the end of a handler's work: UsageError if it ended the transaction, CommittedByCaller if
   /// it committed it.
   virtual void check_open() = 0;
-  /// For the end of a handler's work: ConstraintViolated if a foreign key is broken that is checked
-  /// at the commit, which would fail for everything else in it. UsageError if the handler went on
-  /// after a failure that lets the transaction write nothing any more.
-  virtual void check_deferred_keys() const = 0;
-  /// What `check_deferred_keys` says of a participant that broke one. The transaction may still
-  /// mend it.
-  virtual void blame(ConstraintViolated violation) = 0;
+  /// For the end of a handler's work: UsageError if it went on after a failure that lets the
+  /// transaction write nothing any more.
+  virtual void check_usable() const {}
   /// Runs one statement of the user's, as `Sql` promises. Its parameters are written ?1, ?2 …,
   /// whatever the engine writes. How many rows it changed; fills `rows` unless it is null.
   virtual std::int64_t run_sql(std::string_view sql, std::span<const SqlValue> values,

@@ -32,10 +32,6 @@ class BuildModel : public ReadModel {
   /// that each statement may fail by itself.
   virtual void attempt(database::Connection& connection, FunctionRef<void()> work) = 0;
 
-  /// Whether a foreign key is broken that is checked at the end of the transaction. Inside an
-  /// attempt.
-  virtual bool breaks_deferred_key(const database::Connection& connection) = 0;
-
  protected:
   CreateStatements created_;
 };

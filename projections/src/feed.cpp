@@ -26,8 +26,6 @@ constexpr std::string_view savepoint = "SAVEPOINT projector";
 constexpr std::string_view roll_back_to_savepoint = "ROLLBACK TO projector";
 constexpr std::string_view release_savepoint = "RELEASE projector";
 
-constexpr const char* broken_key = "a deferred FOREIGN KEY constraint fails when its handler ends";
-
 /// A reaction's transaction syncs, and holds the lock while aggregates are loaded.
 constexpr std::size_t reaction_batch = 64;
 
@@ -89,6 +87,10 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
   } catch (const database::ForeignEvents& e) {
     is_broken = !alone;
     outcomes.front().error = e.what();
+  } catch (const ConstraintViolated& e) {
+    // What somebody else's deferred key says at the commit.
+    is_broken = !alone;
+    outcomes.front().error = e.what();
   }
   // One of them ended everybody's transaction: each by itself, then.
   for (std::size_t i = 0; is_broken && i < seats.size(); ++i) {
@@ -125,7 +127,6 @@ std::optional<Failure> Feed::attempt_events(const Connection& connection, Seat& 
   // What the living model has seen before is seen again.
   std::optional<ContextScope> replaying;
   if (seat.build.state != BuildState::living) replaying.emplace(Context{.is_replaying = true});
-  const StoredEvent* suspect = nullptr;
   database::FailureWatch watch{connection};
   for (const StoredEvent& event : events) {
     try {
@@ -154,16 +155,8 @@ std::optional<Failure> Feed::attempt_events(const Connection& connection, Seat& 
           event.describe() + ": its handler ended the transaction that it was called in"};
     }
     follow::take_caught(watch, seat.caught, [&] { return event.describe(); });
-    if (!seat.model->breaks_deferred_key(connection)) {
-      suspect = nullptr;
-    } else if (suspect == nullptr) {
-      suspect = &event;
-    }
-    // Of an inline projector, the events of one append may mend each other's.
-    if (suspect != nullptr && seat.build.kind != ProjectionKind::inline_) break;
   }
-  if (suspect == nullptr) return std::nullopt;
-  return Failure{suspect->sequence.value(), suspect->describe() + ": " + broken_key};
+  return std::nullopt;
 }
 
 Feed::Outcome Feed::run_reaction(Seat& seat, const Batch& batch) {
@@ -191,6 +184,8 @@ Feed::Outcome Feed::run_reaction(Seat& seat, const Batch& batch) {
     });
   } catch (const RollBack&) {
   } catch (const database::ForeignEvents& e) {
+    outcome.error = e.what();
+  } catch (const ConstraintViolated& e) {
     outcome.error = e.what();
   }
   return outcome;
@@ -226,7 +221,7 @@ std::optional<Failure> Feed::react_to(Seat& seat, Transaction& transaction,
       detail::UnitAccess::lend(unit, false);
       unit.commit();
       apply_changes(open.connection(), seat, process, store_.database().now());
-      open.check_deferred_keys();
+      open.check_usable();
       follow::take_caught(watch, seat.caught, [&] { return event.describe(); });
     } catch (const KeyMissing&) {
       throw;  // the key store is an older one: nothing is wrong with the event
@@ -320,6 +315,8 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
   } catch (const RollBack&) {
     if (!failure) seat.held = false;
   } catch (const database::ForeignEvents& e) {
+    failure = Failure{sequence, e.what()};
+  } catch (const ConstraintViolated& e) {
     failure = Failure{sequence, e.what()};
   }
   if (failure) failures_.park_again(seat, *failure, attempts);

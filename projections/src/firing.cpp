@@ -87,6 +87,9 @@ Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
     // The handler of an event, before any timer fired.
     stop(seat, e.what());
     return {};
+  } catch (const ConstraintViolated& e) {
+    stop(seat, e.what());
+    return {};
   }
   if (firing.broke_with) {
     store_.database().write([&](Connection& connection) {
@@ -255,7 +258,7 @@ Feed::Fired Feed::try_fire(Seat& seat, const Timer& timer, Timestamp now, Transa
     firing.must_end |= std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
       return change.due && *change.due <= now;
     });
-    open.check_deferred_keys();
+    open.check_usable();
   });
   return is_gone ? Fired::gone : Fired::fired;
 }

@@ -32,12 +32,6 @@ std::string detail_of(const detail::Registration& registration) {
   return "v" + std::to_string(registration.version);
 }
 
-ConstraintViolated broken_key(const std::string& projector, const StoredEvent& event) {
-  return ConstraintViolated{projector + ": a deferred FOREIGN KEY constraint fails since " +
-                                event.describe() + "; nothing was written",
-                            {.projector = projector}};
-}
-
 }  // namespace
 
 Projections::InlineProjector::InlineProjector(Store& store,
@@ -246,8 +240,7 @@ void Projections::InlineProjector::switch_build(Connection& connection, std::int
 
 void Projections::InlineProjector::on_append(Transaction& transaction,
                                              std::span<const StoredEvent> events) {
-  database::OpenTransaction& open = database::open_transaction(transaction);
-  Connection& connection = open.connection();
+  Connection& connection = database::open_transaction(transaction).connection();
   const std::int64_t before = events.front().sequence.value() - 1;
   const std::int64_t last = events.back().sequence.value();
   if (!advance(connection, before, last)) {
@@ -256,15 +249,13 @@ void Projections::InlineProjector::on_append(Transaction& transaction,
     advance(connection, before, last);
   }
   const database::Occupation occupation{seat_->who};
-  seat_->model->attempt(connection, [&] { project(open, events); });
+  seat_->model->attempt(connection, [&] { project(connection, events); });
   // Nobody is told when the append is committed.
   projections::report_caught(store_, *seat_);
 }
 
-void Projections::InlineProjector::project(database::OpenTransaction& open,
+void Projections::InlineProjector::project(Connection& connection,
                                            std::span<const StoredEvent> events) {
-  Connection& connection = open.connection();
-  bool was_broken = seat_->model->breaks_deferred_key(connection);
   seat_->caught.clear();
   database::FailureWatch watch{connection};
   for (const StoredEvent& event : events) {
@@ -278,9 +269,6 @@ void Projections::InlineProjector::project(database::OpenTransaction& open,
                        ": a handler ended the transaction of the append that called it"};
     }
     follow::take_caught(watch, seat_->caught, [&] { return event.describe(); });
-    const bool is_broken = seat_->model->breaks_deferred_key(connection);
-    if (is_broken && !was_broken) open.blame(broken_key(registration_.name, event));
-    was_broken = is_broken;
   }
 }
 

@@ -48,7 +48,7 @@ class Projections::InlineProjector final : public TransactionParticipant {
   void choose_again(database::Connection& connection, bool rebuild);
   void prepare(database::Connection& connection);
   bool advance(database::Connection& connection, std::int64_t from, std::int64_t to);
-  void project(database::OpenTransaction& open, std::span<const StoredEvent> events);
+  void project(database::Connection& connection, std::span<const StoredEvent> events);
   void switch_build(database::Connection& connection, std::int64_t position);
 
   Store& store_;

@@ -323,6 +323,29 @@ TEST_F(PostgresSql, OfAModuleSetsNothingForTheTransactionsAfterIt) {
   store.database().read(timeout);
 }
 
+TEST_F(PostgresSql, FailsAtTheCommitIfItBreaksAKeyThatIsLeftToIt) {
+  outside.execute(
+      "CREATE TABLE entries (account TEXT CONSTRAINT owner REFERENCES limits DEFERRABLE INITIALLY "
+      "DEFERRED)");
+  const auto add_entry = [&](Transaction& transaction) {
+    append(transaction, "order-1");
+    Sql{transaction}.execute("INSERT INTO entries VALUES ('ada')");
+  };
+
+  try {
+    store.transact(add_entry);
+    FAIL() << "nothing was thrown";
+  } catch (const ConstraintViolated& e) {
+    EXPECT_EQ(e.constraint().name, "owner");
+  }
+
+  store.transact([&](Transaction& transaction) {
+    add_entry(transaction);
+    Sql{transaction}.execute("INSERT INTO limits VALUES ('ada', 1)");
+  });
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+}
+
 TEST_F(PostgresSql, WritesNothingOfStelasByATriggerAtTheCommit) {
   outside.execute(
       "CREATE FUNCTION forge() RETURNS trigger LANGUAGE plpgsql AS "

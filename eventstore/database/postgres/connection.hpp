@@ -132,7 +132,6 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
 
   database::DatabaseName database() const noexcept override { return {nullptr, place_}; }
   bool in_transaction() const noexcept override;
-  bool breaks_deferred_key() const noexcept override { return false; }
   Uuid run() const noexcept override { return run_; }
   void set_run(const Uuid& run) noexcept { run_ = run; }
   /// Ends the transaction, if it is in one. What fails then ends the connection.

@@ -142,17 +142,4 @@ void fail_if_foreign_events(const Result& result) {
       "transaction is rolled back"};
 }
 
-void check_deferred(Connection& connection) {
-  // In a savepoint that is rolled back: what is deferred stays so.
-  const std::string undo = "ROLLBACK TO SAVEPOINT stela_sql; RELEASE SAVEPOINT stela_sql";
-  try {
-    connection.execute("SAVEPOINT stela_sql; SET CONSTRAINTS ALL IMMEDIATE; " + undo);
-  } catch (const ConnectionLost&) {
-    throw;
-  } catch (...) {
-    connection.execute(undo);
-    throw;
-  }
-}
-
 }  // namespace stela::postgres

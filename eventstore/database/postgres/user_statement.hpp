@@ -75,7 +75,4 @@ STELA_EVENTSTORE_EXPORT void add_check_of_events(Connection::Pipeline& pipeline,
 /// ForeignEvents if that is what `result`, an error, means.
 STELA_EVENTSTORE_EXPORT void fail_if_foreign_events(const Result& result);
 
-/// ConstraintViolated if a constraint is broken that is checked at the end of the transaction.
-STELA_EVENTSTORE_EXPORT void check_deferred(Connection& connection);
-
 }  // namespace stela::postgres

@@ -190,6 +190,12 @@ CallerSql::Statement CallerSql::prepare(Connection& connection, std::string_view
     throw UsageError{say(sql) + " isn't one statement; run one at a time"};
   }
   check(raw);
+  if (changes_schema_ && leaves_key_to_commit(sql)) {
+    throw UsageError{say(sql) +
+                     " isn't run: a key that is INITIALLY DEFERRED is left to the commit, where it "
+                     "is too late for the handler that breaks it; declare it INITIALLY IMMEDIATE, "
+                     "or leave it out"};
+  }
   return prepared;
 }
 

@@ -233,13 +233,6 @@ bool Connection::has_moved() const noexcept {
   return has_moved != 0;
 }
 
-bool Connection::breaks_deferred_key() const noexcept {
-  int is_broken = 0;
-  int unused = 0;
-  sqlite3_db_status(handle(), SQLITE_DBSTATUS_DEFERRED_FKS, &is_broken, &unused, 0);
-  return is_broken != 0;
-}
-
 unsigned Connection::data_version() const noexcept {
   unsigned version = 0;
   sqlite3_file_control(handle(), "main", SQLITE_FCNTL_DATA_VERSION, &version);

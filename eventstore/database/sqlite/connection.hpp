@@ -119,7 +119,6 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   /// Ends the transaction, if it is in one, with a statement that was prepared before: memory may
   /// have run out. Only if that has to be prepared again can it fail, and `in_transaction` tells.
   void roll_back() noexcept;
-  bool breaks_deferred_key() const noexcept override;
   sqlite3* handle() const noexcept { return database_.get(); }
   /// From whoever was lent the handle: what SQL can set on it that stops the store, or what guards
   /// it, is as it was.

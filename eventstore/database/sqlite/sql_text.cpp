@@ -1,5 +1,7 @@
 #include "database/sqlite/sql_text.hpp"
 
+#include <sqlite3.h>
+
 namespace stela::sqlite {
 namespace {
 
@@ -48,6 +50,21 @@ std::string with_table_names(std::string_view sql, std::string_view prefix) {
     at = end;
   }
   return text;
+}
+
+bool leaves_key_to_commit(std::string_view sql) {
+  bool is_initially = false;
+  for (std::size_t at = 0, end = 0; at < sql.size(); at = end) {
+    while (end < sql.size() && is_name_character(sql[end])) ++end;
+    if (end == at) {
+      end = end_of_piece(sql, at);
+      continue;
+    }
+    const std::string word{sql.substr(at, end - at)};
+    if (is_initially && sqlite3_stricmp(word.c_str(), "deferred") == 0) return true;
+    is_initially = sqlite3_stricmp(word.c_str(), "initially") == 0;
+  }
+  return false;
 }
 
 bool is_blank(std::string_view sql) noexcept {

@@ -12,6 +12,8 @@ namespace stela::sqlite {
 STELA_EVENTSTORE_EXPORT std::string_view first_word(std::string_view sql) noexcept;
 /// Writes {name} as "<prefix>name", except in quotes and comments.
 STELA_EVENTSTORE_EXPORT std::string with_table_names(std::string_view sql, std::string_view prefix);
+/// Whether a CREATE or ALTER TABLE has a key that is INITIALLY DEFERRED.
+STELA_EVENTSTORE_EXPORT bool leaves_key_to_commit(std::string_view sql);
 /// Nothing but blanks and semicolons.
 STELA_EVENTSTORE_EXPORT bool is_blank(std::string_view sql) noexcept;
 

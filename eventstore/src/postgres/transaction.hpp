@@ -38,8 +38,7 @@ class UserTransaction final : public Transaction,
   void lock() override { writer_.lock(work_); }
   void note_failure() noexcept override { writer_.note_failure(); }
   void check_open() override { writer_.check_open(); }
-  void check_deferred_keys() const override { writer_.check_deferred_keys(); }
-  void blame(ConstraintViolated violation) override { writer_.blame(std::move(violation)); }
+  void check_usable() const override { writer_.check_usable(); }
   std::int64_t run_sql(std::string_view sql, std::span<const SqlValue> values, Rows* rows) override;
   PGconn* lend() { return writer_.lend(work_); }
 

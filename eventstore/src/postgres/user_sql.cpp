@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
 namespace stela::postgres {
 namespace {
@@ -54,6 +56,14 @@ void check_sql_schema(Connection& connection, const UserStatement& statement) {
                    "' may not use it; make it, and run grants.sql again");
 }
 
+/// Of a trigger the commit may be the right time.
+bool leaves_constraint_to_commit(std::string_view sql) {
+  const std::vector<std::string> pieces = pieces_of(sql);
+  constexpr std::array<std::string_view, 2> words{"initially", "deferred"};
+  return std::search(pieces.begin(), pieces.end(), words.begin(), words.end()) != pieces.end() &&
+         pieces[1] != "constraint";
+}
+
 /// What the server can't be asked: whoever owns Stela's tables may do all of this.
 void check(Connection& connection, const UserStatement& statement, std::string_view word) {
   constexpr std::array<std::string_view, 9> transactions{
@@ -80,6 +90,11 @@ void check(Connection& connection, const UserStatement& statement, std::string_v
     statement.refuse(
         "isn't run: it makes, alters or drops what is in the schema of Stela's tables, or of those "
         "of another store");
+  }
+  if (changes_schema(word) && leaves_constraint_to_commit(sql)) {
+    statement.refuse(
+        "isn't run: a constraint that is INITIALLY DEFERRED is left to the commit, where it is too "
+        "late for the handler that breaks it; declare it INITIALLY IMMEDIATE, or leave it out");
   }
   if (changes_schema(word)) check_sql_schema(connection, statement);
   check_parameters(sql, statement.values.size());

@@ -171,10 +171,8 @@ class Writer {
   /// For the end of a handler's work: UsageError if whoever was lent the connection ended the
   /// transaction, CommittedByCaller if he committed it.
   void check_open();
-  /// Throws the violation that a participant is blamed for, if it still stands. UsageError if
-  /// whoever was lent the connection went on after a failure of his.
-  void check_deferred_keys();
-  void blame(ConstraintViolated violation) { blamed_ = std::move(violation); }
+  /// UsageError if whoever was lent the connection went on after a failure of his.
+  void check_usable();
   /// For the caller's own use, until the transaction ends.
   PGconn* lend(WriteWork& work);
   /// What was read rests on this sequence.
@@ -326,9 +324,7 @@ class Writer {
   database::DataParticipant* data_participant_ = nullptr;
   // Of the open transaction.
   bool is_locked_ = false;
-  /// SQL of the user's has run in it.
-  bool ran_sql_ = false;
-  /// And it may have left to the commit what isn't checked yet.
+  /// SQL of the user's has run in it, and may have left triggers and keys to the commit.
   bool may_defer_ = false;
   /// The server's number of it, if its connection was lent.
   std::string lent_;
@@ -337,7 +333,6 @@ class Writer {
   /// What it fails with if SQL of the user's added or took back events; null until an append
   /// notices that.
   std::exception_ptr foreign_events_;
-  std::optional<ConstraintViolated> blamed_;
   /// It has noted what types declare.
   bool has_declared_ = false;
   bool appending_ = false;

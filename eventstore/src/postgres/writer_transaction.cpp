@@ -50,12 +50,10 @@ void Writer::find_run_again() noexcept try {
 void Writer::run_transaction(WriteWork& work) {
   work.outcomes.begin(GlobalSequence::max());
   is_locked_ = false;
-  ran_sql_ = false;
   may_defer_ = false;
   lent_.clear();
   ended_ = nullptr;
   foreign_events_ = nullptr;
-  blamed_.reset();
   has_declared_ = false;
   begin();
   carry_out(work);
@@ -148,7 +146,7 @@ void Writer::fail_replaced() {
 PGconn* Writer::lend(WriteWork& work) {
   owner_.check();
   lock(work);
-  ran_sql_ = may_defer_ = true;
+  may_defer_ = true;
   connection().note_users_sql(true);
   if (lent_.empty()) {
     const Result number = connection().query("SELECT pg_current_xact_id()::text");
@@ -209,9 +207,6 @@ void Writer::commit(WriteWork& work) {
   work.rest.sequence = std::max(last_sequence_, seen_);
   try {
     commit_on_session();
-  } catch (const ConstraintViolated&) {
-    if (blamed_) throw ConstraintViolated{*blamed_};
-    throw;
   } catch (const ConnectionLost&) {
     work.rest.in_doubt = is_locked_;
     throw;
@@ -291,7 +286,6 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo) {
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
     for (Participant* const participant : user_participants_) participant->forget();
-    blamed_.reset();
     last_sequence_ = before;
     forget_declared();
     while (work.events.size() > events) work.events.pop_back();
@@ -317,7 +311,7 @@ std::int64_t Writer::run_sql(WriteWork& work, std::string_view sql,
   owner_.check();
   // Before the rows of the user's tables, which others lock under it.
   lock(work);
-  ran_sql_ = may_defer_ = true;
+  may_defer_ = true;
   try {
     return run_user_sql(connection(), sql, values, rows);
   } catch (const UsageError&) {
@@ -342,18 +336,11 @@ void Writer::check_open() {
   if (is_ended_by_caller()) fail_ended();
 }
 
-void Writer::check_deferred_keys() {
-  if (!ran_sql_) return;
+void Writer::check_usable() {
   if (!lent_.empty() && PQtransactionStatus(connection().handle()) == PQTRANS_INERROR) {
     throw UsageError{
         "a statement failed on the connection that the work was lent, and it went on: nothing can "
         "be written in the transaction any more"};
-  }
-  try {
-    check_deferred(connection());
-  } catch (const ConstraintViolated&) {
-    if (blamed_) throw ConstraintViolated{*blamed_};
-    throw;
   }
 }
 
@@ -422,7 +409,6 @@ void Writer::tell_participants(const Group& group, const GroupAnswer& answer, Wr
   std::vector<StoredEvent> appended;
   group.events_of(0, answer, kinds_, [&](const StoredEvent& event) { appended.push_back(event); });
   UserTransaction transaction{*this, work};
-  ran_sql_ = ran_sql_ || !user_participants_.empty();
   for (TransactionParticipant* const participant : user_participants_) {
     participant->on_append(transaction, appended);
   }

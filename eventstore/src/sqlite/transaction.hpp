@@ -38,8 +38,6 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction,
   void lock() override {}
   void note_failure() noexcept override { writer_.note_failure(); }
   void check_open() override { writer_.check_transaction(); }
-  void check_deferred_keys() const override { writer_.check_deferred_keys(); }
-  void blame(ConstraintViolated violation) override { writer_.blame(std::move(violation)); }
   std::int64_t run_sql(std::string_view sql, std::span<const SqlValue> values,
                        Rows* rows) override {
     return writer_.run_sql(sql, values, rows);

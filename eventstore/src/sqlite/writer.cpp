@@ -263,14 +263,6 @@ void Writer::carry_out(WriteWork& work) {
     check_transaction();
   }
   if (distrusted_) refuse_left_running(connection_->handle());
-  check_deferred_keys();
-}
-
-void Writer::check_deferred_keys() const {
-  if (!connection_->breaks_deferred_key()) return;
-  if (blamed_) throw ConstraintViolated{*blamed_};
-  throw ConstraintViolated{
-      "a deferred FOREIGN KEY constraint fails at the end of the work; nothing of it is written"};
 }
 
 AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work) {
@@ -368,7 +360,6 @@ void Writer::begin(Sync sync) {
   const bool full = sync == Sync::as_stored && settings_.durability == Durability::full;
   if (full != synchronous_ || !is_synchronous_known_) set_synchronous(full);
   failed_with_ = nullptr;
-  blamed_.reset();
   connection_->query(begin_sql).run();
   begin_ = mark();
   try {
@@ -417,6 +408,10 @@ void Writer::commit() {
     Query query = connection_->query(commit_sql);
     const int code = sqlite3_step(query.statement().get());
     if (code != SQLITE_DONE) {
+      if (code == SQLITE_CONSTRAINT_FOREIGNKEY) {
+        throw ConstraintViolated{
+            "the commit failed: a deferred FOREIGN KEY constraint fails; nothing was written"};
+      }
       // One that is still open wasn't committed: memory ran out before, say.
       if (connection_->in_transaction() || !leaves_commit_in_doubt(connection_->handle(), code))
         fail(connection_->handle(), code, "the commit");
@@ -449,7 +444,6 @@ void Writer::go_back_to(const Mark& mark) noexcept {
   kinds_.roll_back_to(mark.kinds);
   kind_blocks_.clear();
   tags_.roll_back();
-  blamed_.reset();
   for (Participant* const participant : participants_) participant->forget();
   last_sequence_ = mark.last_sequence;
 }

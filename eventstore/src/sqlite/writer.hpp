@@ -164,12 +164,6 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void check_transaction();
   /// Keeps the failure that is being handled, if it is the store's and has ended the transaction.
   void note_failure() noexcept;
-  /// For the end of a handler's work: ConstraintViolated if a foreign key is broken that is checked
-  /// at the commit, which would fail for everything else in it.
-  void check_deferred_keys() const;
-  /// What `check_deferred_keys` says of a participant that broke one. The transaction may still
-  /// mend it.
-  void blame(ConstraintViolated violation) { blamed_ = std::move(violation); }
   AppendResult append_inside(const AppendRequest& request, WriteWork& work);
   /// The caller may have changed anything: nothing that is known of the database still holds.
   void distrust() noexcept { distrusted_ = true; }
@@ -280,7 +274,6 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   bool distrusted_ = false;
   /// What made the store end the open transaction, if it did.
   std::exception_ptr failed_with_;
-  std::optional<ConstraintViolated> blamed_;
   TransactionEnd lent_;
   /// The connection was lent since `drop_stand_ins`.
   bool has_lent_ = false;

@@ -119,12 +119,15 @@ void Consumer::Worker::handle_together(std::size_t count, Together& together) {
   });
 }
 
-/// A handler that misused the connection that it was lent has failed.
+/// A handler has failed that misused the connection that it was lent, or left to the commit what
+/// fails there.
 void Consumer::Worker::transact(FunctionRef<void(Transaction&)> work) try {
   store_.transact(work);
 } catch (const database::CommittedByCaller& e) {
   throw Fault{e.what(), Blame::committed};
 } catch (const UsageError& e) {
+  throw Fault{e.what()};
+} catch (const ConstraintViolated& e) {
   throw Fault{e.what()};
 }
 
@@ -200,7 +203,7 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
     const StoredEvent stored = event.as_stored();
     const ContextScope scope = ContextScope::handling(stored);
     handler->handle(transaction, stored, {event.codec, options_.keys});
-    open.check_deferred_keys();
+    open.check_usable();
   } catch (...) {
     open.note_failure();
     const Fault fault = follow::current_fault(watch);

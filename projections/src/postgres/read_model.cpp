@@ -86,7 +86,6 @@ void PostgresReadModel::attempt(database::Connection& connection, FunctionRef<vo
   std::exception_ptr error;
   try {
     attempt_once(work);
-    if (!is_spoilt_ && is_deferred_key_broken()) is_spoilt_ = true;
   } catch (...) {
     error = std::current_exception();
   }
@@ -111,34 +110,6 @@ void PostgresReadModel::attempt_once(FunctionRef<void()> work) {
   set(*connection_, {path_, schema});
   created_ = {};
   work();
-}
-
-bool PostgresReadModel::has_deferred_keys() {
-  if (!has_deferred_keys_) {
-    postgres::Parameters parameters;
-    const std::string schema = schema_of(*connection_, build_);
-    parameters.add(schema);
-    const postgres::Result found = connection_->query(
-        "SELECT FROM pg_catalog.pg_constraint AS c JOIN pg_catalog.pg_namespace AS n "
-        "ON n.oid = c.connamespace WHERE n.nspname = $1 AND c.condeferred LIMIT 1",
-        std::move(parameters), "looking for deferred constraints");
-    has_deferred_keys_ = found.rows() > 0;
-  }
-  return *has_deferred_keys_;
-}
-
-bool PostgresReadModel::is_deferred_key_broken() {
-  if (!has_deferred_keys()) return false;
-  try {
-    postgres::check_deferred(*connection_);
-    return false;
-  } catch (const ConstraintViolated&) {
-    return true;
-  }
-}
-
-bool PostgresReadModel::breaks_deferred_key(const database::Connection&) {
-  return is_careful_ && is_deferred_key_broken();
 }
 
 std::int64_t PostgresReadModel::run(std::string_view sql, std::span<const SqlValue> values,

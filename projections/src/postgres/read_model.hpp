@@ -9,7 +9,6 @@
 #include <exception>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -32,7 +31,6 @@ class PostgresReadModel final : public BuildModel {
     return std::exchange(store_failure_, {});
   }
   void attempt(database::Connection& connection, FunctionRef<void()> work) override;
-  bool breaks_deferred_key(const database::Connection& connection) override;
 
  protected:
   std::int64_t run(std::string_view sql, std::span<const SqlValue> values, Rows* rows) override;
@@ -41,8 +39,6 @@ class PostgresReadModel final : public BuildModel {
   void attempt_once(FunctionRef<void()> work);
   std::int64_t run_checked(std::string_view sql, std::span<const SqlValue> values, Rows* rows);
   void note_refusal() noexcept;
-  bool has_deferred_keys();
-  bool is_deferred_key_broken();
   void check(const postgres::UserStatement& statement) const;
   std::string checked_text(const postgres::UserStatement& statement);
 
@@ -54,8 +50,6 @@ class PostgresReadModel final : public BuildModel {
 
   const Build build_;
   const std::string who_;
-  /// Whether a constraint of its tables is checked at the end of a transaction.
-  std::optional<bool> has_deferred_keys_;
   std::exception_ptr store_failure_;
   bool creating_ = false;
   std::map<std::string, CheckedText, std::less<>> checked_;

@@ -163,6 +163,25 @@ void refuse_server_name(const Build& build, const std::string& name) {
                    "}, and names that begin in that way are Stela's; give the table another"};
 }
 
+/// UsageError if what breaks a constraint of a table, or what its trigger does, is left to the
+/// commit: nobody could tell then which event it was, and whose.
+void refuse_deferred(postgres::Connection& connection, const Build& build,
+                     const std::string& schema) {
+  postgres::Parameters parameters;
+  parameters.add(schema);
+  const postgres::Result found = connection.query(
+      "SELECT t.relname::text, c.conname::text FROM pg_catalog.pg_constraint AS c "
+      "JOIN pg_catalog.pg_class AS t ON t.oid = c.conrelid "
+      "WHERE t.relnamespace = to_regnamespace(quote_ident($1)) AND c.condeferred "
+      "ORDER BY 1, 2 LIMIT 1",
+      std::move(parameters), "looking for deferred constraints");
+  if (found.rows() == 0) return;
+  throw UsageError{build.describe() + " has a table {" + std::string{found.bytes(0, 0)} +
+                   "} whose constraint '" + std::string{found.bytes(0, 1)} +
+                   "' is left to the commit, where it is too late for the handler that breaks it; "
+                   "declare it INITIALLY IMMEDIATE, or leave it out"};
+}
+
 /// Makes the name that the table would have on SQLite stand for it: `ReadModel::table` gives that.
 void show_as(postgres::Connection& connection, const std::string& schema, const std::string& name,
              const std::string& full_name) {
@@ -184,6 +203,7 @@ void make_tables(postgres::Connection& connection, const Build& build,
   model.attempt(connection, [&] { projector.create(model); });
   model.allow_creation(false);
   if (auto failure = model.take_store_failure()) std::rethrow_exception(failure);
+  refuse_deferred(connection, build, schema);
   const auto call = [&](std::string_view sql, std::string_view doing) {
     postgres::Parameters parameters;
     parameters.add(schema);

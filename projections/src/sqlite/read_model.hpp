@@ -27,9 +27,6 @@ class SqliteReadModel final : public BuildModel, private sqlite::CallerSql {
     return std::exchange(store_failure_, {});
   }
   void attempt(database::Connection&, FunctionRef<void()> work) override { work(); }
-  bool breaks_deferred_key(const database::Connection& connection) override {
-    return connection.breaks_deferred_key();
-  }
 
  protected:
   std::int64_t run(std::string_view sql, std::span<const SqlValue> values, Rows* rows) override;

@@ -64,7 +64,8 @@ class STELA_EVENTSTORE_EXPORT SqlStatements : public SqlQueries {
 /// - writes to a table of Stela or of a read model, or uses a name reserved for them;
 /// - begins, ends or nests a transaction (call `transact` on the transaction instead), or is a
 ///   PRAGMA;
-/// - creates or drops a view or a temporary object, or renames a table.
+/// - creates or drops a view or a temporary object, or renames a table;
+/// - declares a constraint INITIALLY DEFERRED.
 /// UniquenessViolated if a UNIQUE constraint refuses a row, ConstraintViolated for another
 /// constraint. StoreBusy, StoreFull and StoreFailed as for an append. A statement that fails
 /// changes nothing, and the transaction continues. Only OR ROLLBACK and RAISE(ROLLBACK) end the

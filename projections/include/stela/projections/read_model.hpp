@@ -15,7 +15,8 @@ namespace stela {
 ///
 /// A statement may read any table. It may write only the projector's own tables, and can't begin or
 /// end a transaction. UniquenessViolated if a UNIQUE constraint refuses a row, ConstraintViolated
-/// for another constraint, UsageError for wrong SQL. Threads: the one that projects.
+/// for another constraint, UsageError for wrong SQL, and for a table with a constraint that is
+/// INITIALLY DEFERRED. Threads: the one that projects.
 class STELA_PROJECTIONS_EXPORT ReadModel : public SqlStatements {
  public:
   /// The name of the table {name} in the database. If you keep the model elsewhere, it can serve
