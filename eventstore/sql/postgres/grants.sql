@@ -1,24 +1,19 @@
--- Rights of the four roles that use a store on PostgreSQL. Run it by psql, as a superuser or as the owner,
--- and again after each migration:
+-- Rights of the three roles that use a store on PostgreSQL. Run it by psql, as a superuser or as the
+-- owner, and again after each migration:
 --
---     psql -v owner=shop_owner -v application=shop -v relay=shop_relay -v reader=shop_reader \
---          -f grants.sql shop
+--     psql -v owner=shop_owner -v application=shop -v relay=shop_relay -f grants.sql shop
 --
---   owner        makes and migrates the tables: 'stela migrate' as this role, once after an upgrade
+--   owner        makes and migrates the tables, those of read models, too: 'stela migrate' once after
+--                an upgrade, and processes that register projectors, or rebuild them
 --   application  appends, reads, handles messages; drives projectors and processes, and writes the rows
 --                of read models
 --   relay        publishes: relays, and the operations of the outbox
---   reader       reads, also read models: dashboards, stores that are opened read-only
---
--- With -v projector=shop_projector a fifth, for processes that register projectors, or rebuild them: it
--- is an application that may also make the schemas and views of read models, which are its own from then
--- on. That takes a superuser.
 --
 -- Roles that are missing are made, without a login: let them log in, or grant them to roles that do.
 -- Another schema than "stela": -v schema=NAME.
 --
 -- SQL of the application's own has a schema beside it, "stela_app" or -v sql_schema=NAME, where it makes
--- its tables. Those that the owner makes there, the application may write and the reader read.
+-- its tables. Those that the owner makes there, the application may write.
 \set ON_ERROR_STOP on
 SET client_min_messages = warning;
 \if :{?schema}
@@ -31,22 +26,25 @@ SET client_min_messages = warning;
 \endif
 
 SELECT format('CREATE ROLE %I', r.name)
-FROM unnest(ARRAY[:'owner', :'application', :'relay', :'reader']) AS r(name)
+FROM unnest(ARRAY[:'owner', :'application', :'relay']) AS r(name)
 WHERE NOT EXISTS (SELECT FROM pg_roles AS p WHERE p.rolname = r.name) \gexec
 SELECT format('CREATE SCHEMA %I AUTHORIZATION %I', s.name, :'owner')
 FROM unnest(ARRAY[:'schema', :'sql_schema']) AS s(name)
 WHERE NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = s.name) \gexec
+-- Each read model is in a schema of its own.
+SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), :'owner')
+WHERE NOT has_database_privilege(:'owner', current_database(), 'CREATE') \gexec
 
 BEGIN;
 REVOKE ALL ON SCHEMA :"schema" FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA :"schema"
-  FROM PUBLIC, :"application", :"relay", :"reader";
+  FROM PUBLIC, :"application", :"relay";
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA :"schema" FROM PUBLIC;
-GRANT USAGE ON SCHEMA :"schema" TO :"application", :"relay", :"reader";
-GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"application", :"relay", :"reader";
+GRANT USAGE ON SCHEMA :"schema" TO :"application", :"relay";
+GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"application", :"relay";
 -- An export has the numbers that were given out.
-GRANT SELECT ON ALL SEQUENCES IN SCHEMA :"schema" TO :"application", :"relay", :"reader";
-GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA :"schema" TO :"application", :"relay", :"reader";
+GRANT SELECT ON ALL SEQUENCES IN SCHEMA :"schema" TO :"application", :"relay";
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA :"schema" TO :"application", :"relay";
 
 -- Everything but the ledger of migrations, the facts of the store, and the run, which a function
 -- notes.
@@ -68,30 +66,17 @@ WHERE schemaname = :'schema'
   AND (tablename LIKE 'outbox\_%' OR tablename IN ('stela_changes', 'stela_series', 'stela_samples')) \gexec
 
 GRANT USAGE, CREATE ON SCHEMA :"sql_schema" TO :"application";
-GRANT USAGE ON SCHEMA :"sql_schema" TO :"reader";
 ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"sql_schema"
   GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO :"application";
 ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"sql_schema"
   GRANT USAGE ON SEQUENCES TO :"application";
-ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"sql_schema"
-  GRANT SELECT ON TABLES TO :"reader";
 COMMIT;
 
-\if :{?projector}
-SELECT format('CREATE ROLE %I', :'projector')
-WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'projector') \gexec
-GRANT :"application" TO :"projector";
--- The owner gives readers their rights on views, too.
-GRANT :"projector" TO :"owner";
-GRANT CREATE ON SCHEMA :"schema" TO :"projector";
-SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), :'projector') \gexec
-\else
-\set projector ''
-\endif
--- Read models are in schemas of their own. New ones are shared by themselves; those that were made before
--- these roles are shared here, and given to the projector.
-SELECT format('DO $do$ BEGIN PERFORM %I.share_read_models(%L); END $do$', :'schema',
-              nullif(:'projector', ''))
-FROM pg_proc
-WHERE proname = 'share_read_models'
-  AND pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = :'schema') \gexec
+-- Read models are shared when they are made; those that were made before these roles, here.
+SELECT format('DO $do$ BEGIN PERFORM %I.%I(%L); END $do$', :'schema', s.share, s.name)
+FROM (SELECT 'share_read_model' AS share, nspname AS name FROM pg_namespace
+      WHERE starts_with(nspname, :'schema' || '/') AND pg_has_role(nspowner, 'USAGE')
+      UNION ALL
+      SELECT 'share_view', viewname FROM pg_views
+      WHERE schemaname = :'schema' AND pg_has_role(viewowner, 'USAGE')) AS s
+WHERE to_regprocedure(format('%I.share_view(text)', :'schema')) IS NOT NULL \gexec

@@ -93,51 +93,19 @@ std::int64_t definitions_in(postgres::Connection& connection, const std::string&
   return sum;
 }
 
-/// The role that is named by a query, if this one is a member of it and isn't it.
-constexpr std::string_view acting_sql =
-    "SELECT r.rolname::text FROM pg_catalog.pg_roles AS r WHERE r.rolname <> current_user "
-    "AND pg_has_role(r.oid, 'MEMBER') AND r.oid = ";
-
-std::string role_of(postgres::Connection& connection, std::string_view oid_sql,
-                    postgres::Parameters parameters) {
-  const postgres::Result found =
-      connection.query(std::string{acting_sql} + std::string{oid_sql}, std::move(parameters),
-                       "looking for the tables' owner");
+/// Whoever owns the build's tables, or makes them: the owner of Stela's. Empty if this role is that
+/// one, or isn't a member of it.
+std::string owner_of(postgres::Connection& connection, const std::string& schema) {
+  postgres::Parameters parameters;
+  parameters.add(connection.options().schema).add(schema);
+  const postgres::Result found = connection.query(
+      "SELECT r.rolname::text FROM pg_catalog.pg_roles AS r WHERE r.oid = coalesce("
+      "(SELECT n.nspowner FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $2), "
+      "(SELECT c.relowner FROM pg_catalog.pg_class AS c WHERE c.relname = 'projections' "
+      "AND c.relnamespace = to_regnamespace(quote_ident($1)))) "
+      "AND r.rolname <> current_user AND pg_has_role(r.oid, 'MEMBER')",
+      std::move(parameters), "looking for the tables' owner");
   return found.rows() == 0 ? std::string{} : std::string{found.bytes(0, 0)};
-}
-
-/// Whoever may make read models by its own rights: roles that log in may be members of it, and
-/// each of them has to replace and drop what the others made.
-std::string maker_of(postgres::Connection& connection) {
-  postgres::Parameters parameters;
-  parameters.add(connection.options().schema);
-  return role_of(connection,
-                 "(SELECT min(a.grantee) FROM pg_catalog.pg_namespace AS n "
-                 "CROSS JOIN aclexplode(n.nspacl) AS a WHERE n.nspname = $1 "
-                 "AND a.privilege_type = 'CREATE' AND a.grantee NOT IN (0, n.nspowner) "
-                 "AND pg_has_role(a.grantee, 'MEMBER') "
-                 "AND has_database_privilege(a.grantee, current_database(), 'CREATE'))",
-                 std::move(parameters));
-}
-
-std::string owner_of_schema(postgres::Connection& connection, const std::string& schema) {
-  postgres::Parameters parameters;
-  parameters.add(schema);
-  return role_of(connection,
-                 "(SELECT n.nspowner FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1)",
-                 std::move(parameters));
-}
-
-/// Of the view of this name, or of the build's schema if there is none.
-std::string owner_of_view(postgres::Connection& connection, const std::string& schema,
-                          const std::string& name) {
-  postgres::Parameters parameters;
-  parameters.add(connection.options().schema).add(name).add(schema);
-  return role_of(connection,
-                 "coalesce((SELECT c.relowner FROM pg_catalog.pg_class AS c "
-                 "WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relname = $2), "
-                 "(SELECT n.nspowner FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $3))",
-                 std::move(parameters));
 }
 
 void set_role(postgres::Connection& connection, const std::string& role) {
@@ -223,7 +191,7 @@ class PostgresTables final : public Tables {
   void make(database::Connection& on, const Build& build, detail::AnyProjector& projector,
             BuildModel& model) const override {
     postgres::Connection& connection = postgres::connection_of(on);
-    act_as(connection, maker_of(connection),
+    act_as(connection, owner_of(connection, schema_of(connection, build)),
            [&] { make_tables(connection, build, projector, model); });
     on.run(sql::set_definitions{
         .name = build.name,
@@ -255,32 +223,32 @@ class PostgresTables final : public Tables {
     const std::string note = note_of(build);
     // Others wait behind whoever waits for a reader of the view.
     connection.query("SELECT set_config('lock_timeout', '20ms', true)");
-    for (const std::string& name : tables_in(connection, schema)) {
-      (void)is_shown_on_server(connection, build, name);
-      act_as(connection, owner_of_view(connection, schema, name), [&] {
+    act_as(connection, owner_of(connection, schema), [&] {
+      for (const std::string& name : tables_in(connection, schema)) {
+        (void)is_shown_on_server(connection, build, name);
         postgres::Parameters parameters;
         parameters.add(schema).add(name).add(note);
         connection.query("SELECT stela.show_read_model($1, $2, $3)", std::move(parameters),
                          "turning the view '" + name + '\'');
-      });
-    }
+      }
+    });
   }
 
   void hide(database::Connection& on, const Build& build) const override {
     postgres::Connection& connection = postgres::connection_of(on);
     const std::string schema = schema_of(connection, build);
-    for (const std::string& name : tables_in(connection, schema)) {
-      if (!is_own_server_view(connection, schema, name)) continue;
-      act_as(connection, owner_of_view(connection, schema, name), [&] {
+    act_as(connection, owner_of(connection, schema), [&] {
+      for (const std::string& name : tables_in(connection, schema)) {
+        if (!is_own_server_view(connection, schema, name)) continue;
         connection.query("DROP VIEW stela." + postgres::quoted(name), {}, "dropping a view");
-      });
-    }
+      }
+    });
   }
 
   void drop(database::Connection& on, const Build& build) const override {
     postgres::Connection& connection = postgres::connection_of(on);
     const std::string schema = schema_of(connection, build);
-    act_as(connection, owner_of_schema(connection, schema), [&] {
+    act_as(connection, owner_of(connection, schema), [&] {
       connection.query("DROP SCHEMA IF EXISTS " + postgres::quoted(schema) + " CASCADE", {},
                        "dropping a build's tables");
     });
