@@ -217,7 +217,7 @@ class Check {
   void check_deletions() {
     if (deleted_.empty()) return;
     auto shop = open_shop(settings_);
-    nats::StreamReader reader{publisher_options(settings_, url_)};
+    nats::StreamReader reader{reader_options(settings_, url_)};
     std::vector<std::int64_t> missed;
     // A comparison names the first ones of many.
     Compared compared{.missing = 1};

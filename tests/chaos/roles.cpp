@@ -108,6 +108,13 @@ nats::PublisherOptions publisher_options(const Settings& settings, const std::st
   return options;
 }
 
+nats::PublisherOptions reader_options(const Settings& settings, const std::string& url) {
+  nats::PublisherOptions options = publisher_options(settings, url);
+  options.connect_timeout = nats::PublisherOptions{}.connect_timeout;
+  options.publish_timeout = nats::PublisherOptions{}.publish_timeout;
+  return options;
+}
+
 std::string ledger_of(const Settings& settings, int number) {
   return settings.folder + "/ledger." + std::to_string(number);
 }

@@ -79,6 +79,9 @@ void persist(const std::stop_token& stop, const std::function<void()>& work);
 
 OutboxOptions outbox_options(const Settings& settings);
 nats::PublisherOptions publisher_options(const Settings& settings, const std::string& url);
+/// The same, for those who look at streams when the faults are over: a busy machine is no
+/// violation.
+nats::PublisherOptions reader_options(const Settings& settings, const std::string& url);
 /// How the appending process of this number calls its ledger.
 std::string ledger_of(const Settings& settings, int number);
 

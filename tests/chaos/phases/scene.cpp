@@ -55,7 +55,7 @@ void Scene::adopt(const std::vector<PartitionStatus>& partitions) {
 
 Compared Scene::compare(Mode mode) {
   auto shop = open_shop(settings_);
-  nats::StreamReader broker{publisher_options(settings_, world_.proxy.url())};
+  nats::StreamReader broker{reader_options(settings_, world_.proxy.url())};
   Compared compared;
   expect("no worker looks at what was adopted", [&] {
     try {
