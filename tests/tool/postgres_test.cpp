@@ -5,11 +5,16 @@
 #include "support/temp_dir.hpp"
 #include "tool/http.hpp"
 #include "tool/json_walk.hpp"
+#include "tool/kept_errors.hpp"
 #include "tool/program.hpp"
 
 #include <stela/eventstore.hpp>
 #include <stela/eventstore/keys.hpp>
 #include <stela/eventstore/postgres.hpp>
+#include <stela/nats/inbox.hpp>
+#include <stela/outbox.hpp>
+#include <stela/privacy.hpp>
+#include <stela/projections/projections.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -359,6 +364,52 @@ TEST_F(ToolOnPostgres, JsonOfEveryCommandHasOneVocabulary) {
   populate(store, url(),
            [&](const std::string& statement) { sql("SET search_path = stela; " + statement); });
   check_json_of_every_command(url());
+}
+
+struct Moved {
+  static constexpr EventType event_type{"guest.moved", 1, local};
+  Personal<std::string> address;
+  static constexpr auto subject = stream_is_subject;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(address));
+  }
+};
+
+class ToolPrivacyOnPostgres : public ToolOnPostgres {
+ protected:
+  void SetUp() override {
+    ToolOnPostgres::SetUp();
+    well({"migrate"});
+    Keys keys = open_keys(keys_, {.erasures = erasures_});
+    Store store = postgres::open(url(), {.keys = &keys});
+    const Outbox outbox{store};
+    nats::migrate_inbox(store);
+    const Projections projections{store};
+    UnitOfWork unit{store};
+    for (const char* const name : {"guest-m1", "guest-a1"}) {
+      unit.append(StreamId::parse(name), ExpectedVersion::any(), Moved{"Elm St"});
+    }
+    unit.commit();
+  }
+  std::string in_stela(const std::string& text) { return sql("SET search_path = stela; " + text); }
+  Ran privacy(std::vector<std::string> words) const {
+    words.insert(words.begin(), "privacy");
+    return stela(
+        words, {.environment = {{"STELA_KEYS_STORE", keys_}, {"STELA_KEYS_ERASURES", erasures_}}});
+  }
+
+  TempDir dir_ = TempDir::in_memory();
+  std::string keys_ = dir_.file("keys.db");
+  std::string erasures_ = dir_.file("erasures");
+};
+
+TEST_F(ToolPrivacyOnPostgres, ClearsErrorsOfThePersonsEvents) {
+  for (const std::string& text : keep_errors()) in_stela(text);
+  EXPECT_EQ(in_stela(count_kept_errors(1)), "9");
+  EXPECT_EQ(privacy({"forget", "guest-m1", "--reason", "r", "--yes"}).code, 0);
+  EXPECT_EQ(in_stela(count_kept_errors(1)), "0");
+  EXPECT_EQ(in_stela(count_kept_errors(2)), "9");
 }
 
 TEST_F(ToolOnPostgres, TellsAgentsNoPassword) {

@@ -2,12 +2,15 @@
 #include "console/routes.hpp"
 #include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
+#include "tool/kept_errors.hpp"
 #include "tool/program.hpp"
 
 #include <stela/eventstore.hpp>
 #include <stela/framework.hpp>
+#include <stela/nats/inbox.hpp>
 #include <stela/outbox.hpp>
 #include <stela/privacy.hpp>
+#include <stela/projections/projections.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -327,6 +330,43 @@ TEST_F(ToolPrivacy, AppliesErasuresAgain) {
   EXPECT_EQ(privacy({"reapply"}).code, 2);
   EXPECT_EQ(member(privacy({"reapply", "--yes", "--json"}).out, "destroyed"), "2");
   EXPECT_EQ(lines_of(privacy({"subjects", "--json"}).out).size(), 1U);
+}
+
+class ToolPrivacyOfErrors : public ToolPrivacy {
+ protected:
+  void SetUp() override {
+    ToolPrivacy::SetUp();
+    {
+      Store store = stela::open(db_);
+      nats::migrate_inbox(store);
+      const Projections projections{store};
+    }
+    RawSqlite raw{db_};
+    for (const std::string& sql : keep_errors()) raw.run(sql);
+  }
+  std::string kept(int sequence) const {
+    return RawSqlite{db_}.rows(count_kept_errors(sequence)).front();
+  }
+};
+
+TEST_F(ToolPrivacyOfErrors, ClearsThoseOfThePersonsEvents) {
+  EXPECT_EQ(kept(1), "9");
+  EXPECT_EQ(privacy({"forget", "guest-m1", "--reason", "Art. 17", "--yes"}).code, 0);
+  EXPECT_EQ(kept(1), "0");
+  EXPECT_EQ(kept(2), "9") << "of somebody else";
+  EXPECT_EQ(RawSqlite{db_}.rows("SELECT error FROM outbox_parked WHERE sequence = 1").front(),
+            "(cleared: its subject was forgotten)");
+}
+
+TEST_F(ToolPrivacyOfErrors, ClearsThoseOfAForgettingThatWasInterrupted) {
+  std::filesystem::copy_file(keys_, dir_.file("backup"));
+  ASSERT_EQ(privacy({"forget", "guest-m1", "--reason", "Art. 17", "--yes"}).code, 0);
+  std::filesystem::rename(dir_.file("backup"), keys_);
+  std::filesystem::remove(erasures_);
+  RawSqlite{db_}.run("UPDATE outbox_parked SET error = 'no such house: 1' WHERE sequence = 1");
+  EXPECT_EQ(kept(1), "1");
+  EXPECT_EQ(privacy({"reapply", "--yes"}).code, 0);
+  EXPECT_EQ(kept(1), "0");
 }
 
 TEST_F(ToolPrivacy, TakesNoPersonalTextFromStdin) {

@@ -39,6 +39,13 @@ UPDATE stela_key_store SET settled_as = :settled_as WHERE one = 1 AND settled_as
 -- takes: newest_key int
 UPDATE stela_key_store SET newest_key = :newest_key WHERE one = 1 AND newest_key < :newest_key;
 
+-- name: find_table
+-- takes: name text
+-- gives: found int
+SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = :name;
+-- engine: postgres
+SELECT 1 AS found WHERE to_regclass(:name) IS NOT NULL;
+
 -- name: personal_types
 -- gives: type text
 SELECT type FROM stela_personal_types;
