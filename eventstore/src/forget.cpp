@@ -275,6 +275,17 @@ ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run) {
   return all;
 }
 
+void fence_keys(Store& store, std::span<const KeyId> ids) {
+  store.database().write([&](database::Connection& connection) {
+    connection.run(forget_sql::unsettle{});
+    for (const KeyId& id : ids) {
+      connection.run(forget_sql::add_forgotten_key{.key_id = keys::text_of(id.bytes),
+                                                   .sequence = 0,
+                                                   .forgotten_at = store.database().now()});
+    }
+  });
+}
+
 void settle_keys(Store& store, bool read_only) {
   auto* const keys = dynamic_cast<Keys*>(store.conventions().keys);
   if (keys == nullptr) return;

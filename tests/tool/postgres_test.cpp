@@ -412,6 +412,28 @@ TEST_F(ToolPrivacyOnPostgres, ClearsErrorsOfThePersonsEvents) {
   EXPECT_EQ(in_stela(count_kept_errors(2)), "9");
 }
 
+TEST_F(ToolPrivacyOnPostgres, ForgetsAgainAsTheBrokerSays) {
+  const NatsServer nats;
+  const std::vector<std::string> broker{"--nats", nats.url(), "--set", "nats.stream=SHOP"};
+  const auto at_broker = [&](std::vector<std::string> words) {
+    words.insert(words.end(), broker.begin(), broker.end());
+    return words;
+  };
+  std::filesystem::copy_file(keys_, keys_ + ".backup");
+  ASSERT_EQ(privacy({"forget", "guest-m1", "--reason", "r", "--yes"}).code, 0);
+  well(at_broker({"outbox", "work", "--until-empty", "--silent", "--ensure-stream"}));
+  // What a restore of all of it leaves.
+  in_stela("DELETE FROM stela_forgotten_keys");
+  std::filesystem::rename(keys_ + ".backup", keys_);
+  std::filesystem::remove(erasures_);
+  ASSERT_EQ(member(privacy({"reapply", "--dry-run", "--json"}).out, "destroyed"), "0");
+
+  const std::string done = privacy(at_broker({"reapply", "--from-broker", "--yes", "--json"})).out;
+  EXPECT_EQ(member(done, "destroyed"), "1");
+  EXPECT_EQ(in_stela("SELECT count(*) FROM stela_forgotten_keys"), "1");
+  EXPECT_EQ(lines_of(privacy({"subjects", "--json"}).out).size(), 1U);
+}
+
 TEST_F(ToolOnPostgres, TellsAgentsNoPassword) {
   well({"migrate"});
   well({"outbox", "enable"});

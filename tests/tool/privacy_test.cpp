@@ -1,6 +1,10 @@
 // stela privacy: people, and the keys of what is personal.
 #include "console/routes.hpp"
+#include "nats/jetstream.hpp"
+#include "nats/wire_client.hpp"
+#include "support/nats_server.hpp"
 #include "support/raw_sqlite.hpp"
+#include "support/silent_server.hpp"
 #include "support/temp_dir.hpp"
 #include "tool/kept_errors.hpp"
 #include "tool/program.hpp"
@@ -367,6 +371,126 @@ TEST_F(ToolPrivacyOfErrors, ClearsThoseOfAForgettingThatWasInterrupted) {
   EXPECT_EQ(kept(1), "1");
   EXPECT_EQ(privacy({"reapply", "--yes"}).code, 0);
   EXPECT_EQ(kept(1), "0");
+}
+
+/// Store, keys and file of erasures are of one backup; only the broker knows of the erasure.
+class ToolPrivacyOfABackup : public ToolPrivacy {
+ protected:
+  void SetUp() override {
+    ToolPrivacy::SetUp();
+    const auto over = std::filesystem::copy_options::overwrite_existing;
+    run_well({"backup", dir_.file("backup.db"), "--db", db_});
+    std::filesystem::copy_file(keys_, dir_.file("backup.keys"));
+    ASSERT_EQ(privacy({"forget", "guest-m1", "--by", "dpo-7", "--reason", "Art. 17", "--yes"}).code,
+              0);
+    run_well({"outbox", "work", "--until-empty", "--silent", "--ensure-stream", "--db", db_,
+              "--nats", nats_.url(), "--set", "nats.stream=SHOP"});
+    for (const char* const end : {"-wal", "-shm"}) std::filesystem::remove(db_ + end);
+    std::filesystem::copy_file(dir_.file("backup.db"), db_, over);
+    std::filesystem::copy_file(dir_.file("backup.keys"), keys_, over);
+    std::filesystem::remove(erasures_);
+  }
+  Ran reapply(std::vector<std::string> words = {}) const {
+    words.insert(words.begin(),
+                 {"reapply", "--from-broker", "--nats", nats_.url(), "--stream", "SHOP"});
+    return privacy(words);
+  }
+  std::size_t people() const { return lines_of(privacy({"subjects", "--json"}).out).size(); }
+
+  NatsServer nats_;
+};
+
+TEST_F(ToolPrivacyOfABackup, IsForgottenAsTheBrokerSays) {
+  EXPECT_EQ(member(privacy({"reapply", "--dry-run", "--json"}).out, "destroyed"), "0");
+  const std::string plan = reapply({"--dry-run", "--json"}).out;
+  EXPECT_EQ(member(plan, "messages"), "1");
+  EXPECT_THAT(plan, AllOf(HasSubstr(R"("message":"SHOP #1","subject":"guest-m1")"),
+                          HasSubstr(R"("by":"dpo-7","why":"Art. 17","keys":2)")));
+  const Ran asked = reapply();
+  EXPECT_EQ(asked.code, 2);
+  EXPECT_THAT(asked.out, AllOf(HasSubstr("SHOP #1"), HasSubstr("guest-m1"), HasSubstr("invoices")));
+  EXPECT_THAT(asked.err, AllOf(HasSubstr("2 keys by 1 message at the broker"),
+                               HasSubstr("Whoever may publish"), HasSubstr("--yes")));
+  EXPECT_EQ(people(), 2U) << "nobody agreed";
+
+  const std::string done = reapply({"--yes", "--json"}).out;
+  EXPECT_EQ(member(done, "destroyed"), "2");
+  EXPECT_EQ(member(done, "fenced"), "2");
+  EXPECT_EQ(people(), 1U);
+  EXPECT_EQ(RawSqlite{db_}.rows("SELECT count(*) FROM stela_forgotten_keys").front(), "2");
+  EXPECT_EQ(lines_of(privacy({"subjects", "--destroyed", "--json"}).out).size(), 2U);
+  const std::string log = run_well({"log", "--db", db_, "--json"});
+  EXPECT_THAT(log, AllOf(HasSubstr("SHOP #1: key "), HasSubstr("2 destroyed, 2 fenced")));
+  expect_nobody(log);
+
+  const std::string again = reapply({"--yes", "--json"}).out;
+  EXPECT_EQ(member(again, "messages"), "1");
+  EXPECT_EQ(member(again, "destroyed"), "0");
+}
+
+TEST_F(ToolPrivacyOfABackup, IsForgottenAfterItsEventsWereImported) {
+  run_well({"outbox", "reconcile", "--from-broker", "--yes", "--db", db_, "--nats", nats_.url(),
+            "--stream", "SHOP"});
+  EXPECT_EQ(member(reapply({"--yes", "--json"}).out, "destroyed"), "2");
+  EXPECT_THAT(privacy({"show", "guest-m1"}).out, HasSubstr("guest-m1: forgotten"));
+}
+
+TEST_F(ToolPrivacyOfABackup, IsForgottenAsARetiredStreamSays) {
+  run_well({"outbox", "partitions", "resize", "2", "--db", db_});
+  run_well({"outbox", "partitions", "sync", "--prune", "--db", db_});
+  EXPECT_EQ(lines_of(run_well({"outbox", "partitions", "list", "--json", "--db", db_})).size(), 2U);
+  EXPECT_EQ(member(reapply({"--yes", "--json"}).out, "destroyed"), "2");
+}
+
+TEST_F(ToolPrivacyOfABackup, IsNotForgottenAsForgersSay) {
+  JetStream broker{nats_.url()};
+  WireClient others{nats_.url()};
+  const RawMessage genuine = broker.message("SHOP", 1).value();
+  const std::string id = genuine.payload.substr(genuine.payload.find('[') + 2, 22);
+  const auto forge = [&](const std::string& name, const std::string& value,
+                         const std::string& payload) {
+    auto headers = genuine.headers;
+    std::erase_if(headers, [](const auto& one) { return one.first.starts_with("Nats-"); });
+    if (!name.empty()) headers[name] = value;
+    std::string head = "NATS/1.0\r\n";
+    for (const auto& [key, text] : headers) head += key + ": " + text + "\r\n";
+    others.publish(genuine.subject, head + "\r\n", payload);
+  };
+  const auto of_keys = [](const std::string& keys) {
+    return R"({"keys":[)" + keys + R"(],"purposes":[],"by":"x","reason":"y"})";
+  };
+  broker.erase("SHOP", 1);
+  forge("Stela-Store", "00000000-0000-4000-8000-000000000000", genuine.payload);
+  forge("ce-subject", "forgotten-guest-a1", genuine.payload);
+  forge("ce-subject", "guest-m1", genuine.payload);
+  forge("ce-datacontenttype", "text/html", genuine.payload);
+  forge("", "", "{");
+  forge("", "", of_keys(R"("somebody")"));
+  std::string many = '"' + id + '"';
+  for (int i = 0; i < 1'000; ++i) many += ",\"" + id + '"';
+  forge("", "", of_keys(many));
+  forge("", "", of_keys(R"("AAAAAAAAAAAAAAAAAAAAAA")"));
+
+  const std::string plan = reapply({"--dry-run", "--json"}).out;
+  EXPECT_EQ(member(plan, "messages"), "8");
+  EXPECT_EQ(member(plan, "skipped"), "7");
+  EXPECT_THAT(plan, AllOf(HasSubstr("it is of store 0000"), HasSubstr("is of somebody else"),
+                          HasSubstr("says of nobody"), HasSubstr("'somebody' isn't the id"),
+                          HasSubstr("it names 1001 keys"),
+                          HasSubstr(R"("unknown_keys":"AAAAAAAAAAAAAAAAAAAAAA")")));
+  EXPECT_EQ(member(reapply({"--yes", "--json"}).out, "destroyed"), "0");
+  EXPECT_EQ(people(), 2U);
+}
+
+TEST_F(ToolPrivacyOfABackup, EndsWhereTheBrokerDoesNotAnswer) {
+  const SilentServer silent{SilentServer::After::info};
+  const Ran ran = privacy({"reapply", "--from-broker", "--yes", "--nats", silent.url()});
+  EXPECT_EQ(ran.code, 4);
+  const Ran missing =
+      privacy({"reapply", "--from-broker", "--yes", "--nats", nats_.url(), "--stream", "X"});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("no JetStream stream"));
+  EXPECT_EQ(people(), 2U);
 }
 
 TEST_F(ToolPrivacy, TakesNoPersonalTextFromStdin) {

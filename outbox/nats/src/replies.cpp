@@ -229,6 +229,7 @@ FoundMessage describe(const Headers& headers, std::uint64_t broker_sequence) {
   found.store_id = headers.get(header::store);
   found.sequence = GlobalSequence{number_in<std::int64_t>(headers.get(header::sequence))};
   found.redelivery = number_in<std::int64_t>(headers.get(header::redelivery));
+  found.type = headers.get("ce-type");
   found.is_ours =
       !found.store_id.empty() && found.sequence.value() > 0 && headers.get(header::status).empty();
   return found;

@@ -1,9 +1,9 @@
-// privacy hold, release, rotate, reapply: what is done with the keys of people.
+// privacy hold, release, rotate: what is done with the keys of people.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/erasures.hpp"
-#include "commands/event_selection.hpp"
 #include "commands/privacy.hpp"
+#include "event_text.hpp"
 #include "key_session.hpp"
 
 #include <stela/eventstore/erasures.hpp>
@@ -131,45 +131,6 @@ int rotate_keys(Invocation& call) {
   return done;
 }
 
-// --- reapply
-
-int reapply(Invocation& call) {
-  const bool is_dry = call.arguments.has("--dry-run");
-  KeySession session{call, true};
-  // Without its keys: opening it with them does all of this.
-  StoreSession database{call, {.only_reads = is_dry}};
-  ReappliedErasures planned = reapply_erasures(database.store(), session.keys(), true);
-  const std::vector<std::string> problems = session.keys().erasure_problems();
-  for (const std::string& problem : problems) call.out.note(in_one_line(problem));
-  std::string text = counted(planned.to_destroy, "key") + " that the store has as forgotten, and " +
-                     counted(planned.to_fence, "key") + " that only the key store has";
-  if (!is_dry) {
-    if (!call.confirm("Forget again: " + text + ", and what the file of erasures has. Continue?")) {
-      return failed;
-    }
-    KeySession writing{call, false};
-    planned = reapply_erasures(database.store(), writing.keys(), false);
-    planned.to_destroy += static_cast<std::int64_t>(writing.keys().destroyed_again());
-    note_privacy(call, database, "applied erasures again", "keys",
-                 std::to_string(planned.to_destroy) + " destroyed, " +
-                     std::to_string(planned.to_fence) + " fenced");
-    text = counted(planned.to_destroy, "key") + " destroyed again, and " +
-           counted(planned.to_fence, "key") + " fenced again in the store";
-    if (planned.to_fence > 0) {
-      call.out.note(
-          "Nobody can say whose these were: rebuild projectors that keep personal data "
-          "in clear.");
-    }
-  }
-  print_result(call.out,
-               {{"dry_run", is_dry},
-                {"destroyed", planned.to_destroy},
-                {"fenced", planned.to_fence},
-                {"problems", std::ssize(problems)}},
-               (is_dry ? "Would forget again: " : "") + text + '.');
-  return problems.empty() ? done : failed;
-}
-
 }  // namespace
 
 Command privacy_hold_command() {
@@ -219,19 +180,6 @@ Command privacy_rotate_command() {
                        {"and make backups of the keys worthless",
                         "privacy rotate --new-master new.key"}},
           .run = rotate_keys};
-}
-
-Command privacy_reapply_command() {
-  return {.path = "privacy reapply",
-          .summary = "Forget again what a restored backup brought back",
-          .about =
-              "Compares the store, the key store and the file of erasures, and destroys and "
-              "fences what one of them has as forgotten. Opening a store with its keys does "
-              "this when it notices; --dry-run says what the store and the key store have.",
-          .options = {db_option, keys_option, master_option, erasures_option, dry_run_option,
-                      yes_option},
-          .examples = {{"after a restore", "privacy reapply --dry-run"}},
-          .run = reapply};
 }
 
 }  // namespace stela::tool

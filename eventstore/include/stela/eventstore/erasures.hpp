@@ -6,6 +6,7 @@
 #include <stela/eventstore/store.hpp>
 
 #include <cstdint>
+#include <span>
 
 namespace stela {
 
@@ -28,5 +29,9 @@ struct ReappliedErasures {
 /// its keys does the same once it notices that they differ. `store` needn't be opened with keys.
 /// KeysBehind as above.
 STELA_EVENTSTORE_EXPORT ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run);
+
+/// Notes in the store that these keys are forgotten, without an event: nothing more is sealed with
+/// them, and `reapply_erasures` destroys them.
+STELA_EVENTSTORE_EXPORT void fence_keys(Store& store, std::span<const KeyId> ids);
 
 }  // namespace stela

@@ -73,6 +73,8 @@ struct FoundMessage {
   std::string store_id = {};
   GlobalSequence sequence = {};
   std::int64_t redelivery = 0;
+  /// The type of its event, as it says.
+  std::string type = {};
 };
 
 /// The most bytes that a message may have.
