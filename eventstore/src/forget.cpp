@@ -1,6 +1,7 @@
 #include "database/database.hpp"
 #include "database/transaction.hpp"
 #include "forgotten_keys.hpp"
+#include "kept_errors.hpp"
 #include "keys/seal.hpp"
 #include "operations_sql/keys.hpp"
 
@@ -26,78 +27,6 @@ constexpr std::size_t keys_at_a_time = 1'000;
 Keyring& keys_of_store(const Store& store) {
   if (Keyring* const keys = store.conventions().keys) return *keys;
   throw UsageError{"the store was opened without keys; open it with `.keys` to forget anybody"};
-}
-
-/// Where modules keep texts of errors, and of which payload: a text may quote an opened value.
-struct KeptError {
-  std::string_view table;
-  std::string_view column;
-  /// Which rows have any: those of an index, where most have none.
-  std::string_view rows;
-  std::string_view payload;
-};
-constexpr std::string_view of_event = "(SELECT payload FROM events WHERE sequence = kept.sequence)";
-constexpr std::string_view of_failing = "(SELECT payload FROM events WHERE sequence = failing)";
-constexpr KeptError kept_errors[] = {
-    {"outbox_messages", "last_error", "attempts > 0", of_event},
-    {"outbox_redeliveries", "last_error", "attempts > 0", of_event},
-    {"outbox_parked", "error", "reason <> 'behind'", of_event},
-    {"outbox_parked", "failure", "reason <> 'behind'", of_event},
-    {"outbox_discarded", "error", "true", of_event},
-    {"projections", "error", "failing > 0", of_failing},
-    {"projection_parked", "error", "true", of_event},
-    {"projection_timers", "error", "state <> 'pending'", "payload"},
-    {"projection_timers", "error", "state = 'pending' AND wake_at > due_at", "payload"},
-    {"inbox_parked", "error", "true", "payload"},
-};
-
-/// SQL for what is sealed with these keys, in either codec.
-std::string is_sealed(std::string_view payload, std::span<const KeyId> ids, bool on_server) {
-  const auto in_hex = [](std::string_view bytes) {
-    std::string hex;
-    for (const char c : bytes) {
-      const auto byte = static_cast<unsigned char>(c);
-      hex.append({"0123456789abcdef"[byte / 16], "0123456789abcdef"[byte % 16]});
-    }
-    return hex;
-  };
-  std::string sql = "false";
-  for (const KeyId& id : ids) {
-    for (const std::string& mark :
-         {"\"~s1." + id.to_string() + '.', '\x01' + std::string{keys::text_of(id.bytes)}}) {
-      const std::string bytes = in_hex(mark);
-      sql.append(on_server ? " OR position('\\x" + bytes + "'::bytea IN " : " OR instr(");
-      sql.append(payload).append(on_server ? ") > 0" : ", x'" + bytes + "') > 0");
-    }
-  }
-  return sql;
-}
-
-/// Before the keys are destroyed: whoever completes an interrupted forgetting does it again.
-void clear_errors(Store& store, std::span<const KeyId> all) try {
-  constexpr std::size_t at_a_time = 100;
-  const bool on_server = store.database().is_shared();
-  while (!all.empty()) {
-    const auto ids = all.first(std::min(all.size(), at_a_time));
-    all = all.subspan(ids.size());
-    store.database().write([&](database::Connection& connection) {
-      for (const KeptError& kept : kept_errors) {
-        if (!connection.rows(forget_sql::find_table{.name = kept.table}).step()) continue;
-        std::string sql = "UPDATE ";
-        sql.append(kept.table).append(" AS kept SET ").append(kept.column);
-        sql.append(" = '(cleared: its subject was forgotten)' WHERE ").append(kept.rows);
-        sql.append(" AND ").append(kept.column).append(" <> '' AND (");
-        connection.execute(sql + is_sealed(kept.payload, ids, on_server) + ')');
-      }
-    });
-  }
-} catch (const Error& e) {
-  // The person is forgotten all the same.
-  store.conventions().log->write(
-      {.level = LogLevel::warning,
-       .name = "keys.errors_kept",
-       .message =
-           std::string{"texts of errors that may quote what was forgotten stay: "} + e.what()});
 }
 
 ForgetReport find_keys(Keyring& keys, const StreamId& subject, const ForgetOptions& options) {
@@ -233,7 +162,7 @@ ForgetReport forget(Store& store, const StreamId& subject, const ForgetOptions& 
   report.fence = append_fence(store, subject, options, report.keys);
   std::vector<KeyId> ids;
   for (const KeyInfo& key : report.keys) ids.push_back(key.id);
-  clear_errors(store, ids);
+  clear_kept_errors(store, ids);
   destroy_behind(report.fence, keys, ids);
   return report;
 }
@@ -269,7 +198,7 @@ ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run) {
       }
     });
     all.to_destroy += std::ssize(living);
-    if (!dry_run && keys.destroy(ids) > 0) clear_errors(store, ids);
+    if (!dry_run && keys.destroy(ids) > 0) clear_kept_errors(store, ids);
   });
   all.to_fence = static_cast<std::int64_t>(add_missing_fences(store, keys, dry_run));
   return all;
@@ -300,7 +229,7 @@ void settle_keys(Store& store, bool read_only) {
     });
   }
   for_each_forgotten(store, [&](const std::vector<KeyId>& ids) {
-    if (keys->destroy(ids) > 0) clear_errors(store, ids);
+    if (keys->destroy(ids) > 0) clear_kept_errors(store, ids);
   });
   if (const std::size_t added = add_missing_fences(store, *keys); added > 0) {
     const LogEntry::Field count{"keys", std::to_string(added)};
