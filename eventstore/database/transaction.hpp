@@ -9,6 +9,7 @@
 #include <stela/framework/event_store.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string_view>
 
@@ -20,6 +21,10 @@ class STELA_EVENTSTORE_EXPORT CommittedByCaller final : public UsageError {
  public:
   using UsageError::UsageError;
 };
+
+/// What work fails with that ended the transaction on the connection that it was lent:
+/// CommittedByCaller if what it did may be committed, else UsageError.
+STELA_EVENTSTORE_EXPORT std::exception_ptr ended_by_caller(bool may_stand);
 
 /// SQL of the user's added events by itself, which only a store may: all of the transaction is
 /// rolled back.

@@ -13,8 +13,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
+#include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stela::caller_transaction_test {
@@ -22,10 +26,36 @@ namespace {
 
 using test::append;
 using test::message_of;
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
+
+/// What ends the transaction on the connection that the work is lent.
+constexpr std::array<const char*, 2> commits{"COMMIT", "COMMIT; BEGIN"};
+constexpr std::array<const char*, 3> rolls_back{
+    "ROLLBACK", "ROLLBACK; BEGIN", "INSERT OR ROLLBACK INTO orders VALUES ('1', 1), ('1', 2)"};
+
+void end_by(Transaction& transaction, const char* end) {
+  sqlite3_exec(sqlite::handle(transaction), end, nullptr, nullptr, nullptr);
+}
+
+/// A participant that does so in each append.
+class Ending final : public TransactionParticipant {
+ public:
+  explicit Ending(const char* end) : end_{end} {}
+  std::string_view name() const noexcept override { return "ending"; }
+  std::string_view detail() const noexcept override { return "1"; }
+  void on_append(Transaction& transaction, std::span<const StoredEvent>) override {
+    end_by(transaction, end_);
+  }
+
+ private:
+  const char* end_;
+};
 
 class CallerTransaction : public ::testing::Test {
  protected:
@@ -48,16 +78,6 @@ class CallerTransaction : public ::testing::Test {
   std::string error_of(FunctionRef<void(Transaction&)> work) {
     return message_of<UsageError>([&] { store->transact(work); });
   }
-
-  /// A statement that is in the middle of its rows.
-  static sqlite3_stmt* leave_running(Transaction& transaction) {
-    sqlite3_stmt* running = nullptr;
-    sqlite3_prepare_v2(sqlite::handle(transaction), "SELECT 1 FROM events", -1, &running, nullptr);
-    EXPECT_EQ(sqlite3_step(running), SQLITE_ROW);
-    return running;
-  }
-  /// A commit that a connection doesn't see which still reads an older state.
-  void append_elsewhere() const { append(*test::open_store(path), "order-1"); }
 
   test::TempDir dir;
   const std::string path = dir.file("shop.db");
@@ -152,79 +172,97 @@ TEST_F(CallerTransaction, CarriesARepositoryOfTheCallersTransaction) {
   EXPECT_THAT(orders(), ElementsAre("1|100"));
 }
 
-TEST_F(CallerTransaction, IsRolledBackWhenTheCallerCommits) {
-  std::string refused;
-  EXPECT_THAT(error_of([&](Transaction& transaction) {
-                append(transaction, "order-1");
-                test::RawSqlite user = sql(transaction);
-                user.run("INSERT INTO orders VALUES ('1', 100)");
-                refused = message_of<std::runtime_error>([&] { user.run("COMMIT"); });
-              }),
-              HasSubstr("ended the transaction that it was called in; all of it is rolled back"));
+TEST_F(CallerTransaction, IsInDoubtIfTheCallerCommits) {
+  for (const char* const end : commits) {
+    auto order = test::Order::place(Id<test::Order>::generate(), "jane", 100);
+    EXPECT_THAT(error_of([&](Transaction& transaction) {
+                  Repository<test::Order>{transaction}.save(order);
+                  end_by(transaction, end);
+                }),
+                HasSubstr("ended the transaction that it was called in; what it did before that "
+                          "may be committed"))
+        << end;
 
-  EXPECT_THAT(refused, HasSubstr("constraint failed"));
-  EXPECT_THAT(orders(), IsEmpty());
-  append(*store, "order-1");
-  append(*store, "stock-1", {{"counted", 1, true, "{}"}});
-  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}", "2 stock-1@1 counted {}"));
+    EXPECT_THAT(message_of<UsageError>([&] { (void)order.version(); }), HasSubstr("in doubt"));
+  }
+  EXPECT_THAT(events(), SizeIs(2));
+  EXPECT_EQ(append(*store, "order-1").last, GlobalSequence{3});
 }
 
-TEST_F(CallerTransaction, LeavesSavedAggregatesUnchangedWhenTheCallerCommits) {
-  auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
-  EXPECT_THROW(store->transact([&](Transaction& transaction) {
-    Repository<test::Order>{transaction}.save(order);
-    sql(transaction).run("COMMIT");
-  }),
-               std::runtime_error);
+TEST_F(CallerTransaction, IsInDoubtIfTheCallerCommitsWithHooksOfItsOwn) {
+  EXPECT_THAT(error_of([&](Transaction& transaction) {
+                append(transaction, "order-1");
+                sqlite3_commit_hook(sqlite::handle(transaction), nullptr, nullptr);
+                end_by(transaction, "COMMIT");
+              }),
+              HasSubstr("may be committed"));
 
-  EXPECT_EQ(order.version(), StreamVersion{});
+  EXPECT_THAT(events(), SizeIs(1));
+}
+
+TEST_F(CallerTransaction, IsInDoubtIfTheCallerCommitsBelowASavepointWhateverIsThrownAfterThat) {
+  for (const char* const end : commits) {
+    for (const bool is_caught : {false, true}) {
+      auto order = test::Order::place(Id<test::Order>::generate(), "jane", 100);
+      const auto part = [&](Transaction& inner) {
+        Repository<test::Order>{inner}.save(order);
+        end_by(inner, end);
+        throw StoreBusy{"try again"};
+      };
+      EXPECT_THAT(error_of([&](Transaction& outer) {
+                    try {
+                      outer.transact(part);
+                    } catch (const UsageError&) {
+                      if (!is_caught) throw;
+                    }
+                    append(outer, "order-late");
+                  }),
+                  HasSubstr("may be committed"))
+          << end;
+      EXPECT_THAT(message_of<UsageError>([&] { (void)order.version(); }), HasSubstr("in doubt"));
+    }
+  }
+  EXPECT_THAT(events(), AllOf(SizeIs(4), Not(Contains(HasSubstr("order-late")))));
+}
+
+TEST_F(CallerTransaction, IsRolledBackIfTheCallerRollsBack) {
+  auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
+  for (const char* const end : rolls_back) {
+    EXPECT_THAT(error_of([&](Transaction& transaction) {
+                  Repository<test::Order>{transaction}.save(order);
+                  end_by(transaction, end);
+                }),
+                HasSubstr("ended the transaction that it was called in; what it did before that "
+                          "is rolled back"))
+        << end;
+    EXPECT_EQ(order.version(), StreamVersion{});
+  }
+  EXPECT_THAT(events(), IsEmpty());
   Repository<test::Order>{*store}.save(order);
   EXPECT_THAT(events(), SizeIs(1));
 }
 
-TEST_F(CallerTransaction, IsRolledBackWhenTheCallerCommitsAndBeginsAnother) {
-  auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
+TEST_F(CallerTransaction, IsNotTakenForCommittedByWhatIsWrittenAfterItsEnd) {
   EXPECT_THAT(error_of([&](Transaction& transaction) {
-                Repository<test::Order>{transaction}.save(order);
-                test::RawSqlite user = sql(transaction);
-                EXPECT_THROW(user.run("COMMIT"), std::runtime_error);
-                user.run("BEGIN");
+                append(transaction, "order-1");
+                end_by(transaction, "ROLLBACK; INSERT INTO orders VALUES ('1', 100)");
               }),
-              HasSubstr("the work ended the transaction"));
+              HasSubstr("is rolled back"));
 
   EXPECT_THAT(events(), IsEmpty());
-  EXPECT_EQ(order.version(), StreamVersion{});
+  EXPECT_THAT(orders(), ElementsAre("1|100"));
 }
 
-TEST_F(CallerTransaction, IsRolledBackInsideAnotherWhenTheCallerCommitsAndThenFails) {
-  auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
-  struct Failed {};
-  EXPECT_THROW(store->transact([&](Transaction& transaction) {
-    transaction.transact([&](Transaction& inner) { Repository<test::Order>{inner}.save(order); });
-    test::RawSqlite user = sql(transaction);
-    EXPECT_THROW(user.run("COMMIT"), std::runtime_error);
-    user.run("BEGIN");
-    throw Failed{};
-  }),
-               Failed);
-
-  EXPECT_THAT(events(), IsEmpty());
-  EXPECT_EQ(order.version(), StreamVersion{});
-}
-
-/// The header forbids it: then Stela can't keep the work from committing, and says so.
-TEST_F(CallerTransaction, IsInDoubtWhenTheCallerReplacesTheHooksAndCommits) {
-  auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
-  EXPECT_THAT(error_of([&](Transaction& transaction) {
-                Repository<test::Order>{transaction}.save(order);
-                sqlite3_commit_hook(sqlite::handle(transaction), nullptr, nullptr);
-                sql(transaction).run("COMMIT");
+TEST_F(CallerTransaction, OfAParticipantIsCheckedBeforeAnythingElseIsWritten) {
+  Ending participant{"ROLLBACK"};
+  store->attach(participant);
+  EXPECT_THAT(message_of<UsageError>([&] {
+                append(*store, "order-1", {{"noted", 1, false, "{}"}}, "once");
               }),
-              HasSubstr("it set a commit or rollback hook"));
+              HasSubstr("is rolled back"));
+  store->detach(participant);
 
-  EXPECT_THAT(events(), SizeIs(1));
-  EXPECT_THAT(message_of<UsageError>([&] { (void)order.version(); }),
-              HasSubstr("in doubt; load it again"));
+  EXPECT_EQ(test::RawSqlite{path}.integer("SELECT count(*) FROM append_ids"), 0);
 }
 
 TEST_F(CallerTransaction, WritesSnapshotsAfterTheCommitAndOnlyLogsFailures) {
@@ -247,144 +285,6 @@ TEST_F(CallerTransaction, WritesSnapshotsAfterTheCommitAndOnlyLogsFailures) {
   EXPECT_EQ(counter.version(), StreamVersion{1});
   EXPECT_THAT(log.entries(), ElementsAre(HasSubstr("snapshot.failed stream=counter-1")));
   other.run("ROLLBACK");
-}
-
-TEST_F(CallerTransaction, IsRefusedWhenTheCallerRollsBack) {
-  EXPECT_THAT(error_of([&](Transaction& transaction) {
-                append(transaction, "order-1", {{"shipped", 1, true, "{}"}});
-                sql(transaction).run("ROLLBACK");
-              }),
-              HasSubstr("the work ended the transaction"));
-
-  append(*store, "order-1", {{"shipped", 1, true, "{}"}});
-  EXPECT_THAT(events(), ElementsAre("1 order-1@1 shipped {}"));
-}
-
-TEST_F(CallerTransaction, KeepsNoWritesAfterAStatementThatRolledBack) {
-  sql_of_its_own("INSERT INTO orders VALUES ('1', 100)");
-  std::string refused;
-  EXPECT_THAT(error_of([&](Transaction& transaction) {
-                append(transaction, "order-1");
-                test::RawSqlite user = sql(transaction);
-                EXPECT_THROW(user.run("INSERT OR ROLLBACK INTO orders VALUES ('1', 200)"),
-                             std::runtime_error);
-                refused = message_of<std::runtime_error>(
-                    [&] { user.run("INSERT INTO orders VALUES ('2', 200)"); });
-              }),
-              HasSubstr("the work ended the transaction"));
-
-  EXPECT_THAT(refused, HasSubstr("constraint failed"));
-  EXPECT_THAT(orders(), ElementsAre("1|100"));
-  EXPECT_THAT(events(), IsEmpty());
-  sql_of_its_own("INSERT INTO orders VALUES ('3', 300)");
-  EXPECT_THAT(orders(), ElementsAre("1|100", "3|300"));
-}
-
-TEST_F(CallerTransaction, KeepsNoWritesAfterACallersCommit) {
-  error_of([&](Transaction& transaction) {
-    test::RawSqlite user = sql(transaction);
-    user.run("INSERT INTO orders VALUES ('1', 100)");
-    EXPECT_THROW(user.run("COMMIT"), std::runtime_error);
-    EXPECT_THROW(user.run("INSERT INTO orders VALUES ('2', 200)"), std::runtime_error);
-  });
-
-  EXPECT_THAT(orders(), IsEmpty());
-}
-
-TEST_F(CallerTransaction, LeavesNoSettingBehindThatStopsTheStoreOrItsGuards) {
-  store->transact([&](Transaction& transaction) {
-    append(transaction, "order-1");
-    sql(transaction)
-        .run(
-            "PRAGMA ignore_check_constraints = ON; PRAGMA recursive_triggers = OFF; "
-            "PRAGMA writable_schema = ON; PRAGMA query_only = ON");
-  });
-  append(*store, "order-1");
-
-  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}", "2 order-1@2 noted {}"));
-  store->transact([&](Transaction& transaction) {
-    test::RawSqlite user = sql(transaction);
-    EXPECT_EQ(user.integer("PRAGMA ignore_check_constraints"), 0);
-    EXPECT_EQ(user.integer("PRAGMA recursive_triggers"), 1);
-    EXPECT_EQ(user.integer("PRAGMA writable_schema"), 0);
-  });
-}
-
-/// There SQLite lets it be changed, and all that came later would go unsynced.
-TEST_F(CallerTransaction, LeavesNoSettingBehindThatItMadeAfterItsEnd) {
-  for (const char* const setting : {"PRAGMA synchronous = OFF", "PRAGMA foreign_keys = OFF"}) {
-    EXPECT_THAT(error_of([&](Transaction& transaction) {
-                  test::RawSqlite user = sql(transaction);
-                  user.run("ROLLBACK");
-                  user.run(setting);
-                }),
-                HasSubstr("ended the transaction"));
-  }
-
-  store->transact([&](Transaction& transaction) {
-    test::RawSqlite user = sql(transaction);
-    EXPECT_EQ(user.integer("PRAGMA synchronous"), 2);
-    EXPECT_EQ(user.integer("PRAGMA foreign_keys"), 1);
-  });
-}
-
-TEST_F(CallerTransaction, LeavesNoHookBehindThatRefusesItsEnd) {
-  store->transact([&](Transaction& transaction) {
-    append(transaction, "order-1");
-    sqlite3_progress_handler(
-        sqlite::handle(transaction), 1, [](void*) { return 1; }, nullptr);
-  });
-  store->transact([&](Transaction& transaction) {
-    append(transaction, "order-1");
-    sqlite3_set_authorizer(
-        sqlite::handle(transaction),
-        [](void*, int, const char*, const char*, const char*, const char*) { return SQLITE_DENY; },
-        nullptr);
-  });
-  append(*store, "order-1");
-
-  EXPECT_THAT(events(), SizeIs(3));
-}
-
-TEST_F(CallerTransaction, IsRefusedIfItReleasesASavepointOfStelas) {
-  EXPECT_THAT(error_of([&](Transaction& transaction) {
-                transaction.transact([&](Transaction& inner) {
-                  append(inner, "order-1");
-                  sql(inner).run("RELEASE stela_savepoint");
-                });
-              }),
-              HasSubstr("released a savepoint of Stela's"));
-
-  append(*store, "order-1");
-  EXPECT_THAT(events(), SizeIs(1));
-}
-
-TEST_F(CallerTransaction, LeavesNoWaitLockOrCheckpointBehind) {
-  auto other = sqlite::open(sqlite::path(*store));
-  EXPECT_EQ(other.last_sequence(), GlobalSequence{});
-  store->transact([&](Transaction& transaction) {
-    sql(transaction)
-        .run(
-            "PRAGMA busy_timeout = 7; PRAGMA wal_autocheckpoint = 1; "
-            "PRAGMA locking_mode = EXCLUSIVE");
-  });
-  EXPECT_NO_THROW(append(*store, "order-1"));
-
-  store->transact([&](Transaction& transaction) {
-    test::RawSqlite user = sql(transaction);
-    EXPECT_EQ(user.integer("PRAGMA busy_timeout"), sqlite::Options{}.busy_timeout.count());
-    EXPECT_EQ(user.integer("PRAGMA wal_autocheckpoint"), 0);
-    EXPECT_EQ(user.integer("SELECT locking_mode = 'normal' FROM pragma_locking_mode"), 1);
-  });
-}
-
-TEST_F(CallerTransaction, IsRefusedWhenTheCallerRollsBackAndBeginsAnother) {
-  EXPECT_THAT(error_of([&](Transaction& transaction) {
-                sql(transaction).run("ROLLBACK; BEGIN; INSERT INTO orders VALUES ('1', 100)");
-              }),
-              HasSubstr("the work ended the transaction"));
-
-  EXPECT_THAT(orders(), IsEmpty());
 }
 
 TEST_F(CallerTransaction, RefusesAnAppendAfterItsEnd) {
@@ -501,51 +401,6 @@ TEST_F(CallerTransaction, IsRefusedWhenItLeavesADeferredKeyBroken) {
     sql(transaction).run("INSERT INTO orders VALUES ('1', 100)");
   });
   EXPECT_THAT(orders(), ElementsAre("1|100"));
-}
-
-TEST_F(CallerTransaction, IsRefusedWhenAStatementIsLeftRunning) {
-  append(*store, "order-1", 3);
-  sqlite3_stmt* running = nullptr;
-  EXPECT_THAT(error_of([&](Transaction& transaction) {
-                running = leave_running(transaction);
-                append(transaction, "order-1");
-              }),
-              HasSubstr("left a statement running: SELECT 1 FROM events"));
-
-  EXPECT_EQ(append(*store, "order-1").last, GlobalSequence{4});
-  append_elsewhere();
-  EXPECT_EQ(append(*store, "order-1").last, GlobalSequence{6});
-  sqlite3_finalize(running);
-}
-
-TEST_F(CallerTransaction, EndsAStatementThatFailedWorkLeftRunning) {
-  append(*store, "order-1", 3);
-  sqlite3_stmt* running = nullptr;
-  EXPECT_THROW(store->transact([&](Transaction& transaction) {
-    running = leave_running(transaction);
-    throw std::runtime_error{"no"};
-  }),
-               std::runtime_error);
-
-  append_elsewhere();
-  EXPECT_EQ(append(*store, "order-1").last, GlobalSequence{5});
-  sqlite3_finalize(running);
-}
-
-TEST_F(CallerTransaction, IsRefusedWhenABlobIsLeftOpen) {
-  append(*store, "order-1", 3);
-  sqlite3_blob* blob = nullptr;
-  EXPECT_THAT(error_of([&](Transaction& transaction) {
-                ASSERT_EQ(sqlite3_blob_open(sqlite::handle(transaction), "main", "events",
-                                            "payload", 1, 0, &blob),
-                          SQLITE_OK);
-                append(transaction, "order-1");
-              }),
-              HasSubstr("left a blob open"));
-  sqlite3_blob_close(blob);
-
-  append_elsewhere();
-  EXPECT_EQ(append(*store, "order-1").last, GlobalSequence{5});
 }
 
 TEST_F(CallerTransaction, LendsNoConnectionOfAnotherStore) {

@@ -173,8 +173,8 @@ TEST_F(SqlInATransaction, IsUndoneAsAWholeByOrRollback) {
     });
   });
 
-  EXPECT_THAT(message, HasSubstr("ended the transaction that it was called in; all of it is "
-                                 "rolled back"));
+  EXPECT_THAT(message, HasSubstr("ended the transaction that it was called in; what it did before "
+                                 "that is rolled back"));
   EXPECT_THAT(limits(), ElementsAre("ada|1|NULL"));
   append(*store, "order-1");
   EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}"));

@@ -296,6 +296,39 @@ TEST(Reaction, IsChargedWithTheFailureOfAnotherStore) {
   EXPECT_THAT(standing(store), ElementsAre("elsewhere@1 v1 living 1 stopped at 2"));
 }
 
+/// Commits with order 2, by SQL on the connection that it is lent.
+class Commits {
+ public:
+  static constexpr ReactionType reaction_type{"commits"};
+  using Events = EventSet<test::OrderPlaced>;
+
+  void react(UnitOfWork& unit, const Recorded<test::OrderPlaced>& placed) {
+    unit.in_transaction([&](Transaction& transaction) {
+      Sql{transaction}.execute("INSERT INTO seen VALUES (?1)", placed.stream().key());
+      if (placed.stream().key() != "2") return;
+      sqlite3_exec(sqlite::handle(transaction), "COMMIT; BEGIN", nullptr, nullptr, nullptr);
+    });
+  }
+};
+
+TEST(Reaction, ThatCommitsOnTheLentConnectionHaltsAndRepeatsNothing) {
+  auto store = test::open_empty();
+  store.transact(
+      [](Transaction& transaction) { Sql{transaction}.execute("CREATE TABLE seen (key TEXT)"); });
+  Projections projections{store};
+  projections.add_reaction(Commits{}, {.handling = {.max_attempts = 3}});
+  for (const char* const key : {"1", "2", "3"}) place(store, key);
+
+  for (int i = 0; i < 3; ++i) Runner{projections}.run_once();
+
+  EXPECT_THAT(standing(store), ElementsAre("commits@1 v1 living 1 stopped at 2"));
+  EXPECT_THAT(ProjectionOperations{store}.status().at(0).error,
+              ::testing::HasSubstr("what it did before that may be committed"));
+  store.transact([](Transaction& transaction) {
+    EXPECT_EQ(Sql{transaction}.value<int>("SELECT count(*) FROM seen"), 2);
+  });
+}
+
 /// Fills the disk in SQL of its own, and says so in its own words.
 class FillsTheDisk {
  public:

@@ -104,8 +104,7 @@ std::string immutable_uri(const std::string& path) {
 
 }  // namespace
 
-Connection::Connection(const std::string& path, const ConnectionOptions& options)
-    : busy_timeout_ms_{static_cast<int>(options.busy_timeout.count())} {
+Connection::Connection(const std::string& path, const ConnectionOptions& options) {
   sqlite3* database = nullptr;
   const int flags = options.flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                     (options.immutable ? SQLITE_OPEN_URI : 0);
@@ -116,7 +115,7 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
   if (code != SQLITE_OK) fail(database, code, "opening '" + path + "'");
   const char* const file = sqlite3_db_filename(database, "main");
   open_.emplace(file != nullptr ? file : "");
-  sqlite3_busy_timeout(database, busy_timeout_ms_);
+  sqlite3_busy_timeout(database, static_cast<int>(options.busy_timeout.count()));
   // Checkpoints are run by the writer, under the write lock, and nowhere else.
   sqlite3_wal_autocheckpoint(database, 0);
   sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
@@ -126,12 +125,6 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
   if (!options.immutable) return;
   immutable_ = trace();
   if (immutable_->log_size > 0) refuse_changed();
-}
-
-void Connection::take_back() noexcept {
-  sqlite3_busy_timeout(handle(), busy_timeout_ms_);
-  sqlite3_db_config(handle(), SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
-  sqlite3_exec(handle(), own_settings, nullptr, nullptr, nullptr);
 }
 
 Connection::~Connection() {

@@ -120,9 +120,6 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   /// have run out. Only if that has to be prepared again can it fail, and `in_transaction` tells.
   void roll_back() noexcept;
   sqlite3* handle() const noexcept { return database_.get(); }
-  /// From whoever was lent the handle: what SQL can set on it that stops the store, or what guards
-  /// it, is as it was.
-  void take_back() noexcept;
 
   /// Takes the log to the disk as it is, without waiting for whoever writes. StoreFailed if the
   /// disk fails.
@@ -158,7 +155,6 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   Trace trace() const noexcept;
   [[noreturn]] void refuse_changed() const;
   const database::OwningProcess owner_;
-  const int busy_timeout_ms_;
   std::optional<OpenDatabase> open_;
   std::unique_ptr<sqlite3, Close> database_;
   PreparedStatement::Owner roll_back_;

@@ -83,6 +83,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
     OpenTransaction transaction{*this, work};
     for (TransactionParticipant* const participant : user_participants_) {
       participant->on_append(transaction, appended_);
+      check_transaction();
     }
     if (work.wants_events) keep_events(work);
   }

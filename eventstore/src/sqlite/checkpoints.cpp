@@ -10,10 +10,6 @@ namespace stela::sqlite {
 
 Checkpoints::Checkpoints(Connection& connection, const Settings& settings)
     : database_{connection.handle()}, settings_{settings}, due_at_{settings.pages} {
-  watch();
-}
-
-void Checkpoints::watch() noexcept {
   const auto on_commit = [](void* self, sqlite3*, const char*, int pages) {
     static_cast<Checkpoints*>(self)->log_pages_ = pages;
     return SQLITE_OK;

@@ -26,9 +26,6 @@ class Checkpoints {
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  /// Once more: the connection was lent, and `PRAGMA wal_autocheckpoint` ends it.
-  void watch() noexcept;
-
   /// How long the log was after the last commit.
   int log_pages() const noexcept { return log_pages_; }
 

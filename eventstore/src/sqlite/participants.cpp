@@ -48,7 +48,7 @@ void Writer::register_participant(const Participant& participant,
     }
     is_listed = true;
     list();
-    distrusted_ = true;
+    distrust();
   };
   try {
     run_statements(attach_it);
@@ -79,7 +79,7 @@ void Writer::detach(const Participant& participant) {
 void Writer::forget_participant(std::string_view name) {
   run_statements([&](Connection& connection) {
     connection.run(sql::delete_participant{.name = name});
-    distrusted_ = true;
+    distrust();
   });
 }
 

@@ -5,30 +5,32 @@
 namespace stela::sqlite {
 
 void TransactionEnd::watch(sqlite3* connection) noexcept {
-  if (std::exchange(is_watching_, true)) return;
-  is_ours_ = false;
+  if (is_watching()) return;
+  connection_ = connection;
   // An error may have ended it before.
-  is_over_ = sqlite3_get_autocommit(connection) != 0;
-  sqlite3_commit_hook(connection, &on_commit, this);
-  sqlite3_rollback_hook(connection, &on_roll_back, this);
+  end_ = sqlite3_get_autocommit(connection) != 0 ? End::roll_back : End::none;
+  const auto on_commit = [](void* end) {
+    if (*static_cast<End*>(end) == End::none) *static_cast<End*>(end) = End::commit;
+    return 0;
+  };
+  const auto on_roll_back = [](void* end) {
+    if (*static_cast<End*>(end) == End::none) *static_cast<End*>(end) = End::roll_back;
+  };
+  sqlite3_commit_hook(connection, on_commit, &end_);
+  sqlite3_rollback_hook(connection, on_roll_back, &end_);
 }
 
-bool TransactionEnd::let_go(sqlite3* connection) noexcept {
-  if (!std::exchange(is_watching_, false)) return false;
-  sqlite3_commit_hook(connection, nullptr, nullptr);
-  sqlite3_rollback_hook(connection, nullptr, nullptr);
-  is_over_ = false;
-  return true;
+void TransactionEnd::let_go() noexcept {
+  if (!is_watching()) return;
+  sqlite3_commit_hook(connection_, nullptr, nullptr);
+  sqlite3_rollback_hook(connection_, nullptr, nullptr);
+  connection_ = nullptr;
 }
 
-int TransactionEnd::on_commit(void* self) noexcept {
-  const auto& end = *static_cast<const TransactionEnd*>(self);
-  // Anything but 0 makes SQLite roll back.
-  return end.is_ours_ && !end.is_over_ ? 0 : 1;
-}
-
-void TransactionEnd::on_roll_back(void* self) noexcept {
-  static_cast<TransactionEnd*>(self)->is_over_ = true;
+TransactionEnd::End TransactionEnd::end_of_first() const noexcept {
+  const bool is_unnoted = end_ == End::none && sqlite3_get_autocommit(connection_) != 0;
+  // The caller has set hooks of its own.
+  return is_unnoted ? End::commit : end_;
 }
 
 }  // namespace stela::sqlite

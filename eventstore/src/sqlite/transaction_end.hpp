@@ -3,33 +3,33 @@
 
 #include <sqlite3.h>
 
+#include <cstdint>
+
 namespace stela::sqlite {
 
-/// Sees the end of a connection's transaction, and lets nobody but the writer commit it: a COMMIT
-/// of the caller's rolls back, and so does SQL that would commit by itself because
-/// `INSERT OR ROLLBACK` or RAISE(ROLLBACK) ended the transaction before. It takes the connection's
-/// commit and rollback hooks, and must outlive `watch` until `let_go`. Threads: the connection's.
+/// Notes how a connection's transaction ends, and keeps nobody from ending it. It takes the
+/// connection's commit and rollback hooks from `watch` until `let_go`, which it must outlive.
+/// Threads: the connection's.
 class TransactionEnd {
  public:
   /// From here on; does nothing while it watches.
   void watch(sqlite3* connection) noexcept;
-  /// For the end of the transaction. True if it watched.
-  bool let_go(sqlite3* connection) noexcept;
+  void let_go() noexcept;
 
-  /// The next commit is the writer's own.
-  void expect_commit() noexcept { is_ours_ = true; }
-
-  bool is_watching() const noexcept { return is_watching_; }
-  /// It was rolled back.
-  bool is_over() const noexcept { return is_over_; }
+  bool is_watching() const noexcept { return connection_ != nullptr; }
+  /// Who was lent the connection ended the transaction, or an error did.
+  bool is_over() const noexcept { return is_watching() && end_of_first() != End::none; }
+  /// What was done in it may be committed.
+  bool may_stand() const noexcept { return is_watching() && end_of_first() == End::commit; }
 
  private:
-  static int on_commit(void* self) noexcept;
-  static void on_roll_back(void* self) noexcept;
+  enum class End : std::uint8_t { none, commit, roll_back };
 
-  bool is_watching_ = false;
-  bool is_ours_ = false;
-  bool is_over_ = false;
+  End end_of_first() const noexcept;
+
+  sqlite3* connection_ = nullptr;
+  /// Of the transaction that was open first: others may have been begun and ended since.
+  End end_ = End::none;
 };
 
 }  // namespace stela::sqlite

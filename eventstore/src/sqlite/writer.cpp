@@ -2,9 +2,7 @@
 
 #include "database/sqlite/failure.hpp"
 #include "sqlite/event_rows.hpp"
-#include "sqlite/left_running.hpp"
 #include "sqlite/schema.hpp"
-#include "sqlite/stand_ins.hpp"
 #include "sqlite/transaction.hpp"
 #include "sqlite_sql/participants.hpp"
 
@@ -167,7 +165,6 @@ void Writer::run_along(FunctionRef<void(Connection&)> statements, Sync sync) {
 void Writer::execute_outside(WriteWork& work) noexcept {
   try {
     end_left_open();
-    drop_stand_ins();
     (*work.outside)(*connection_);
   } catch (...) {
     work.error = std::current_exception();
@@ -179,7 +176,6 @@ void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
   try {
     if (!failure_.empty()) throw StoreFailed{failure_};
     end_left_open();
-    drop_stand_ins();
     const auto began = settings_.clock->steady_now();
     {
       const WriteLockGuard guard{*lock_, settings_.busy_timeout};
@@ -194,6 +190,13 @@ void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
   } catch (...) {
     end(group, State::rolled_back, std::current_exception());
   }
+}
+
+void Writer::end_left_open() {
+  connection_->roll_back();
+  if (!connection_->in_transaction()) return;
+  sqlite3* const database = connection_->handle();
+  fail(database, sqlite3_extended_errcode(database), "ending an earlier transaction");
 }
 
 void Writer::end(std::span<CommitQueue::Ticket* const> group, State state,
@@ -253,16 +256,23 @@ void Writer::carry_out(WriteWork& work) {
   if (work.exclusive) hold.emplace(queue_);
   if (work.request != nullptr) {
     work.result = append_now(*work.request, work);
-    drop_hooks();
-    if (lent_.is_watching()) refuse_stand_ins(*connection_);
   } else if (work.statements != nullptr) {
     (*work.statements)(*connection_);
   } else {
-    OpenTransaction transaction{*this, work};
-    (*work.user)(transaction);
-    check_transaction();
+    run_user(work);
   }
-  if (distrusted_) refuse_left_running(connection_->handle());
+}
+
+void Writer::run_user(WriteWork& work) {
+  OpenTransaction transaction{*this, work};
+  try {
+    (*work.user)(transaction);
+  } catch (const std::exception&) {
+    // Whatever it failed with then, trying again isn't the answer.
+    refuse_committed();
+    throw;
+  }
+  check_transaction();
 }
 
 AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work) {
@@ -282,15 +292,15 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part) {
     work.outcomes.open(GlobalSequence{last_sequence_});
     part();
     check_transaction();
-    release_savepoint();
+    connection_->query(release_sql).run();
     work.outcomes.close(depth, State::committed);
   } catch (...) {
-    drop_hooks();
     note_failure();
     work.outcomes.close(depth, outcome_of_failure());
     undo_inside(before);
     while (work.events.size() > events) work.events.pop_back();
     while (work.snapshots.size() > snapshots) work.snapshots.pop_back();
+    refuse_committed();
     throw;
   }
 }
@@ -304,20 +314,9 @@ void Writer::open_savepoint() {
   }
 }
 
-void Writer::release_savepoint() {
-  try {
-    connection_->query(release_sql).run();
-  } catch (const StoreFailed&) {
-    if (sqlite3_errcode(connection_->handle()) != SQLITE_ERROR) throw;
-    throw UsageError{
-        "the work released a savepoint of Stela's, or rolled back to one from before it; all of it "
-        "is rolled back"};
-  }
-}
-
 void Writer::undo_inside(const Mark& before) noexcept {
   // Some errors have ended the transaction already.
-  if (connection_->in_transaction()) {
+  if (!is_transaction_over()) {
     try {
       connection_->query(roll_back_to_sql).run();
       connection_->query(release_sql).run();
@@ -332,7 +331,7 @@ void Writer::undo_inside(const Mark& before) noexcept {
 
 void Writer::note_failure() noexcept {
   note_last_error(connection_->handle());
-  if (connection_->in_transaction() || failed_with_) return;
+  if (connection_->in_transaction() || failed_with_ || lent_.may_stand()) return;
   const std::exception_ptr failure = std::current_exception();
   try {
     throw;
@@ -353,12 +352,11 @@ void Writer::set_synchronous(bool full) {
   // FULL syncs the log at each commit, NORMAL only around checkpoints.
   connection_->execute(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
   synchronous_ = full;
-  is_synchronous_known_ = true;
 }
 
 void Writer::begin(Sync sync) {
   const bool full = sync == Sync::as_stored && settings_.durability == Durability::full;
-  if (full != synchronous_ || !is_synchronous_known_) set_synchronous(full);
+  if (full != synchronous_) set_synchronous(full);
   failed_with_ = nullptr;
   connection_->query(begin_sql).run();
   begin_ = mark();
@@ -402,8 +400,6 @@ void Writer::refresh() {
 }
 
 void Writer::commit() {
-  drop_hooks();
-  lent_.expect_commit();
   {
     Query query = connection_->query(commit_sql);
     const int code = sqlite3_step(query.statement().get());
@@ -428,15 +424,14 @@ void Writer::commit() {
   heads_.trim();
   if (!kinds_.commit()) known_ = false;
   seen_version_ = connection_->data_version();
-  end_distrust();
+  lent_.let_go();
 }
 
 void Writer::roll_back() noexcept {
-  drop_hooks();
   connection_->roll_back();
   go_back_to(begin_);
   heads_.trim();
-  end_distrust();
+  lent_.let_go();
 }
 
 void Writer::go_back_to(const Mark& mark) noexcept {

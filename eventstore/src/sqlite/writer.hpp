@@ -166,7 +166,7 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void note_failure() noexcept;
   AppendResult append_inside(const AppendRequest& request, WriteWork& work);
   /// The caller may have changed anything: nothing that is known of the database still holds.
-  void distrust() noexcept { distrusted_ = true; }
+  void distrust() noexcept { known_ = false; }
   /// The connection, for SQL of the caller's own until the transaction ends.
   sqlite3* lend() noexcept;
   /// Runs one statement of the caller's own, of which nothing is to be feared.
@@ -219,16 +219,12 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void set_synchronous(bool full);
   void run_member(WriteWork& work, bool in_group);
   void carry_out(WriteWork& work);
+  void run_user(WriteWork& work);
   bool is_transaction_over() const noexcept;
-  /// At the end of a transaction: ends what the caller's work left running.
-  void end_distrust() noexcept;
-  void drop_hooks() noexcept;
-  void release_savepoint();
+  /// CommittedByCaller if whoever was lent the connection has committed what the work did so far.
+  void refuse_committed() const;
   /// A transaction that there was no memory to roll back.
   void end_left_open();
-  /// Work that was lent the connection and ended its transaction may have committed temporary
-  /// tables in the place of the database's.
-  void drop_stand_ins();
   void refresh();
   void check_schema(std::string_view participant) const;
   void report_commit(std::span<CommitQueue::Ticket* const> group,
@@ -271,14 +267,10 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   bool known_ = false;
   /// The work that is being carried out.
   WriteWork* running_ = nullptr;
-  bool distrusted_ = false;
   /// What made the store end the open transaction, if it did.
   std::exception_ptr failed_with_;
   TransactionEnd lent_;
-  /// The connection was lent since `drop_stand_ins`.
-  bool has_lent_ = false;
   bool synchronous_ = false;
-  bool is_synchronous_known_ = false;
   bool appending_ = false;
   /// Set once a commit is in doubt: this store must be reopened.
   std::string failure_;

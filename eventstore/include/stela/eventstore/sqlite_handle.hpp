@@ -8,26 +8,25 @@ struct sqlite3;
 
 namespace stela::sqlite {
 
-/// The connection of `transaction`. What you do through it commits or rolls back with the events.
-/// Rules:
-/// - Don't begin, commit or roll back, and don't keep the connection.
-/// - Don't write to Stela's tables.
-/// - Set no commit or rollback hook, and name no savepoint `stela_savepoint`.
-/// - Never set application_id: it marks the file as Stela's. user_version is yours.
+/// The connection of `transaction`, for an access layer of your own; for SQL alone `Sql` is the
+/// way, which refuses what these rules forbid. What you do through it commits or rolls back with
+/// the events. Rules:
+/// - Statements only: don't begin, commit or roll back, also not by OR ROLLBACK. A full disk or a
+///   failing one ends the transaction, too: each statement after that commits by itself.
+/// - Don't write to Stela's tables, and hide none behind a temporary table, view or trigger.
+/// - No savepoint named `stela_savepoint`, and no roll back to one from before an append.
+/// - Reset your statements and close your blobs before the work ends, as one that is left open
+/// blocks
+///   every later write. Don't keep the connection.
+/// - Leave settings as they were. The commit and rollback hooks are Stela's until the work ends.
+///   application_id marks the file as Stela's; user_version is yours.
 ///
-/// If the work ends the transaction, by COMMIT or INSERT OR ROLLBACK for example, it is rolled back
-/// and fails with UsageError. SQLite refuses what the work writes after that. The work also fails
-/// with UsageError if one of its statements is still running when it ends; that statement is reset.
-/// A temporary table, view or trigger must not hide a table of the database, or the work fails with
-/// UsageError: drop it before you append and before the work ends, or use a name that no table has
-/// or will have. (Stela's names begin with stela_, outbox_, inbox_ and projection_.)
-///
-/// Some PRAGMA settings would stop the store or switch off its safeguards. They last only until the
-/// work ends: busy_timeout, foreign_keys, ignore_check_constraints, locking_mode, query_only,
-/// recursive_triggers, synchronous, wal_autocheckpoint, writable_schema. A progress handler and an
-/// authorizer last until then too, or until the next call of Stela in the work. Any other setting
-/// (cache_size, case_sensitive_like, journal_size_limit, max_page_count, a limit by sqlite3_limit,
-/// …) remains until you set it back or the store is closed.
+/// Stela looks whether the transaction is still the one that it began: before each append and each
+/// `transact` on it, and at the end. If the work ended it by a commit, what it did before may be
+/// committed: the work fails with UsageError, also if it throws something else, and its aggregates
+/// can't be used. If the handler of a reaction or a consumer did so, it isn't called again by
+/// itself: the reaction stops or parks the event, and the consumer parks the message. If it was
+/// rolled back, the work fails with UsageError, and a handler that failed is tried again.
 ///
 /// UsageError if the transaction isn't one of an SQLite store.
 STELA_EVENTSTORE_EXPORT sqlite3* handle(Transaction& transaction);
