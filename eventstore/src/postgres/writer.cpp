@@ -334,7 +334,7 @@ void Writer::run_group(Members members, Flight* flight) {
 }
 
 Writer::Part Writer::part_of(Members members) {
-  Part part{members, Group{settings_.clock->now(), data_participant_}};
+  Part part{members, Group{settings_.clock->now(), data_participant()}};
   for (CommitQueue::Ticket* const member : members) {
     WriteWork& work = work_of(member);
     part.group.add(*work.request, work.metadata, work.outcomes, ids_);

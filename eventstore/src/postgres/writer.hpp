@@ -7,6 +7,7 @@
 #include "database/event_page.hpp"
 #include "deferred_batch.hpp"
 #include "forgotten_keys.hpp"
+#include "ledger/participants.hpp"
 #include "postgres/durability.hpp"
 #include "postgres/group.hpp"
 #include "postgres/kinds.hpp"
@@ -23,7 +24,6 @@
 #include <stela/framework/event_store.hpp>
 #include <stela/framework/transaction_outcome.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -141,8 +141,8 @@ class Writer {
   void detach(const Participant& participant);
   void forget_participant(std::string_view name);
   /// UsageError if a participant of this name is attached. For the thread that leads.
-  void refuse_second(std::string_view name) const;
-  bool has_user_code() const noexcept { return has_user_code_.load(std::memory_order_relaxed); }
+  void refuse_second(std::string_view name) const { participants_.refuse_second(name); }
+  bool has_user_code() const noexcept { return participants_.has_user_code(); }
 
   /// Notes what the types declare, in a transaction of its own. If `check` throws, nothing is
   /// noted.
@@ -181,10 +181,6 @@ class Writer {
  private:
   using State = TransactionOutcome::State;
 
-  struct RequiredParticipant {
-    std::string name;
-    std::string detail;
-  };
   using Members = std::span<CommitQueue::Ticket* const>;
 
   ServerSession& session();
@@ -283,9 +279,12 @@ class Writer {
   void register_participant(const Participant& participant, FunctionRef<void(Connection&)> prepare,
                             FunctionRef<void()> list);
   void load_participants(Connection& connection);
-  /// ParticipantMissing if one that the database requires isn't attached.
-  void check_participants() const;
-  /// The same, after another look at the database if one seems to be missing.
+  /// Null if there is none.
+  database::DataParticipant* data_participant() const noexcept {
+    return participants_.of_data().empty() ? nullptr : participants_.of_data().front();
+  }
+  /// ParticipantMissing if one that the database requires isn't attached, after another look at the
+  /// database if one seems to be missing.
   void check_participants(Connection& connection);
 
   const database::OwningProcess owner_;
@@ -303,7 +302,6 @@ class Writer {
   /// The next leader wakes up while the one before it waits for the flush.
   CommitQueue queue_{1};
   Lanes lanes_;
-  std::atomic<bool> has_user_code_{false};
   std::mutex known_mutex_;
   /// Guarded by known_mutex_.
   KnownModules known_;
@@ -315,13 +313,10 @@ class Writer {
   bool is_on_lane_ = false;
   /// The epoch of the participants that are known; nil if none are.
   Uuid epoch_;
-  std::vector<RequiredParticipant> required_;
   /// As of that epoch, too.
   TagFacts tag_facts_;
   PersonalTypes personal_types_;
-  std::vector<const Participant*> participants_;
-  std::vector<TransactionParticipant*> user_participants_;
-  database::DataParticipant* data_participant_ = nullptr;
+  ledger::Participants participants_;
   // Of the open transaction.
   bool is_locked_ = false;
   /// SQL of the user's has run in it, and may have left triggers and keys to the commit.

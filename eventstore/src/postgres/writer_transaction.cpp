@@ -261,7 +261,7 @@ AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work
   // of the transaction's, and more than 64 of them slow down everybody's snapshots.
   const bool is_whole = work.request != nullptr;
   const bool may_write_and_fail =
-      !is_whole && (!user_participants_.empty() || may_declare(request));
+      !is_whole && (participants_.has_user_code() || may_declare(request));
   run_inside(
       work, [&] { result = append_now(request, work); },
       may_write_and_fail ? Undo::by_savepoint : Undo::nothing);
@@ -285,7 +285,7 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo) {
     work.outcomes.close(depth, State::committed);
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
-    for (Participant* const participant : user_participants_) participant->forget();
+    participants_.forget();
     last_sequence_ = before;
     forget_declared();
     while (work.events.size() > events) work.events.pop_back();
@@ -367,7 +367,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
 
   if (foreign_events_) std::rethrow_exception(foreign_events_);
   if (epoch_.is_nil()) load_participants(connection());
-  check_participants();
+  participants_.check();
   Undeclared undeclared;
   find_undeclared(request, undeclared);
   if (!undeclared.is_empty()) {
@@ -376,7 +376,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
     load_participants(connection());
   }
   check_keys(connection(), request);
-  Group group{settings_.clock->now(), data_participant_};
+  Group group{settings_.clock->now(), data_participant()};
   group.add(request, work.metadata, work.outcomes, ids_);
   Group::Call call = Group::Call::of_group(group, std::nullopt, epoch_, session_->run());
   const GroupAnswer answer =
@@ -405,11 +405,12 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
 }
 
 void Writer::tell_participants(const Group& group, const GroupAnswer& answer, WriteWork& work) {
-  if (answer.after == answer.before || (user_participants_.empty() && !work.wants_events)) return;
+  if (answer.after == answer.before || (!participants_.has_user_code() && !work.wants_events))
+    return;
   std::vector<StoredEvent> appended;
   group.events_of(0, answer, kinds_, [&](const StoredEvent& event) { appended.push_back(event); });
   UserTransaction transaction{*this, work};
-  for (TransactionParticipant* const participant : user_participants_) {
+  for (TransactionParticipant* const participant : participants_.of_users()) {
     participant->on_append(transaction, appended);
   }
   if (!work.wants_events) return;

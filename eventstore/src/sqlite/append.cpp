@@ -60,7 +60,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
     ~Reset() { appending = false; }
   } const reset{appending_};
 
-  check_participants();
+  participants_.check();
   AppendResult result;
   if (!request.append_id.empty() && repeat(request, result)) return result;
   if (request.condition != nullptr) check_condition(*request.condition, work);
@@ -81,7 +81,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   for (const PlannedRow& planned : planned_) planned.participant->insert(*connection_, planned.row);
   if (!appended_.empty()) {
     OpenTransaction transaction{*this, work};
-    for (TransactionParticipant* const participant : user_participants_) {
+    for (TransactionParticipant* const participant : participants_.of_users()) {
       participant->on_append(transaction, appended_);
       check_transaction();
     }
@@ -216,7 +216,7 @@ void Writer::insert_event(const StreamAppend& append, const NewEvent& event, Str
   }
   kind_blocks_.note(*connection_, static_cast<std::size_t>(kind.number), stored.sequence.value());
 
-  if (!user_participants_.empty() || work.wants_events) appended_.push_back(stored);
+  if (participants_.has_user_code() || work.wants_events) appended_.push_back(stored);
   // The first of several events that are appended together begins their correlation.
   if (work.correlation.empty()) work.correlation = stored.id.to_string();
   last_sequence_ = stored.sequence.value();
@@ -227,7 +227,7 @@ void Writer::insert_event(const StreamAppend& append, const NewEvent& event, Str
 
 void Writer::plan_rows(const StreamAppend& append, const NewEvent& event, std::int64_t stream,
                        std::string_view metadata) {
-  for (database::DataParticipant* const participant : data_participants_) {
+  for (database::DataParticipant* const participant : participants_.of_data()) {
     const auto key = participant->key_of(append.stream, event, metadata);
     if (key) planned_.push_back({participant, {*key, last_sequence_, stream}});
   }

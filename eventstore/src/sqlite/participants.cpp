@@ -5,45 +5,28 @@
 
 #include <stela/framework/error.hpp>
 
-#include <algorithm>
+#include <utility>
 
 namespace stela::sqlite {
 
 void Writer::attach(TransactionParticipant& participant, FunctionRef<void(Connection&)> prepare) {
-  register_participant(participant, prepare, [&] {
-    participants_.push_back(&participant);
-    user_participants_.push_back(&participant);
-    has_user_code_.store(true, std::memory_order_relaxed);
-  });
+  register_participant(participant, prepare, [&] { participants_.add(participant); });
 }
 
 void Writer::attach(database::DataParticipant& participant,
                     FunctionRef<void(Connection&)> prepare) {
-  register_participant(participant, prepare, [&] {
-    participants_.push_back(&participant);
-    data_participants_.push_back(&participant);
-  });
+  register_participant(participant, prepare, [&] { participants_.add(participant); });
 }
 
 void Writer::register_participant(const Participant& participant,
                                   FunctionRef<void(Connection&)> prepare,
                                   FunctionRef<void()> list) {
-  const auto is_registered = [&](Connection& connection) {
-    auto known = connection.rows(sql::participants{});
-    while (known.step()) {
-      if (known.name() != participant.name()) continue;
-      if (participant.accepts(known.detail())) return true;
-      throw UsageError{"participant '" + std::string{participant.name()} +
-                       "' is registered in this database as '" + std::string{known.detail()} +
-                       "', and this process brings '" + std::string{participant.detail()} + "'"};
-    }
-    return false;
-  };
   bool is_listed = false;
   const auto attach_it = [&](Connection& connection) {
-    refuse_second(participant.name());
+    participants_.refuse_second(participant.name());
     prepare(connection);
-    if (!is_registered(connection)) {
+    read_participants();
+    if (!participants_.is_required(participant)) {
       insert_participant(connection, participant.name(), participant.detail(), now_);
     }
     is_listed = true;
@@ -58,22 +41,23 @@ void Writer::register_participant(const Participant& participant,
   }
 }
 
-void Writer::refuse_second(std::string_view name) const {
-  for (const Participant* const attached : participants_) {
-    if (attached->name() != name) continue;
-    throw UsageError{"'" + std::string{name} +
-                     "' takes part in the appends of this store already; attach it once"};
+void Writer::read_participants() {
+  std::vector<ledger::Participants::Required> required;
+  auto rows = connection_->rows(sql::participants{});
+  while (rows.step()) {
+    if (SchemaRequirement::parse(rows.name())) {
+      check_schema(rows.name());
+    } else {
+      required.push_back({std::string{rows.name()}, std::string{rows.detail()}});
+    }
   }
+  participants_.require(std::move(required));
 }
 
 void Writer::detach(const Participant& participant) {
   // A forked child appends nothing with its copy, and destroys what takes part.
   if (!owner_.is_this()) return;
-  tidy([&](Connection&) {
-    std::erase(participants_, &participant);
-    std::erase(user_participants_, &participant);
-    std::erase(data_participants_, &participant);
-  });
+  tidy([&](Connection&) { participants_.remove(participant); });
 }
 
 void Writer::forget_participant(std::string_view name) {
@@ -100,21 +84,6 @@ void Writer::check_schema(std::string_view participant) const {
                        std::to_string(known->second) +
                        "), and older ones must not write to it any more; nothing was written; "
                        "restart this process with the newer Stela"};
-}
-
-void Writer::check_participants() const {
-  for (const RequiredParticipant& required : required_) {
-    const auto attached = std::find_if(
-        participants_.begin(), participants_.end(), [&](const Participant* participant) {
-          return participant->name() == required.name && participant->accepts(required.detail);
-        });
-    if (attached == participants_.end()) {
-      throw ParticipantMissing{"this database requires '" + required.name + "' (" +
-                               required.detail +
-                               ") to take part in every append, and this process hasn't attached "
-                               "it; nothing was written"};
-    }
-  }
 }
 
 }  // namespace stela::sqlite

@@ -385,18 +385,10 @@ void Writer::refresh() {
   heads_.clear();
   kind_blocks_.clear();
   tags_.forget();
-  for (Participant* const participant : participants_) participant->forget();
+  participants_.forget();
   kinds_.refresh(*connection_);
   last_sequence_ = last_sequence(*connection_);
-  required_.clear();
-  auto participants = connection_->rows(sql::participants{});
-  while (participants.step()) {
-    if (SchemaRequirement::parse(participants.name())) {
-      check_schema(participants.name());
-      continue;
-    }
-    required_.push_back({std::string{participants.name()}, std::string{participants.detail()}});
-  }
+  read_participants();
 }
 
 void Writer::commit() {
@@ -439,7 +431,7 @@ void Writer::go_back_to(const Mark& mark) noexcept {
   kinds_.roll_back_to(mark.kinds);
   kind_blocks_.clear();
   tags_.roll_back();
-  for (Participant* const participant : participants_) participant->forget();
+  participants_.forget();
   last_sequence_ = mark.last_sequence;
 }
 

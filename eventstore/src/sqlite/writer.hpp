@@ -6,6 +6,7 @@
 #include "database/event_page.hpp"
 #include "database/sqlite/connection.hpp"
 #include "deferred_batch.hpp"
+#include "ledger/participants.hpp"
 #include "sqlite/checkpoints.hpp"
 #include "sqlite/kind_blocks.hpp"
 #include "sqlite/kinds.hpp"
@@ -21,7 +22,6 @@
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/error.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <deque>
 #include <exception>
@@ -133,14 +133,14 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void attach(database::DataParticipant& participant, FunctionRef<void(Connection&)> prepare);
   void detach(const Participant& participant);
   /// UsageError if a participant of this name is attached. For the thread that leads.
-  void refuse_second(std::string_view name) const;
+  void refuse_second(std::string_view name) const { participants_.refuse_second(name); }
   void forget_participant(std::string_view name);
 
   /// This process knows `migrations` of `module`, and is refused once the database requires more.
   void know_schema(std::string_view module, std::size_t migrations);
 
   /// True if a participant calls code of the user's: then appends must be exclusive.
-  bool has_user_code() const noexcept { return has_user_code_.load(std::memory_order_relaxed); }
+  bool has_user_code() const noexcept { return participants_.has_user_code(); }
 
   /// What an event depends on that is read on this thread; null if it is committed.
   std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) {
@@ -175,10 +175,6 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
  private:
   using State = TransactionOutcome::State;
 
-  struct RequiredParticipant {
-    std::string name;
-    std::string detail;
-  };
   /// What is known at a point of the transaction, to go back to.
   struct Mark {
     std::size_t heads = 0;
@@ -233,7 +229,7 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void close() noexcept;
 
   AppendResult append_now(const AppendRequest& request, WriteWork& work);
-  void check_participants() const;
+  void read_participants();
   void check_condition(const AppendCondition& condition, const WriteWork& work);
   void check_versions(std::span<const StreamAppend> streams);
   StreamVersion append_stream(const StreamAppend& append, const AppendRequest& request,
@@ -252,7 +248,6 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   std::unique_ptr<WriteLock> lock_;
   KindTable& kinds_;
   const Settings settings_;
-  std::atomic<bool> has_user_code_{false};
 
   // The leader's own, from here on.
   UuidGenerator ids_;
@@ -275,11 +270,7 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   /// Set once a commit is in doubt: this store must be reopened.
   std::string failure_;
   Checkpoints checkpoints_;
-  std::vector<Participant*> participants_;
-  // Which of the two each of them is.
-  std::vector<TransactionParticipant*> user_participants_;
-  std::vector<database::DataParticipant*> data_participants_;
-  std::vector<RequiredParticipant> required_;
+  ledger::Participants participants_;
   mutable std::mutex schemas_mutex_;
   /// Guarded by schemas_mutex_: a module is opened while others write.
   std::map<std::string, std::int64_t, std::less<>> known_schemas_;
