@@ -168,8 +168,8 @@ class Writer {
                        Rows* rows);
   /// Lets a FailureWatch see that the connection was lost while it was lent.
   void note_failure() noexcept;
-  /// For the end of a handler's work: UsageError if whoever was lent the connection ended the
-  /// transaction, CommittedByCaller if he committed it.
+  /// UsageError if whoever was lent the connection ended the transaction, CommittedByCaller if it
+  /// may be committed. A round trip, if it was lent.
   void check_open();
   /// UsageError if whoever was lent the connection went on after a failure of his.
   void check_usable();
@@ -241,8 +241,6 @@ class Writer {
   [[noreturn]] void fail_replaced();
   /// Whoever was lent the connection ended the transaction on it.
   bool is_ended_by_caller() noexcept;
-  /// The same without a round trip: not if another transaction was begun.
-  bool has_left_transaction() noexcept;
   bool is_committed_by_caller() noexcept;
   /// The transaction is over, and nothing more is written in it.
   [[noreturn]] void fail_ended();

@@ -72,7 +72,7 @@ void Writer::carry_out(WriteWork& work) {
     (*work.user)(transaction);
   } catch (const std::exception&) {
     // Whatever it failed with then, trying again isn't the answer.
-    if (has_left_transaction()) fail_ended();
+    if (ended_ || (is_ended_by_caller() && is_committed_by_caller())) fail_ended();
     throw;
   }
 }
@@ -106,7 +106,7 @@ void Writer::begin_on_session() {
 }
 
 void Writer::lock(WriteWork& work) {
-  if (has_left_transaction()) fail_ended();
+  check_open();
   if (is_locked_) return;
   work.rest = {.run = session_->run(), .group = make_uuid()};
   Connection::Pipeline pipeline{connection()};
@@ -155,18 +155,13 @@ PGconn* Writer::lend(WriteWork& work) {
   return connection().handle();
 }
 
-bool Writer::has_left_transaction() noexcept {
-  if (ended_ || lent_.empty() || !connection().is_usable()) return ended_ != nullptr;
-  return PQtransactionStatus(connection().handle()) == PQTRANS_IDLE;
-}
-
 bool Writer::is_ended_by_caller() noexcept try {
-  if (has_left_transaction()) return true;
-  if (lent_.empty() || !connection().is_usable()) return false;
+  if (ended_ || lent_.empty() || !connection().is_usable()) return ended_ != nullptr;
   // After an error nothing is answered, and nothing can be begun. What was left unread is the
   // caller's doing.
   const PGTransactionStatusType status = PQtransactionStatus(connection().handle());
-  if (status != PQTRANS_INTRANS) return status == PQTRANS_ACTIVE;
+  if (status == PQTRANS_IDLE || status == PQTRANS_ACTIVE) return true;
+  if (status != PQTRANS_INTRANS) return false;
   const Result now = connection().query("SELECT pg_current_xact_id_if_assigned()::text");
   return now.bytes(0, 0) != lent_;
 } catch (const std::exception&) {
@@ -185,12 +180,8 @@ bool Writer::is_committed_by_caller() noexcept try {
 
 void Writer::fail_ended() {
   if (!ended_) {
-    const char* const what =
-        "the work ended the transaction that it was called in; what it did before that may be "
-        "committed, and what it did since is rolled back";
     connection().roll_back();
-    ended_ = is_committed_by_caller() ? std::make_exception_ptr(database::CommittedByCaller{what})
-                                      : std::make_exception_ptr(UsageError{what});
+    ended_ = database::ended_by_caller(is_committed_by_caller());
     // What is written on it from now on would be no part of the transaction.
     connection().give_up();
   }
@@ -198,7 +189,7 @@ void Writer::fail_ended() {
 }
 
 void Writer::commit(WriteWork& work) {
-  if (is_ended_by_caller()) fail_ended();
+  check_open();
   // Whoever called may have caught it.
   if (foreign_events_) std::rethrow_exception(foreign_events_);
   work.rest.run = session_->run();
@@ -280,7 +271,7 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo) {
   try {
     work.outcomes.open(GlobalSequence{last_sequence_});
     part();
-    if (has_savepoint ? has_left_transaction() : is_ended_by_caller()) fail_ended();
+    check_open();
     if (has_savepoint) connection().execute("RELEASE SAVEPOINT stela_savepoint");
     work.outcomes.close(depth, State::committed);
   } catch (...) {
@@ -298,7 +289,7 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo) {
 }
 
 void Writer::undo_savepoint() try {
-  if (has_left_transaction()) fail_ended();
+  check_open();
   connection().execute("ROLLBACK TO SAVEPOINT stela_savepoint; RELEASE SAVEPOINT stela_savepoint");
 } catch (const StoreFailed&) {
   if (lent_.empty()) throw;
