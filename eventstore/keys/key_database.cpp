@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 
 namespace stela::keys {
@@ -62,6 +63,16 @@ int wait_for_lock(void* timeout, int tries) noexcept {
   return 1;
 }
 
+/// What a killed process left half written is taken back. Only somebody who may write can do that,
+/// so it is done before the file is opened to be read.
+void take_back_unfinished(const std::string& path) {
+  std::error_code error;
+  const std::string journal = std::filesystem::weakly_canonical(path, error).string() + "-journal";
+  if (error || std::filesystem::file_size(journal, error) == 0 || error) return;
+  if (::access(path.c_str(), W_OK) != 0) return;
+  sqlite::Connection{path, {.flags = SQLITE_OPEN_READWRITE}}.integer("PRAGMA application_id");
+}
+
 /// The path, once there is a file.
 std::string prepared_file(const std::string& path, const KeyOptions& options) {
   if (path.empty() || path.front() == ':' || path.starts_with("file:")) {
@@ -69,6 +80,7 @@ std::string prepared_file(const std::string& path, const KeyOptions& options) {
                      "' isn't the path of a file: a key store is in a file of its own"};
   }
   if (options.create && !options.read_only) make_file(path);
+  if (options.read_only) take_back_unfinished(path);
   return path;
 }
 

@@ -10,8 +10,11 @@
 #include <stela/eventstore/keys.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/event_encoder.hpp>
+#include <stela/framework/event_set.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -112,6 +115,44 @@ std::size_t add_missing_fences(Store& store, Keys& keys, bool dry_run = false) {
   }
 }
 
+/// Keys that events of the store forget, and that it doesn't have as forgotten: those events were
+/// brought back from the broker.
+std::vector<KeyId> find_unfenced(Store& store) {
+  std::set<KeyId> named;
+  EventDecoder<EventSet<Forgotten>> decoder{store.conventions().reading()};
+  for (const StoredEvent& event :
+       store.read_all({.event_types = {std::string{Forgotten::event_type.name}}})) {
+    try {
+      decoder.decode(event, [&](const Forgotten& fence) {
+        for (const std::string& text : fence.keys) {
+          if (const auto id = KeyId::parse(text)) named.insert(*id);
+        }
+      });
+    } catch (const Error&) {
+      // Whoever published it wrote something else.
+    }
+  }
+  std::vector<KeyId> missing;
+  store.database().read([&](database::Connection& connection) {
+    missing.clear();
+    std::copy_if(named.begin(), named.end(), std::back_inserter(missing), [&](const KeyId& id) {
+      return !connection.rows(forget_sql::find_forgotten_key{.key_id = keys::text_of(id.bytes)})
+                  .step();
+    });
+  });
+  return missing;
+}
+
+std::int64_t count_living(Keys& keys, const std::vector<KeyId>& ids) {
+  return std::count_if(ids.begin(), ids.end(), [&](const KeyId& id) {
+    try {
+      return keys.find(id) != nullptr;
+    } catch (const KeyMissing&) {
+      return false;
+    }
+  });
+}
+
 /// What a store knows of its key store.
 struct Binding {
   std::optional<Uuid> key_store = {};
@@ -188,31 +229,34 @@ bool has_personal_fields(Store& store) {
 ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run) {
   check_key_store(store, keys);
   ReappliedErasures all{.to_destroy = static_cast<std::int64_t>(keys.brought_back())};
+  const std::vector<KeyId> unfenced = find_unfenced(store);
+  if (dry_run) {
+    all.to_destroy += count_living(keys, unfenced);
+  } else {
+    fence_keys(store, unfenced);
+  }
   for_each_forgotten(store, [&](const std::vector<KeyId>& ids) {
-    std::vector<KeyId> living;
-    std::copy_if(ids.begin(), ids.end(), std::back_inserter(living), [&](const KeyId& id) {
-      try {
-        return keys.find(id) != nullptr;
-      } catch (const KeyMissing&) {
-        return false;
-      }
-    });
-    all.to_destroy += std::ssize(living);
+    all.to_destroy += count_living(keys, ids);
     if (!dry_run && keys.destroy(ids) > 0) clear_kept_errors(store, ids);
   });
-  all.to_fence = static_cast<std::int64_t>(add_missing_fences(store, keys, dry_run));
+  all.to_fence =
+      std::ssize(unfenced) + static_cast<std::int64_t>(add_missing_fences(store, keys, dry_run));
   return all;
 }
 
-void fence_keys(Store& store, std::span<const KeyId> ids) {
+std::int64_t fence_keys(Store& store, std::span<const KeyId> ids) {
+  std::int64_t added = 0;
+  if (ids.empty()) return added;
+  const Timestamp now = store.database().now();
   store.database().write([&](database::Connection& connection) {
+    added = 0;
     connection.run(forget_sql::unsettle{});
     for (const KeyId& id : ids) {
-      connection.run(forget_sql::add_forgotten_key{.key_id = keys::text_of(id.bytes),
-                                                   .sequence = 0,
-                                                   .forgotten_at = store.database().now()});
+      added += connection.run(forget_sql::add_forgotten_key{
+          .key_id = keys::text_of(id.bytes), .sequence = 0, .forgotten_at = now});
     }
   });
+  return added;
 }
 
 void settle_keys(Store& store, bool read_only) {

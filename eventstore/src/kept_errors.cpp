@@ -23,6 +23,8 @@ struct KeptError {
   /// Which rows have any: those of an index, where most have none.
   std::string_view rows;
   std::string_view payload;
+  /// Of PostgreSQL, where that differs.
+  std::string_view payload_on_server = payload;
 };
 constexpr std::string_view of_event = "(SELECT payload FROM events WHERE sequence = kept.sequence)";
 constexpr std::string_view of_failing = "(SELECT payload FROM events WHERE sequence = failing)";
@@ -37,6 +39,11 @@ constexpr KeptError kept_errors[] = {
     {"projection_timers", "error", "state <> 'pending'", "payload"},
     {"projection_timers", "error", "state = 'pending' AND wake_at > due_at", "payload"},
     {"inbox_parked", "error", "true", "payload"},
+    // What stopped a projector: "event 72 (…): …".
+    {"stela_changes", "detail", "detail LIKE 'event %'",
+     "(SELECT payload FROM events WHERE sequence = CAST(substr(kept.detail, 7) AS INTEGER))",
+     "(SELECT payload FROM events "
+     "WHERE sequence = substring(kept.detail FROM '^event ([0-9]{1,18})')::bigint)"},
 };
 
 /// SQL for what is sealed with these keys, in either codec.
@@ -76,7 +83,8 @@ void clear_kept_errors(Store& store, std::span<const KeyId> all) try {
         sql.append(kept.table).append(" AS kept SET ").append(kept.column);
         sql.append(" = '(cleared: its subject was forgotten)' WHERE ").append(kept.rows);
         sql.append(" AND ").append(kept.column).append(" <> '' AND (");
-        connection.execute(sql + is_sealed(kept.payload, ids, on_server) + ')');
+        const auto payload = on_server ? kept.payload_on_server : kept.payload;
+        connection.execute(sql + is_sealed(payload, ids, on_server) + ')');
       }
     });
   }

@@ -33,6 +33,10 @@ inline std::vector<std::string> keep_errors() {
       "attempts, error, recurrence, set_at, correlation_id, causation_id, metadata, payload) "
       "SELECT 'p', 'k' || sequence, 'reminder', 1, 1, 0, 1, 1, " +
           quoted + ", '', 0, '', '', '', payload" + events,
+      "INSERT INTO stela_changes (at, part, subject, what, who, detail) SELECT recorded_at, "
+      "'projections', "
+      "'p', 'stopped', 'w', 'event ' || sequence || ' (guest.moved v1): ' || " +
+          quoted + events,
       "INSERT INTO inbox_consumers (name, created_at) VALUES ('billing', 0)",
       "INSERT INTO inbox_parked (consumer, broker_stream, broker_sequence, broker_time, subject, "
       "headers, payload, parked_at, attempts, error) SELECT 1, 'SHOP', sequence, 0, 's', '{}', "
@@ -47,8 +51,8 @@ inline std::string count_kept_errors(int sequence) {
        {"last_error AS e FROM outbox_messages", "error FROM outbox_parked",
         "failure FROM outbox_parked", "error FROM outbox_discarded",
         "last_error FROM outbox_redeliveries", "error FROM projections",
-        "error FROM projection_parked", "error FROM projection_timers",
-        "error FROM inbox_parked"}) {
+        "error FROM projection_parked", "error FROM projection_timers", "error FROM inbox_parked",
+        "substr(detail, 27) FROM stela_changes WHERE what = 'stopped'"}) {
     sql += (sql.ends_with('(') ? "SELECT " : " UNION ALL SELECT ") + column;
   }
   return sql + ") AS kept WHERE e = 'no such house: " + std::to_string(sequence) + "'";

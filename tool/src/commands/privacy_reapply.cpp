@@ -23,7 +23,7 @@ struct Published : description::Erasure {
   std::string subject = {};
   /// Its keys that live, as far as no message before has them; and those that were never here.
   std::vector<KeyInfo> living = {};
-  std::string unknown = {};
+  std::vector<KeyId> unknown = {};
   /// Why it is passed over.
   std::string problem = {};
 };
@@ -34,8 +34,15 @@ struct AllPublished {
   /// Those with living keys, and the first hundred of the odd ones.
   std::vector<Published> shown = {};
   std::vector<KeyInfo> living = {};
+  /// Those that are to be fenced: a newer key store may have what this one never had.
   std::set<KeyId> seen = {};
 };
+
+std::string in_words(const std::vector<KeyId>& ids) {
+  std::string text;
+  for (const KeyId& id : ids) text += (text.empty() ? "" : " ") + id.to_string();
+  return text;
+}
 
 constexpr Field<Published> published_fields[] = {
     field<&Published::message>("message", {.kind = Kind::untrusted}),
@@ -45,7 +52,7 @@ constexpr Field<Published> published_fields[] = {
     field<&Published::why>("why", {.kind = Kind::untrusted, .most = 30}),
     field<[](const Published& one) { return std::ssize(one.living); }>("keys",
                                                                        {.kind = Kind::count}),
-    field<&Published::unknown>("unknown_keys", {.most = 30}),
+    field<[](const Published& one) { return in_words(one.unknown); }>("unknown_keys", {.most = 30}),
     field<&Published::problem>("problem", {.kind = Kind::untrusted, .most = 60}),
 };
 constexpr Description<Published> published{
@@ -78,11 +85,14 @@ std::string look_up(Keys& keys, const std::set<KeyId>& seen, Published& one) {
   }
   std::vector<KeyInfo> living = keys.keys_of(one.subject);
   std::erase_if(living, [&](const KeyInfo& key) { return !ids.erase(key.id); });
+  if (std::any_of(living.begin(), living.end(), [](const KeyInfo& key) { return key.hold; })) {
+    return "a hold keeps it: 'privacy release' comes first, if that has ended";
+  }
   for (const KeyId& id : ids) {
     try {
       if (keys.find(id)) return "key " + id.to_string() + " is of somebody else";
     } catch (const KeyMissing&) {
-      one.unknown += (one.unknown.empty() ? "" : " ") + id.to_string();
+      one.unknown.push_back(id);
     }
   }
   std::erase_if(living, [&](const KeyInfo& key) { return seen.contains(key.id); });
@@ -101,6 +111,7 @@ void take(Store& store, Keys& keys, const BrokerEvent& found, AllPublished& all)
   const bool is_odd = !one.problem.empty() || !one.unknown.empty();
   if (is_odd) ++all.odd;
   for (const KeyInfo& key : one.living) all.seen.insert(key.id);
+  all.seen.insert(one.unknown.begin(), one.unknown.end());
   all.living.insert(all.living.end(), one.living.begin(), one.living.end());
   if (!one.living.empty() || (is_odd && all.odd <= most_odd)) all.shown.push_back(std::move(one));
 }
@@ -138,12 +149,14 @@ void tell(Output& out, const AllPublished& all) {
   if (all.shown.empty()) return;
   print_list(out, published, all.shown);
   if (!all.living.empty()) print_list(out, description::living_key, all.living);
-  out.note("Whoever may publish to the broker can write such messages: is it what you know?");
+  out.note(
+      "Whoever may publish to the broker can write such messages: is it what you know? Remove one "
+      "that isn't from its stream ('nats stream rmm STREAM NUMBER'), and look again.");
 }
 
 std::string in_words(const ReappliedErasures& known, const AllPublished& all) {
-  const std::string text = counted(known.to_destroy, "key") + " that the store has as forgotten, " +
-                           counted(known.to_fence, "key") + " that only the key store has";
+  const std::string text = counted(known.to_destroy, "key") + " to destroy, " +
+                           counted(known.to_fence, "key") + " to be noted in the store";
   if (all.messages == 0) return text;
   return text + ", and " + counted(std::ssize(all.living), "key") + " by " +
          counted(all.messages, "message") + " at the broker, of which " + in_digits(all.skipped) +
@@ -167,12 +180,11 @@ int reapply(Invocation& call) {
       return failed;
     }
     KeySession writing{call, false};
-    std::vector<KeyId> ids;
-    for (const KeyInfo& key : all.living) ids.push_back(key.id);
-    fence_keys(database.store(), ids);
+    const std::vector<KeyId> ids{all.seen.begin(), all.seen.end()};
+    const std::int64_t fenced = fence_keys(database.store(), ids);
     planned = reapply_erasures(database.store(), writing.keys(), false);
     planned.to_destroy += static_cast<std::int64_t>(writing.keys().destroyed_again());
-    planned.to_fence += std::ssize(ids);
+    planned.to_fence += fenced;
     for (const Published& one : all.shown) {
       if (one.living.empty()) continue;
       note_privacy(call, database, "forgot as the broker says", one.message,
@@ -182,7 +194,7 @@ int reapply(Invocation& call) {
                  std::to_string(planned.to_destroy) + " destroyed, " +
                      std::to_string(planned.to_fence) + " fenced");
     text = counted(planned.to_destroy, "key") + " destroyed again, and " +
-           counted(planned.to_fence, "key") + " fenced again in the store";
+           counted(planned.to_fence, "key") + " noted in the store";
     if (planned.to_fence > 0) {
       call.out.note(
           "No event tells projectors whose these were: rebuild those that keep personal data "

@@ -21,7 +21,8 @@ struct ReappliedErasures {
   /// Keys that lived though the store, or the file of erasures, has them as forgotten. That file is
   /// applied as keys are opened, unless they are opened read-only.
   std::int64_t to_destroy = 0;
-  /// Destroyed keys that the store didn't have as forgotten.
+  /// Keys that the store didn't have as forgotten, and the key store, or an event that was brought
+  /// back from the broker, does.
   std::int64_t to_fence = 0;
 };
 
@@ -31,7 +32,7 @@ struct ReappliedErasures {
 STELA_EVENTSTORE_EXPORT ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run);
 
 /// Notes in the store that these keys are forgotten, without an event: nothing more is sealed with
-/// them, and `reapply_erasures` destroys them.
-STELA_EVENTSTORE_EXPORT void fence_keys(Store& store, std::span<const KeyId> ids);
+/// them, and `reapply_erasures` destroys them. How many the store didn't have.
+STELA_EVENTSTORE_EXPORT std::int64_t fence_keys(Store& store, std::span<const KeyId> ids);
 
 }  // namespace stela
