@@ -19,9 +19,18 @@ struct EventRow {
   std::int64_t sequence;
   /// The number of its stream.
   std::int64_t stream;
-  /// Null if it isn't what was stored; then `problem` says why.
+  /// Null if it isn't what was stored; then `problem` says why, and `fault` in words that don't
+  /// name the event.
   const StoredEvent* event;
   std::string problem;
+  std::string fault;
+};
+
+/// Rows by their sequences: so many of them at most.
+struct RowRange {
+  std::int64_t first;
+  std::int64_t last;
+  std::int64_t most;
 };
 
 /// Remembers the names of streams, and the kinds of events, that it has met.
@@ -36,6 +45,9 @@ class STELA_EVENTSTORE_EXPORT EventReader {
   /// don't exist are left out.
   virtual void read(Connection& connection, std::span<const std::int64_t> sequences,
                     FunctionRef<bool(const EventRow&)> use) = 0;
+  /// The same of the rows of a range, or of the first of them if they are large.
+  virtual void read_range(Connection& connection, const RowRange& range,
+                          FunctionRef<bool(const EventRow&)> use) = 0;
   /// Appends the events from `first` on to `page` until that is full; false if they ended before.
   /// CorruptEvent if the first of them is damaged.
   virtual bool fill(Connection& connection, std::int64_t first, EventPage& page) = 0;

@@ -80,7 +80,7 @@ using links::uuid_of;
 namespace sql = operations::sql;
 
 /// How many events one statement looks at: a few milliseconds' worth.
-constexpr std::int64_t step_size = 50'000;
+constexpr std::int64_t index_step_events = 50'000;
 /// How many events are indexed in one transaction, while which others don't append on SQLite.
 constexpr std::int64_t index_step = 4'000;
 constexpr std::int64_t delete_step = 20'000;
@@ -201,7 +201,7 @@ std::optional<GlobalSequence> Look::find(const EventId& id, std::int64_t most) c
   const std::int64_t first = has_time ? 1 : unindexed(all()).from;
   Span seen{place, place - 1};
   for (std::int64_t step = 1'024; !found && seen.size() < most;
-       step = std::min(2 * step, step_size)) {
+       step = std::min(2 * step, index_step_events)) {
     const Span before{std::max(first, seen.from - step), seen.from - 1};
     const Span after{seen.to + 1, std::min(head_, seen.to + step)};
     if (before.is_empty() && after.is_empty()) break;
@@ -258,7 +258,7 @@ class Search {
         is_forward() ? std::max<std::int64_t>(rest.size() - most_unindexed, 0) : 0;
     rest.from += passed;
     while (left() > 0 && !rest.is_empty() && read < most_unindexed) {
-      const std::int64_t size = std::min(step_size, rest.size());
+      const std::int64_t size = std::min(index_step_events, rest.size());
       const Span step =
           is_forward() ? Span{rest.from, rest.from + size - 1} : Span{rest.to - size + 1, rest.to};
       read_step(step);
@@ -361,7 +361,7 @@ class Descent {
   void walk(Span rest) {
     std::int64_t read = 0;
     while (!rest.is_empty() && read < most_unindexed && !result_.has_more) {
-      const Span step{rest.from, std::min(rest.to, rest.from + step_size - 1)};
+      const Span step{rest.from, std::min(rest.to, rest.from + index_step_events - 1)};
       look_.scan(
           step, [](const Span& s) { return sql::caused{.from = s.from, .to = s.to}; },
           [&](const auto& row) {

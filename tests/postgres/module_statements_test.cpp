@@ -8,6 +8,12 @@
 #include "inbox_sql/parked.hpp"
 #include "inbox_sql/positions.hpp"
 #include "inbox_sql/readers.hpp"
+#include "operations_sql/care.hpp"
+#include "operations_sql/catalogue.hpp"
+#include "operations_sql/journal.hpp"
+#include "operations_sql/keys.hpp"
+#include "operations_sql/links.hpp"
+#include "operations_sql/transfer.hpp"
 #include "outbox_sql.hpp"
 #include "outbox_sql/inspection.hpp"
 #include "outbox_sql/logs.hpp"
@@ -55,6 +61,16 @@ int prepare_all(const std::string& url, Files files) {
     }
   }
   return number;
+}
+
+TEST(PostgresOperationStatements, FitTheTables) {
+  namespace sql = operations::sql;
+  const test::PostgresServer server;
+  const Store store = postgres::open(server.url());
+  const std::span<const std::string_view> files[] = {
+      sql::care_on_postgres, sql::catalogue_on_postgres, sql::journal_on_postgres,
+      sql::keys_on_postgres, sql::links_on_postgres,     sql::transfer_on_postgres};
+  EXPECT_GT(prepare_all(server.url(), files), 60);
 }
 
 TEST(PostgresOutboxStatements, FitTheTables) {

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
@@ -28,8 +29,10 @@ using test::problems_of;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Lt;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -233,6 +236,32 @@ TEST_F(PostgresOperations, NameEventsThatWereChangedOrRemoved) {
       ElementsAre("events: event 2: it doesn't match its checksum",
                   "events: events 4 to 5: they're missing",
                   "events: stream number 2, version 3: the versions before it are missing"));
+}
+
+TEST_F(PostgresOperations, NameEventsOnAPageThatTheServerCannotRead) {
+  const std::string payload = '"' + std::string(400, 'x') + '"';
+  append(store, "order-a", std::vector<NewEvent>(200, {"noted", 1, false, payload}));
+  run("CHECKPOINT");
+  const std::string table =
+      server.folder() + "/data/" + server.ask("SELECT pg_relation_filepath('stela.events')");
+  server.crash();
+  {
+    std::fstream file{table, std::ios::in | std::ios::out | std::ios::binary};
+    file.seekp(3 * 8192);
+    file << std::string(64, '\xff');
+  }
+  server.start_again();
+  store = postgres::open(server.url());
+
+  EXPECT_THAT(problems(), Contains(AllOf(HasSubstr("events: events "),
+                                         HasSubstr(": the server can't read it: "),
+                                         HasSubstr("invalid page in block 3"))));
+  std::vector<std::string> lost;
+  std::ostringstream out;
+  const auto result = salvage_events(
+      store, out, [&](const UnreadableEvents& events) { lost.push_back(events.why); });
+  EXPECT_THAT(lost, ElementsAre(HasSubstr("invalid page in block 3")));
+  EXPECT_THAT(result.events, AllOf(Gt(150), Lt(200)));
 }
 
 TEST_F(PostgresOperations, NameEventsWithNumbersBelowOne) {

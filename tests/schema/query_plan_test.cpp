@@ -31,7 +31,6 @@ const std::map<std::string, std::string> exceptions{
     {"eventstore/insert_stream", "the last row answers it"},
     {"eventstore/last_indexed_sequence", "an export that passes over damage asks it once"},
     {"eventstore/last_sequence", "the last row answers it"},
-    {"eventstore/repeated_versions", "verify asks it once, of events whose index is wrong"},
     {"eventstore/trim_changes", "the oldest hundred rows"},
     {"eventstore/standpoint", "the last row answers it"},
     {"eventstore/keys/position", "the last row answers it"},

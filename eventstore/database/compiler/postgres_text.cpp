@@ -36,6 +36,7 @@ class Rewriting {
     if (replace("IS NOT :", "IS DISTINCT FROM ", 1)) return;
     if (replace("IS :", "IS NOT DISTINCT FROM ", 1)) return;
     if (replace("CROSS JOIN ", "JOIN ", 0)) return;
+    if (replace("NOT INDEXED", "", 0)) return;
     if (replace("INDEXED BY ", "", 0)) return drop(end_of_name(0));
     take(end_of_name(0));
   }

@@ -11,6 +11,25 @@ namespace {
 
 constexpr std::size_t most_sequences = 1024;
 
+/// Hands `use` the rows until it returns false; then it returns false, too.
+bool hand_on(EventRows& reader, const Result& rows,
+             FunctionRef<bool(const database::EventRow&)> use) {
+  for (int row = 0; row < rows.rows(); ++row) {
+    database::EventRow found{
+        EventRows::sequence_of(rows, row), EventRows::stream_number_of(rows, row), nullptr, {}, {}};
+    std::optional<StoredEvent> event;
+    try {
+      event.emplace(reader.read(rows, row));
+      found.event = &*event;
+    } catch (const CorruptRow& e) {
+      found.problem = e.what();
+      found.fault = e.problem();
+    }
+    if (!use(found)) return false;
+  }
+  return true;
+}
+
 Result find(Connection& connection, std::span<const std::int64_t> sequences) {
   static const std::string sql = page_sql("e.sequence = ANY ($1)", "sequence", "$2");
   Array wanted = Array::of_int8();
@@ -28,18 +47,7 @@ void EventReader::read(database::Connection& connection, std::span<const std::in
   while (!sequences.empty()) {
     const auto wanted = sequences.first(std::min(sequences.size(), most_sequences));
     const Result rows = find(connection_of(connection), wanted);
-    for (int row = 0; row < rows.rows(); ++row) {
-      database::EventRow found{
-          EventRows::sequence_of(rows, row), EventRows::stream_number_of(rows, row), nullptr, {}};
-      std::optional<StoredEvent> event;
-      try {
-        event.emplace(reader.read(rows, row));
-        found.event = &*event;
-      } catch (const CorruptEvent& e) {
-        found.problem = e.what();
-      }
-      if (!use(found)) return;
-    }
+    if (!hand_on(reader, rows, use)) return;
     // Those that the answer had no room for come with the next one; those that don't exist, never.
     const auto end = rows.rows() > 0 && EventRows::ends_early(rows)
                          ? std::upper_bound(wanted.begin(), wanted.end(),
@@ -47,6 +55,16 @@ void EventReader::read(database::Connection& connection, std::span<const std::in
                          : wanted.end();
     sequences = sequences.subspan(static_cast<std::size_t>(end - wanted.begin()));
   }
+}
+
+void EventReader::read_range(database::Connection& connection, const database::RowRange& range,
+                             FunctionRef<bool(const database::EventRow&)> use) {
+  static const std::string sql = page_sql("e.sequence BETWEEN $1 AND $2", "sequence", "$3");
+  Parameters parameters;
+  parameters.add(range.first).add(range.last).add(range.most);
+  const Result rows = connection_of(connection).query(sql, std::move(parameters), "reading events");
+  EventRows reader{kinds_, names_};
+  hand_on(reader, rows, use);
 }
 
 bool EventReader::fill(database::Connection& connection, std::int64_t first, EventPage& page) {

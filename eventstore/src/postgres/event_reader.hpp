@@ -18,6 +18,8 @@ class EventReader final : public database::EventReader {
   }
   void read(database::Connection& connection, std::span<const std::int64_t> sequences,
             FunctionRef<bool(const database::EventRow&)> use) override;
+  void read_range(database::Connection& connection, const database::RowRange& range,
+                  FunctionRef<bool(const database::EventRow&)> use) override;
   bool fill(database::Connection& connection, std::int64_t first, EventPage& page) override;
   void trim() noexcept override { names_.trim(); }
   const StreamId& stream(database::Connection& connection, std::int64_t number) override;

@@ -124,7 +124,7 @@ Objects objects_made_by(ConnectionOptions options, std::string_view module,
 
 void check_ledger(ServerInspection& inspection, std::string_view module,
                   std::span<const database::Migration> migrations) {
-  inspection.read([&](Connection& connection) {
+  inspection.query([&](Connection& connection) {
     Parameters parameters;
     parameters.add(module);
     const Result rows = connection.query(
@@ -159,7 +159,7 @@ bool is_foreign_constraint(const std::string& name, const std::string& definitio
 }
 
 void compare(ServerInspection& inspection, const Objects& expected) {
-  inspection.read([&](Connection& connection) {
+  inspection.query([&](Connection& connection) {
     const Objects actual = objects_of(connection, inspection.server().schema);
     for (const auto& [name, definition] : expected) {
       const auto found = actual.find(name);
@@ -178,7 +178,7 @@ void compare(ServerInspection& inspection, const Objects& expected) {
 }
 
 void check_foreign(ServerInspection& inspection) {
-  inspection.read([&](Connection& connection) {
+  inspection.query([&](Connection& connection) {
     Parameters parameters;
     parameters.add(inspection.server().schema);
     const Result rows = connection.query(foreign_sql, std::move(parameters),
@@ -192,7 +192,7 @@ void check_foreign(ServerInspection& inspection) {
 }
 
 void check_facts(ServerInspection& inspection) {
-  inspection.read([&](Connection& connection) {
+  inspection.query([&](Connection& connection) {
     for (const char* const name : {"store_id", "codec"}) {
       Parameters parameters;
       parameters.add(name);
@@ -230,7 +230,7 @@ namespace {
 /// The function of the extension amcheck; empty if it isn't there.
 std::string find_index_check(ServerInspection& inspection) {
   std::string function;
-  inspection.read([&](Connection& connection) {
+  inspection.query([&](Connection& connection) {
     const Result rows = connection.query(
         "SELECT quote_ident(n.nspname) || '.bt_index_check' FROM pg_catalog.pg_extension AS e "
         "JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'amcheck'",
@@ -242,7 +242,7 @@ std::string find_index_check(ServerInspection& inspection) {
 
 std::vector<std::string> list_indexes(ServerInspection& inspection) {
   std::vector<std::string> indexes;
-  inspection.read([&](Connection& connection) {
+  inspection.query([&](Connection& connection) {
     Parameters parameters;
     parameters.add(inspection.server().schema);
     const Result rows = connection.query(
@@ -269,11 +269,12 @@ void check_indexes(ServerInspection& inspection) {
   std::int64_t done = 0;
   // Each in a transaction of its own, so that none is long.
   for (const std::string& index : indexes) {
-    const auto error = inspection.try_read([&](Connection& connection) {
+    const auto error = inspection.try_read([&](database::Connection& connection) {
       Parameters parameters;
       parameters.add(index);
-      connection.query("SELECT " + function + "($1::regclass, true)", std::move(parameters),
-                       "checking an index");
+      connection_of(connection)
+          .query("SELECT " + function + "($1::regclass, true)", std::move(parameters),
+                 "checking an index");
     });
     if (error && lacks_rights(*error)) {
       return inspection.leave_unchecked("the pages of indexes", *error);

@@ -10,21 +10,37 @@ void EventReader::read(database::Connection& connection, std::span<const std::in
   if (sequences.empty()) return;
   const std::int64_t first = sequences.front();
   const std::int64_t last = sequences.back();
+  auto wanted = sequences.begin();
+  const auto is_wanted = [&](std::int64_t sequence) {
+    while (*wanted < sequence) ++wanted;
+    return *wanted == sequence;
+  };
+  read_rows(connection, {.first = first, .last = last, .most = last - first + 1}, is_wanted, use);
+}
+
+void EventReader::read_range(database::Connection& connection, const database::RowRange& range,
+                             FunctionRef<bool(const database::EventRow&)> use) {
+  read_rows(
+      connection, range, [](std::int64_t) { return true; }, use);
+}
+
+void EventReader::read_rows(database::Connection& connection, const database::RowRange& range,
+                            FunctionRef<bool(std::int64_t)> is_wanted,
+                            FunctionRef<bool(const database::EventRow&)> use) {
   Connection& own = connection_of(connection);
   EventRows rows{own, kinds_, names_};
-  auto row = own.rows(sql::read_all{.from = first, .to = last, .limit = last - first + 1});
-  auto wanted = sequences.begin();
+  auto row = own.rows(sql::read_all{.from = range.first, .to = range.last, .limit = range.most});
   while (row.step()) {
-    database::EventRow found{row.sequence(), row.stream(), nullptr, {}};
-    while (*wanted < found.sequence) ++wanted;
-    if (*wanted != found.sequence) continue;
+    database::EventRow found{row.sequence(), row.stream(), nullptr, {}, {}};
+    if (!is_wanted(found.sequence)) continue;
     std::optional<StoredEvent> event;
     try {
       event.emplace(rows.read(row));
       found.event = &*event;
-    } catch (const CorruptEvent& e) {
+    } catch (const CorruptRow& e) {
       // Only the row itself: what ails the disk ails every row.
       found.problem = e.what();
+      found.fault = e.problem();
     }
     if (!use(found)) return;
   }

@@ -242,11 +242,11 @@ void look_at_pages(FileInspection& inspection) {
 /// if it was.
 bool look_at_file(FileInspection& inspection, FileCheck check) {
   std::vector<std::string> tables;
-  inspection.read([&](Connection& connection) {
+  inspection.query([&](Connection& connection) {
     if (try_check(inspection, connection, check, {})) tables = names_of_tables(connection);
   });
   for (const std::string& table : tables) {
-    inspection.read([&](Connection& connection) {
+    inspection.query([&](Connection& connection) {
       if (auto why = try_check(inspection, connection, check, table)) {
         inspection.leave_unchecked(table, std::move(*why));
       }
@@ -260,7 +260,7 @@ bool look_at_file(FileInspection& inspection, FileCheck check) {
 void check_file(FileInspection& inspection) {
   inspection.progress(0, 2);
   if (!look_at_file(inspection, find_damage)) {
-    inspection.read([&](Connection&) { look_at_pages(inspection); });
+    inspection.query([&](Connection&) { look_at_pages(inspection); });
   }
   inspection.progress(1, 2);
   look_at_file(inspection, find_broken_references);
@@ -268,7 +268,7 @@ void check_file(FileInspection& inspection) {
 }
 
 void check_header(FileInspection& inspection) {
-  inspection.read([&](Connection& connection) {
+  inspection.query([&](Connection& connection) {
     if (connection.integer("PRAGMA application_id") != application_id) {
       inspection.report("the file's header", "the application id was changed",
                         application_id_advice());
@@ -283,9 +283,9 @@ void check_header(FileInspection& inspection) {
 void FileInspection::check_schema(std::string_view module,
                                   std::span<const database::Migration> migrations,
                                   std::span<const database::Migration>) {
-  read([&](Connection& connection) { migrations = applied_to(connection, module, migrations); });
+  query([&](Connection& connection) { migrations = applied_to(connection, module, migrations); });
   const Objects expected = objects_made_by(module, migrations);
-  read([&](Connection& connection) {
+  query([&](Connection& connection) {
     const Objects actual = objects_of(connection);
     for (const auto& [name, object] : expected) {
       const auto found = actual.find(name);
@@ -297,12 +297,12 @@ void FileInspection::check_schema(std::string_view module,
       }
     }
   });
-  read([&](Connection& connection) { check_ledger(*this, connection, module, migrations); });
+  query([&](Connection& connection) { check_ledger(*this, connection, module, migrations); });
 }
 
 void check_facts(FileInspection& inspection) {
-  inspection.read([&](Connection& connection) { check_facts_in(inspection, connection); });
-  inspection.read([&](Connection& connection) { check_participants_in(inspection, connection); });
+  inspection.query([&](Connection& connection) { check_facts_in(inspection, connection); });
+  inspection.query([&](Connection& connection) { check_participants_in(inspection, connection); });
 }
 
 }  // namespace stela::sqlite

@@ -1,33 +1,49 @@
 #include "sqlite/inspection.hpp"
 
+#include "care/checks.hpp"
+#include "database/checksum.hpp"
 #include "database/sqlite/failure.hpp"
-#include "links.hpp"
+#include "event_numbers.hpp"
+#include "sqlite/event_reader.hpp"
+#include "sqlite/kind_blocks.hpp"
+#include "sqlite/tag_guard.hpp"
+#include "sqlite/tag_rows.hpp"
 #include "sqlite_sql.hpp"
+#include "sqlite_sql/inspection.hpp"
 
 #include <stela/framework/error.hpp>
 
-#include <algorithm>
-#include <array>
 #include <utility>
+#include <vector>
 
 namespace stela::sqlite {
 namespace {
 
-class FunctionCheck final : public IntegrityCheck {
- public:
-  using Function = void (*)(FileInspection&);
-  FunctionCheck(std::string_view name, Function function) noexcept
-      : name_{name}, function_{function} {}
+/// The index is all that is left of such an event: it must not be rebuilt.
+constexpr std::string_view lost_advice =
+    "an event that was appended seems to be gone: keep a copy, and restore a backup";
 
-  std::string_view name() const noexcept override { return name_; }
-  void run(database::Inspection& inspection) override {
-    function_(static_cast<FileInspection&>(inspection));
-  }
+constexpr std::string_view index_advice =
+    "the table is the truth: rebuild its index with REINDEX, verify again, and keep a backup";
 
- private:
-  std::string_view name_;
-  Function function_;
-};
+constexpr std::string_view blocks_advice =
+    "the events are the truth, but reads by type skip it: complete the table by "
+    "INSERT OR IGNORE INTO kind_blocks SELECT DISTINCT kind, sequence / 1024 FROM events";
+
+constexpr care::Engine sqlite_engine{
+    .whole = "the file",
+    .unreadable = "SQLite can't read it: ",
+    .versions = "its index of streams and versions has {} entries for {} events",
+    .few_versions_advice =
+        "the events are the truth: rebuild their index with REINDEX, verify "
+        "again, and keep a backup",
+    .many_versions_advice = lost_advice,
+    .append_id_checksum =
+        [](std::string_view id, std::int64_t first, std::int64_t last) {
+          return database::checksum_of({first, last}, {id});
+        },
+    .tags_checksum = [](std::string_view tags, std::int64_t sequence,
+                        std::int64_t part) { return checksum_of_tags(sequence, part, tags); }};
 
 void check_own_schema(FileInspection& inspection) {
   check_header(inspection);
@@ -35,11 +51,84 @@ void check_own_schema(FileInspection& inspection) {
   check_facts(inspection);
 }
 
+void check_streams(FileInspection& inspection) {
+  const care::Counted found = care::check_streams(inspection);
+  inspection.query([&](Connection& connection) {
+    auto index = connection.rows(sql::inspect_stream_index{.to = found.through});
+    index.step();
+    if (index.entries() == found.count) return;
+    inspection.report("table streams",
+                      "its index of names has " + std::to_string(index.entries()) +
+                          " entries for " + std::to_string(found.count) + " streams",
+                      std::string{index_advice});
+  });
+}
+
+void check_kinds(FileInspection& inspection) {
+  const care::Counted found = care::check_kinds(inspection);
+  inspection.query([&](Connection& connection) {
+    auto index = connection.rows(sql::inspect_event_kind_index{.to = found.through});
+    index.step();
+    if (index.entries() == found.count) return;
+    inspection.report("table event_kinds",
+                      "its index has " + std::to_string(index.entries()) + " entries for " +
+                          std::to_string(found.count) + " kinds",
+                      std::string{index_advice});
+  });
+}
+
+/// Readers of some kinds only look where the blocks of these say that there are any.
+class BlocksCheck {
+ public:
+  explicit BlocksCheck(FileInspection& inspection) : inspection_{inspection} {}
+
+  void look_at(Connection& connection, const StoredEvent& event) {
+    const auto kind = static_cast<std::size_t>(event.kind.number);
+    const std::int64_t block = block_of(event.sequence.value());
+    if (seen_.size() <= kind) seen_.resize(kind + 1, -1);
+    if (std::exchange(seen_[kind], block) == block) return;
+    const sql::inspect_kind_block wanted{.kind = event.kind.number, .block = block};
+    if (connection.rows(wanted).step()) return;
+    inspection_.report(event_number(event.sequence.value()),
+                       "the table kind_blocks doesn't say that events of its kind are there",
+                       std::string{blocks_advice});
+  }
+
+ private:
+  FileInspection& inspection_;
+  /// By kind: the block that was looked at last.
+  std::vector<std::int64_t> seen_;
+};
+
+void check_events(FileInspection& inspection) {
+  inspection.query([&](Connection& connection) {
+    if (!connection.integer("SELECT 1 FROM events NOT INDEXED WHERE sequence < 1 LIMIT 1")) {
+      return;
+    }
+    inspection.report("table events", "there is an event before the first one");
+  });
+  BlocksCheck blocks{inspection};
+  care::check_events(inspection, [&](database::Connection& connection, const StoredEvent& event) {
+    blocks.look_at(connection_of(connection), event);
+  });
+}
+
+void check_tags(FileInspection& inspection) {
+  inspection.query([&](Connection& connection) {
+    try {
+      (void)read_tag_facts(connection);
+    } catch (const CorruptEvent& e) {
+      inspection.report("table tag_types", e.what());
+    }
+  });
+  care::check_tags(inspection);
+}
+
 }  // namespace
 
 FileInspection::FileInspection(Store& store, FunctionRef<void(const Problem&)> report,
                                const VerifyOptions& options)
-    : store_{store}, report_{report}, options_{options} {
+    : care::Inspection{sqlite_engine, report, options}, store_{store} {
   if (!sqlite::path(store).empty()) {
     connection_ = core_of(store).connect();
     // Finds damaged pages where they are met, before anything is made of them.
@@ -47,22 +136,9 @@ FileInspection::FileInspection(Store& store, FunctionRef<void(const Problem&)> r
   }
 }
 
-void FileInspection::run(IntegrityCheck& check) {
-  check_ = check.name();
-  problems_of_check_ = 0;
-  try {
-    check.run(*this);
-  } catch (const EndOfCheck&) {
-    result_.finished = false;
-  }
-  hand_out();
-}
+namespace {
 
-void FileInspection::hand_out() {
-  for (const Problem& problem : std::exchange(found_, {})) report_(problem);
-}
-
-void FileInspection::read_now(Connection& connection, FunctionRef<void(Connection&)> work) {
+void read_now(Connection& connection, database::Database::Work work) {
   if (connection.in_transaction()) return work(connection);
   connection.execute("BEGIN");
   try {
@@ -74,71 +150,46 @@ void FileInspection::read_now(Connection& connection, FunctionRef<void(Connectio
   }
 }
 
-std::optional<std::string> FileInspection::try_read(FunctionRef<void(Connection&)> work) {
-  if (options_.stop.stop_requested()) throw EndOfCheck{};
+}  // namespace
+
+void FileInspection::attempt(database::Database::Work work) {
   core_of(store_).check_place();
-  try {
-    if (connection_) {
-      read_now(*connection_, work);
-      connection_->check_immutable();
-    } else {
-      core_of(store_).reading().read([&](Connection& connection) { read_now(connection, work); });
-    }
-  } catch (const Error& e) {
-    if (e.is_retryable()) throw;
-    return e.what();
+  if (connection_) {
+    read_now(*connection_, work);
+    connection_->check_immutable();
+  } else {
+    core_of(store_).reading().read([&](Connection& connection) { read_now(connection, work); });
   }
-  hand_out();
-  return std::nullopt;
 }
 
-bool FileInspection::read(FunctionRef<void(Connection&)> work) {
-  auto error = try_read(work);
-  if (error) report("the file", std::move(*error));
-  return !error;
+bool FileInspection::query(FunctionRef<void(Connection&)> work) {
+  return read([&](database::Connection& connection) { work(connection_of(connection)); });
 }
 
-bool FileInspection::read(database::Database::Work work) {
-  return read([&](Connection& connection) { work(connection); });
+std::unique_ptr<database::EventReader> FileInspection::make_reader() {
+  return std::make_unique<EventReader>(kinds_);
 }
 
 void FileInspection::report(std::string where, std::string what, std::string advice) {
   what.resize(without_advice(what).size());
-  found_.push_back({check_, std::move(where), std::move(what), std::move(advice)});
-  ++result_.problems;
-  if (++problems_of_check_ >= options_.max_problems) throw EndOfCheck{};
+  care::Inspection::report(std::move(where), std::move(what), std::move(advice));
 }
 
-void FileInspection::report(std::string where, std::string what) {
-  sqlite3* const database = connection_ ? connection_->handle() : nullptr;
-  report(std::move(where), std::move(what), std::string{advice_on_damage(database)});
-}
-
-void FileInspection::leave_unchecked(std::string table, std::string why) {
-  std::vector<UncheckedTable>& all = result_.unchecked;
-  const auto is_same = [&](const UncheckedTable& other) { return other.table == table; };
-  if (std::any_of(all.begin(), all.end(), is_same)) return;
-  all.push_back({std::move(table), std::move(why)});
-}
-
-void FileInspection::progress(std::int64_t done, std::int64_t total) {
-  if (options_.progress) options_.progress({check_, done, total});
+std::string FileInspection::advice_on_damage() {
+  return std::string{sqlite::advice_on_damage(connection_ ? connection_->handle() : nullptr)};
 }
 
 VerifyResult Core::verify(FunctionRef<void(const Problem&)> report, const VerifyOptions& options) {
   FileInspection inspection{anchor(), report, options};
-  std::array own{FunctionCheck{"file", &check_file},
-                 FunctionCheck{"schema", &check_own_schema},
-                 FunctionCheck{"streams", &check_streams},
-                 FunctionCheck{"event_kinds", &check_kinds},
-                 FunctionCheck{"events", &check_events},
-                 FunctionCheck{"tags", &check_tags},
-                 FunctionCheck{"append_ids", &check_append_ids},
-                 FunctionCheck{"snapshots", &check_snapshots}};
-  for (FunctionCheck& check : own) inspection.run(check);
-  links::Check links;
-  inspection.run(links);
-  for (IntegrityCheck* const check : options.checks) inspection.run(*check);
+  inspection.run("file", [&] { check_file(inspection); });
+  inspection.run("schema", [&] { check_own_schema(inspection); });
+  inspection.run("streams", [&] { check_streams(inspection); });
+  inspection.run("event_kinds", [&] { check_kinds(inspection); });
+  inspection.run("events", [&] { check_events(inspection); });
+  inspection.run("tags", [&] { check_tags(inspection); });
+  inspection.run("append_ids", [&] { care::check_append_ids(inspection); });
+  inspection.run("snapshots", [&] { care::check_snapshots(inspection); });
+  inspection.run_common_checks();
   return inspection.result();
 }
 

@@ -1,11 +1,11 @@
 // The check of the index of links: it leads to every event that carries an id, and to no other.
-#include "event_numbers.hpp"
 #include "links.hpp"
 
+#include "care/walk.hpp"
+#include "event_numbers.hpp"
 #include "operations_sql/catalogue.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace stela::links {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using database::Connection;
 namespace sql = operations::sql;
 
-constexpr std::int64_t page_rows = 2'000;
+constexpr std::int64_t page_events = 2'000;
 
 constexpr std::string_view advice =
     "the events are the truth: build the index again by 'stela index build --again'";
@@ -24,20 +24,16 @@ class Walk {
 
   void run() {
     if (!inspection_.read([&](Connection& connection) { begin(connection); })) return;
-    for (std::int64_t from = 1; from <= through_; from += page_rows) {
+    for (std::int64_t from = 1; from <= through_; from += page_events) {
       if (!inspection_.read([&](Connection& connection) { read_events(connection, from); })) return;
-      inspection_.progress(std::min(from + page_rows - 1, through_), through_);
+      inspection_.progress(std::min(from + page_events - 1, through_), through_);
     }
     bool has_extra = false;
     inspection_.read([&](Connection& connection) {
       auto count = connection.rows(sql::inspect_link_count{});
       has_extra = count.step() && count.entries() > expected_;
     });
-    bool more = has_extra;
-    while (more) {
-      more =
-          inspection_.read([&](Connection& connection) { more = read_links(connection); }) && more;
-    }
+    if (has_extra) walk_links();
   }
 
  private:
@@ -62,7 +58,7 @@ class Walk {
   void read_events(Connection& connection, std::int64_t from) {
     Pairs pairs;
     {
-      const std::int64_t to = std::min(from + page_rows - 1, through_);
+      const std::int64_t to = std::min(from + page_events - 1, through_);
       auto rows = connection.rows(sql::carriers{.from = from, .to = to});
       while (rows.step()) pairs.add(rows);
     }
@@ -77,25 +73,31 @@ class Walk {
     }
   }
 
-  bool read_links(Connection& connection) {
-    auto rows = connection.rows(
-        sql::inspect_links{.link = at_.first, .sequence = at_.second, .limit = page_rows});
-    std::int64_t count = 0;
-    while (rows.step()) {
-      ++count;
-      at_ = {rows.link(), rows.sequence()};
-      Pairs pairs;
-      if (const auto id = rows.event_id()) {
-        pairs.add(rows.sequence(), rows.recorded_at(), *id, rows.correlation_id(),
-                  rows.causation_id());
-      }
-      const auto& wanted = pairs.sorted();
-      if (std::binary_search(wanted.begin(), wanted.end(), at_)) continue;
-      inspection_.report(event_number(rows.sequence()),
-                         "the index of links leads to it by an id that it doesn't carry",
-                         std::string{advice});
+  void walk_links() {
+    const care::Walked walked = care::walk(
+        inspection_, Pair{care::smallest, care::smallest},
+        [](const Pair& after) {
+          return sql::inspect_links{
+              .link = after.first, .sequence = after.second, .limit = care::page_rows};
+        },
+        [](const auto& row) {
+          return Pair{row.link(), row.sequence()};
+        },
+        [&](Connection&, const auto& row) { look_at(row); }, [](std::int64_t) {});
+    if (walked != care::Walked::into_disorder) return;
+    inspection_.report("table event_links", "rows are out of order", std::string{advice});
+  }
+
+  void look_at(const sql::inspect_links::Row& row) {
+    Pairs pairs;
+    if (const auto id = row.event_id()) {
+      pairs.add(row.sequence(), row.recorded_at(), *id, row.correlation_id(), row.causation_id());
     }
-    return count == page_rows;
+    const auto& wanted = pairs.sorted();
+    if (std::binary_search(wanted.begin(), wanted.end(), Pair{row.link(), row.sequence()})) return;
+    inspection_.report(event_number(row.sequence()),
+                       "the index of links leads to it by an id that it doesn't carry",
+                       std::string{advice});
   }
 
   database::Inspection& inspection_;
@@ -103,7 +105,6 @@ class Walk {
   std::int64_t through_ = 0;
   /// How many links are there that should be.
   std::int64_t expected_ = 0;
-  Pair at_{std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::min()};
 };
 
 }  // namespace
