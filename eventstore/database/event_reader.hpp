@@ -31,6 +31,8 @@ struct RowRange {
   std::int64_t first;
   std::int64_t last;
   std::int64_t most;
+  /// Whether the events come with their tags.
+  bool with_tags = false;
 };
 
 /// Remembers the names of streams, and the kinds of events, that it has met.

@@ -12,10 +12,7 @@ constexpr std::size_t most_bytes = std::size_t{4} * 1024 * 1024;
 }  // namespace
 
 bool EventWalk::step() {
-  if (next_ > last_) {
-    tell_of_gap();
-    return false;
-  }
+  if (next_ > last_) return false;
   const auto error = try_read([&](database::Connection& connection) { read_page(connection); });
   if (!error) {
     most_ = std::min(2 * most_, most_rows);
@@ -33,7 +30,8 @@ void EventWalk::read_page(database::Connection& connection) {
   bool is_empty = true;
   std::int64_t end = last_;
   std::size_t bytes = 0;
-  reader_->read_range(connection, {.first = next_, .last = last_, .most = most_},
+  reader_->read_range(connection,
+                      {.first = next_, .last = last_, .most = most_, .with_tags = with_tags_},
                       [&](const database::EventRow& row) {
                         if (row.sequence < next_) {
                           meet_again(row.sequence);
@@ -52,7 +50,8 @@ void EventWalk::read_page(database::Connection& connection) {
 
 bool EventWalk::can_read(std::int64_t sequence) {
   return !try_read([&](database::Connection& connection) {
-    reader_->read_range(connection, {.first = sequence, .last = last_, .most = 1},
+    reader_->read_range(connection,
+                        {.first = sequence, .last = last_, .most = 1, .with_tags = with_tags_},
                         [](const database::EventRow&) { return false; });
   });
 }

@@ -29,9 +29,10 @@ class EventWalk {
   explicit EventWalk(std::unique_ptr<database::EventReader> reader) : reader_{std::move(reader)} {}
 
   /// Begins with `first`, and ends after `last`.
-  void set_range(std::int64_t first, std::int64_t last) noexcept {
+  void set_range(std::int64_t first, std::int64_t last, bool with_tags = false) noexcept {
     next_ = first;
     last_ = last;
+    with_tags_ = with_tags;
   }
   /// Reads a page. False at the end.
   bool step();
@@ -39,6 +40,8 @@ class EventWalk {
   std::int64_t next() const noexcept { return next_; }
   /// Passes over the events from the next one through `last`, for a reason of the caller's.
   void lose(std::int64_t last, std::string why);
+  /// Once `step` isn't called again.
+  void tell_of_gap();
 
  private:
   static constexpr std::int64_t most_rows = 1024;
@@ -55,11 +58,11 @@ class EventWalk {
   void read_page(database::Connection& connection);
   bool can_read(std::int64_t sequence);
   std::int64_t find_readable();
-  void tell_of_gap();
 
   std::unique_ptr<database::EventReader> reader_;
   std::int64_t next_ = 1;
   std::int64_t last_ = 0;
+  bool with_tags_ = false;
   /// Rows of a page: fewer near those that can't be read.
   std::int64_t most_ = most_rows;
   std::optional<Gap> gap_;

@@ -67,6 +67,7 @@ class EventsCheck : private EventWalk {
     if (!inspection_.read([&](Connection& connection) { begin(connection); })) return;
     set_range(1, bound_);
     while (step()) inspection_.progress((next() - 1) / 2, bound_);
+    tell_of_gap();
     inspection_.result().events = found_;
     walk_versions();
     report_index();

@@ -1,8 +1,11 @@
 #include "postgres/event_reader.hpp"
 
+#include "postgres/tags.hpp"
+
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -64,6 +67,12 @@ void EventReader::read_range(database::Connection& connection, const database::R
   parameters.add(range.first).add(range.last).add(range.most);
   const Result rows = connection_of(connection).query(sql, std::move(parameters), "reading events");
   EventRows reader{kinds_, names_};
+  std::map<std::int64_t, std::string> tags;
+  if (range.with_tags) {
+    Array sequences = EventRows::sequences_of(rows);
+    tags = read_tags(connection_of(connection), sequences);
+    reader.tags = &tags;
+  }
   hand_on(reader, rows, use);
 }
 

@@ -28,7 +28,9 @@ void EventReader::read_rows(database::Connection& connection, const database::Ro
                             FunctionRef<bool(std::int64_t)> is_wanted,
                             FunctionRef<bool(const database::EventRow&)> use) {
   Connection& own = connection_of(connection);
+  std::string tags;
   EventRows rows{own, kinds_, names_};
+  if (range.with_tags) rows.tags = &tags;
   auto row = own.rows(sql::read_all{.from = range.first, .to = range.last, .limit = range.most});
   while (row.step()) {
     database::EventRow found{row.sequence(), row.stream(), nullptr, {}, {}};
@@ -41,6 +43,9 @@ void EventReader::read_rows(database::Connection& connection, const database::Ro
       // Only the row itself: what ails the disk ails every row.
       found.problem = e.what();
       found.fault = e.problem();
+    } catch (const CorruptEvent& e) {
+      // Its tags.
+      found.problem = found.fault = e.what();
     }
     if (!use(found)) return;
   }

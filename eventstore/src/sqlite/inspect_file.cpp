@@ -20,8 +20,6 @@ namespace {
 
 // Of the table ?1, or of the whole file where it is NULL.
 constexpr std::string_view quick_check_sql = "SELECT * FROM pragma_quick_check(?1)";
-/// So begins what it says of pages, before what it says of tables.
-constexpr std::string_view of_pages = "*** in database ";
 constexpr std::string_view integrity_check_sql = "SELECT * FROM pragma_integrity_check(?1)";
 constexpr std::string_view foreign_key_check_sql = "SELECT * FROM pragma_foreign_key_check(?1)";
 
@@ -184,66 +182,15 @@ std::vector<std::string> names_of_tables(Connection& connection) {
   return names;
 }
 
-void stand_in_for_collation(void*, sqlite3* database, int encoding, const char* name) {
-  const auto compare = [](void*, int size, const void* text, int other_size, const void* other) {
-    return std::string_view{static_cast<const char*>(text), static_cast<std::size_t>(size)}.compare(
-        {static_cast<const char*>(other), static_cast<std::size_t>(other_size)});
-  };
-  sqlite3_create_collation(database, name, encoding, nullptr, compare);
-}
-
-/// Makes the function whose absence was the last error. False if something else was.
-bool stand_in_for_function(sqlite3* database) {
-  constexpr std::string_view begin = "unknown function: ";
-  const std::string error = sqlite3_errmsg(database);
-  if (!error.starts_with(begin)) return false;
-  const std::string name = error.substr(begin.size(), error.rfind('(') - begin.size());
-  const auto no_value = [](sqlite3_context*, int, sqlite3_value**) {};
-  constexpr int any_number = -1;
-  return sqlite3_create_function(database, name.c_str(), any_number,
-                                 SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, no_value, nullptr,
-                                 nullptr) == SQLITE_OK;
-}
-
-std::vector<std::string> problems_of_pages(Connection& connection) {
-  std::vector<std::string> found;
-  Query query = connection.query(quick_check_sql);
-  bind_table(query, {});
-  while (query.step() && query.text(0).starts_with(of_pages)) {
-    found.push_back(in_one_line(query.text(0)));
-  }
-  return found;
-}
-
-/// What SQLite says of the pages of the whole file: a check of one table sees neither free pages
-/// nor that another table has a page of its own. What the application's functions and collations
-/// give makes no difference to it, so that others can stand in for them.
-void look_at_pages(FileInspection& inspection) {
-  if (sqlite::path(inspection.store()).empty()) return;
-  const auto connection = core_of(inspection.store()).connect();
-  sqlite3_collation_needed(connection->handle(), nullptr, &stand_in_for_collation);
-  constexpr int most_functions = 1000;
-  for (int functions = 0;; ++functions) {
-    try {
-      for (std::string& what : problems_of_pages(*connection)) {
-        inspection.report("the file", std::move(what));
-      }
-      return;
-    } catch (const StoreFailed& e) {
-      if (is_store_failure(sqlite3_errcode(connection->handle()))) throw;
-      const bool helps = functions < most_functions && stand_in_for_function(connection->handle());
-      if (!helps) return inspection.leave_unchecked("(free and shared pages)", e.what());
-    }
-  }
-}
-
-/// A function or a collation that an index needs may be the application's own, whose file this is
-/// too. SQLite then checks nothing, rather than all but that: each table is checked alone. False
-/// if it was.
-bool look_at_file(FileInspection& inspection, FileCheck check) {
+/// The application may share this file; its indexes and constraints may need functions and
+/// collations that only it registers. SQLite checks nothing then, so each table is checked alone.
+/// What the check of all lacks, if it was made so.
+std::optional<std::string> look_at_file(FileInspection& inspection, FileCheck check) {
+  std::optional<std::string> lack;
   std::vector<std::string> tables;
   inspection.query([&](Connection& connection) {
-    if (try_check(inspection, connection, check, {})) tables = names_of_tables(connection);
+    lack = try_check(inspection, connection, check, {});
+    if (lack) tables = names_of_tables(connection);
   });
   for (const std::string& table : tables) {
     inspection.query([&](Connection& connection) {
@@ -252,15 +199,16 @@ bool look_at_file(FileInspection& inspection, FileCheck check) {
       }
     });
   }
-  return tables.empty();
+  return lack;
 }
 
 }  // namespace
 
 void check_file(FileInspection& inspection) {
   inspection.progress(0, 2);
-  if (!look_at_file(inspection, find_damage)) {
-    inspection.query([&](Connection&) { look_at_pages(inspection); });
+  if (auto lack = look_at_file(inspection, find_damage)) {
+    // The check of one table sees neither free pages nor that another table has one of its own.
+    inspection.leave_unchecked("(free and shared pages)", std::move(*lack));
   }
   inspection.progress(1, 2);
   look_at_file(inspection, find_broken_references);

@@ -104,11 +104,12 @@ STELA_EVENTSTORE_EXPORT ExportResult export_events(EventStore& store, std::ostre
                                                    const AllQuery& which = {},
                                                    const TransferOptions& options = {});
 
-/// Exports a damaged store. Writes every event that can still be read as it was stored, and calls
-/// `report` for those that can't, in order. If the end of the store can't be read, `report` may
-/// name more events than the store had. An import accepts the lines before the first missing event.
-/// It also accepts the lines after the last event of a restored backup. StoreFailed if `out` can't
-/// be written. Threads: any number at once, beside writers.
+/// Exports a damaged store. Writes the events that can be read as they were stored, and calls
+/// `report` for the others, in order. After a page that can't be read, it continues with the next
+/// event that it finds. If the end of the store can't be read, `report` may name more events than
+/// the store had. An import accepts the lines before the first missing event. It also accepts the
+/// lines after the last event of a restored backup. StoreFailed if `out` can't be written. Threads:
+/// any number at once, beside writers.
 STELA_EVENTSTORE_EXPORT SalvageResult
 salvage_events(Store& store, std::ostream& out, FunctionRef<void(const UnreadableEvents&)> report,
                const SalvageOptions& options = {});
