@@ -36,6 +36,7 @@ void Inspection::hand_out() {
 
 std::optional<std::string> Inspection::try_read(database::Database::Work work) {
   if (options_.stop.stop_requested()) throw EndOfCheck{};
+  check_place();
   try {
     attempt(work);
   } catch (const Error& e) {

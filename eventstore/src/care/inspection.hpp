@@ -64,6 +64,8 @@ class Inspection : public database::Inspection {
  private:
   struct EndOfCheck {};
 
+  /// StoreFailed if what is looked at isn't the store any more.
+  virtual void check_place() {}
   /// Runs `work` in a read transaction.
   virtual void attempt(database::Database::Work work) = 0;
   virtual std::string advice_on_damage() = 0;

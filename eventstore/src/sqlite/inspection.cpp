@@ -152,8 +152,11 @@ void read_now(Connection& connection, database::Database::Work work) {
 
 }  // namespace
 
-void FileInspection::attempt(database::Database::Work work) {
+void FileInspection::check_place() {
   core_of(store_).check_place();
+}
+
+void FileInspection::attempt(database::Database::Work work) {
   if (connection_) {
     read_now(*connection_, work);
     connection_->check_immutable();

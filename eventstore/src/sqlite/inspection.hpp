@@ -31,6 +31,7 @@ class FileInspection final : public care::Inspection {
   Store& store() noexcept { return store_; }
 
  private:
+  void check_place() override;
   void attempt(database::Database::Work work) override;
   std::string advice_on_damage() override;
 
