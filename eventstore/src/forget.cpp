@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -115,32 +114,43 @@ std::size_t add_missing_fences(Store& store, Keys& keys, bool dry_run = false) {
   }
 }
 
-/// Keys that events of the store forget, and that it doesn't have as forgotten: those events were
-/// brought back from the broker.
-std::vector<KeyId> find_unfenced(Store& store) {
-  std::set<KeyId> named;
+/// Whether `id` is a living key of that person, which no hold keeps.
+bool may_go(const std::vector<KeyInfo>& living, const KeyId& id) {
+  return std::any_of(living.begin(), living.end(),
+                     [&](const KeyInfo& key) { return key.id == id && !key.hold; });
+}
+
+bool is_fenced(Store& store, const KeyId& id) {
+  bool found = false;
+  store.database().read([&](database::Connection& connection) {
+    found =
+        connection.rows(forget_sql::find_forgotten_key{.key_id = keys::text_of(id.bytes)}).step();
+  });
+  return found;
+}
+
+/// Living keys that an event of the store forgets, though it doesn't have them as forgotten: the
+/// event was brought back from the broker. Others may publish there, so it takes a person's own.
+void find_unfenced(Store& store, Keys& keys, ReappliedErasures& all, std::vector<KeyId>& ids) {
   EventDecoder<EventSet<Forgotten>> decoder{store.conventions().reading()};
   for (const StoredEvent& event :
        store.read_all({.event_types = {std::string{Forgotten::event_type.name}}})) {
+    const std::size_t before = ids.size();
     try {
+      const StreamId subject = forgotten_subject(event.stream);
       decoder.decode(event, [&](const Forgotten& fence) {
+        const std::vector<KeyInfo> living = keys.keys_of(subject.name());
         for (const std::string& text : fence.keys) {
-          if (const auto id = KeyId::parse(text)) named.insert(*id);
+          const auto id = KeyId::parse(text);
+          if (id && may_go(living, *id) && !is_fenced(store, *id)) ids.push_back(*id);
         }
       });
-    } catch (const Error&) {
-      // Whoever published it wrote something else.
+    } catch (const Error& e) {
+      // Whoever published it wrote something else; it forgets nobody.
+      if (e.is_retryable() || e.code() == ErrorCode::store_failed) throw;
     }
+    if (ids.size() > before) all.events.push_back(event.sequence);
   }
-  std::vector<KeyId> missing;
-  store.database().read([&](database::Connection& connection) {
-    missing.clear();
-    std::copy_if(named.begin(), named.end(), std::back_inserter(missing), [&](const KeyId& id) {
-      return !connection.rows(forget_sql::find_forgotten_key{.key_id = keys::text_of(id.bytes)})
-                  .step();
-    });
-  });
-  return missing;
 }
 
 std::int64_t count_living(Keys& keys, const std::vector<KeyId>& ids) {
@@ -229,9 +239,10 @@ bool has_personal_fields(Store& store) {
 ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run) {
   check_key_store(store, keys);
   ReappliedErasures all{.to_destroy = static_cast<std::int64_t>(keys.brought_back())};
-  const std::vector<KeyId> unfenced = find_unfenced(store);
+  std::vector<KeyId> unfenced;
+  find_unfenced(store, keys, all, unfenced);
   if (dry_run) {
-    all.to_destroy += count_living(keys, unfenced);
+    all.to_destroy += std::ssize(unfenced);
   } else {
     fence_keys(store, unfenced);
   }
@@ -239,8 +250,7 @@ ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run) {
     all.to_destroy += count_living(keys, ids);
     if (!dry_run && keys.destroy(ids) > 0) clear_kept_errors(store, ids);
   });
-  all.to_fence =
-      std::ssize(unfenced) + static_cast<std::int64_t>(add_missing_fences(store, keys, dry_run));
+  all.to_fence = static_cast<std::int64_t>(add_missing_fences(store, keys, dry_run));
   return all;
 }
 

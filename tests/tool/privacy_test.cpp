@@ -412,6 +412,37 @@ TEST_F(ToolPrivacyOfABackup, IsNotTakenForForgottenByItsEventAlone) {
   EXPECT_EQ(member(privacy({"reapply", "--dry-run", "--json"}).out, "fenced"), "0");
 }
 
+TEST_F(ToolPrivacyOfABackup, IsNotForgottenByAnEventIfAHoldKeepsIt) {
+  ASSERT_EQ(privacy({"hold", "guest-m1", "--purpose", "default", "--reason", "court"}).code, 0);
+  run_well({"outbox", "reconcile", "--from-broker", "--yes", "--db", db_, "--nats", nats_.url(),
+            "--stream", "SHOP"});
+  const std::string plan = privacy({"reapply", "--dry-run"}).out;
+  EXPECT_THAT(plan, HasSubstr("1 key to destroy by event 5, 0 keys to be noted"))
+      << "the other purpose's";
+  EXPECT_EQ(member(privacy({"reapply", "--yes", "--json"}).out, "destroyed"), "1");
+  EXPECT_EQ(people(), 2U);
+}
+
+TEST_F(ToolPrivacyOfABackup, IsNotForgottenByAnEventOfSomebodyElse) {
+  {
+    // What a forged message is once it was read back.
+    Keys keys = open_keys(keys_, {.erasures = erasures_});
+    Store store = stela::open(db_, {.keys = &keys});
+    const Outbox outbox{store};
+    const std::vector<KeyInfo> anns = keys.keys_of("guest-a1");
+    UnitOfWork unit{store};
+    unit.append(StreamId::parse("forgotten-guest-m1"), ExpectedVersion::any(),
+                Forgotten{.keys = {anns.front().id.to_string()},
+                          .purposes = {""},
+                          .by = "mallory",
+                          .reason = "none"});
+    unit.commit();
+  }
+  EXPECT_EQ(member(privacy({"reapply", "--dry-run", "--json"}).out, "destroyed"), "0");
+  EXPECT_EQ(member(privacy({"reapply", "--yes", "--json"}).out, "destroyed"), "0");
+  EXPECT_EQ(people(), 2U);
+}
+
 TEST_F(ToolPrivacyOfABackup, KeepsWhatAHoldKeeps) {
   ASSERT_EQ(privacy({"hold", "guest-m1", "--purpose", "invoices", "--reason", "tax law"}).code, 0);
   const std::string plan = reapply({"--dry-run", "--json"}).out;

@@ -154,13 +154,25 @@ void tell(Output& out, const AllPublished& all) {
       "that isn't from its stream ('nats stream rmm STREAM NUMBER'), and look again.");
 }
 
+/// " by events 11 and 12 …": of a person to look at.
+std::string by_events(const ReappliedErasures& known) {
+  constexpr std::ptrdiff_t most_named = 10;
+  std::string text;
+  for (const GlobalSequence event : known.events) {
+    if (&event - known.events.data() == most_named) return text + " …";
+    text += (text.empty() ? "" : ", ") + std::to_string(event.value());
+  }
+  if (text.empty()) return text;
+  return (known.events.size() > 1 ? " by events " : " by event ") + text;
+}
+
 std::string in_words(const ReappliedErasures& known, const AllPublished& all) {
-  const std::string text = counted(known.to_destroy, "key") + " to destroy, " +
-                           counted(known.to_fence, "key") + " to be noted in the store";
+  const std::string text = counted(known.to_destroy, "key") + " to destroy" + by_events(known) +
+                           ", " + counted(known.to_fence, "key") + " to be noted in the store";
   if (all.messages == 0) return text;
   return text + ", and " + counted(std::ssize(all.living), "key") + " by " +
-         counted(all.messages, "message") + " at the broker, of which " + in_digits(all.skipped) +
-         " are passed over";
+         counted(all.messages, "message") + " at the broker, " + in_digits(all.skipped) +
+         " passed over";
 }
 
 int reapply(Invocation& call) {
@@ -195,6 +207,7 @@ int reapply(Invocation& call) {
                      std::to_string(planned.to_fence) + " fenced");
     text = counted(planned.to_destroy, "key") + " destroyed again, and " +
            counted(planned.to_fence, "key") + " noted in the store";
+    if (all.skipped > 0) text += "; " + counted(all.skipped, "message") + " passed over";
     if (planned.to_fence > 0) {
       call.out.note(
           "No event tells projectors whose these were: rebuild those that keep personal data "

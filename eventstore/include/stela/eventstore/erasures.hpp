@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace stela {
 
@@ -21,9 +22,11 @@ struct ReappliedErasures {
   /// Keys that lived though the store, or the file of erasures, has them as forgotten. That file is
   /// applied as keys are opened, unless they are opened read-only.
   std::int64_t to_destroy = 0;
-  /// Keys that the store didn't have as forgotten, and the key store, or an event that was brought
-  /// back from the broker, does.
+  /// Destroyed keys that the store didn't have as forgotten.
   std::int64_t to_fence = 0;
+  /// Events that forget some of those that lived: they were brought back from the broker. Keys of
+  /// somebody else, and those that a hold keeps, aren't among them.
+  std::vector<GlobalSequence> events = {};
 };
 
 /// Compares all of both, and makes them agree; with `dry_run` it only counts. Opening a store with
