@@ -114,10 +114,33 @@ std::size_t add_missing_fences(Store& store, Keys& keys, bool dry_run = false) {
   }
 }
 
-/// Whether `id` is a living key of that person, which no hold keeps.
-bool may_go(const std::vector<KeyInfo>& living, const KeyId& id) {
-  return std::any_of(living.begin(), living.end(),
-                     [&](const KeyInfo& key) { return key.id == id && !key.hold; });
+std::int64_t count_living(Keys& keys, const std::vector<KeyId>& ids) {
+  return std::count_if(ids.begin(), ids.end(), [&](const KeyId& id) {
+    try {
+      return keys.find(id) != nullptr;
+    } catch (const KeyMissing&) {
+      return false;
+    }
+  });
+}
+
+/// Those of the keys that live and that no hold keeps; none if one lives that isn't the subject's.
+std::vector<KeyId> own_keys(Keys& keys, const StreamId& subject,
+                            const std::vector<std::string>& ids) {
+  const std::vector<KeyInfo> living = keys.keys_of(subject.name());
+  std::vector<KeyId> own;
+  for (const std::string& text : ids) {
+    const auto id = KeyId::parse(text);
+    if (!id) return {};
+    const auto found = std::find_if(living.begin(), living.end(),
+                                    [&](const KeyInfo& key) { return key.id == *id; });
+    if (found == living.end()) {
+      if (count_living(keys, {*id}) > 0) return {};
+    } else if (!found->hold) {
+      own.push_back(*id);
+    }
+  }
+  return own;
 }
 
 bool is_fenced(Store& store, const KeyId& id) {
@@ -139,10 +162,8 @@ void find_unfenced(Store& store, Keys& keys, ReappliedErasures& all, std::vector
     try {
       const StreamId subject = forgotten_subject(event.stream);
       decoder.decode(event, [&](const Forgotten& fence) {
-        const std::vector<KeyInfo> living = keys.keys_of(subject.name());
-        for (const std::string& text : fence.keys) {
-          const auto id = KeyId::parse(text);
-          if (id && may_go(living, *id) && !is_fenced(store, *id)) ids.push_back(*id);
+        for (const KeyId& id : own_keys(keys, subject, fence.keys)) {
+          if (!is_fenced(store, id)) ids.push_back(id);
         }
       });
     } catch (const Error& e) {
@@ -151,16 +172,6 @@ void find_unfenced(Store& store, Keys& keys, ReappliedErasures& all, std::vector
     }
     if (ids.size() > before) all.events.push_back(event.sequence);
   }
-}
-
-std::int64_t count_living(Keys& keys, const std::vector<KeyId>& ids) {
-  return std::count_if(ids.begin(), ids.end(), [&](const KeyId& id) {
-    try {
-      return keys.find(id) != nullptr;
-    } catch (const KeyMissing&) {
-      return false;
-    }
-  });
 }
 
 /// What a store knows of its key store.

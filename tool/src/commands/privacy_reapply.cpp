@@ -34,7 +34,6 @@ struct AllPublished {
   /// Those with living keys, and the first hundred of the odd ones.
   std::vector<Published> shown = {};
   std::vector<KeyInfo> living = {};
-  /// Those that are to be fenced: a newer key store may have what this one never had.
   std::set<KeyId> seen = {};
 };
 
@@ -111,7 +110,6 @@ void take(Store& store, Keys& keys, const BrokerEvent& found, AllPublished& all)
   const bool is_odd = !one.problem.empty() || !one.unknown.empty();
   if (is_odd) ++all.odd;
   for (const KeyInfo& key : one.living) all.seen.insert(key.id);
-  all.seen.insert(one.unknown.begin(), one.unknown.end());
   all.living.insert(all.living.end(), one.living.begin(), one.living.end());
   if (!one.living.empty() || (is_odd && all.odd <= most_odd)) all.shown.push_back(std::move(one));
 }
