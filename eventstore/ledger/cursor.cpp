@@ -116,6 +116,13 @@ struct LeftState {
   /// What is being read, of a read that chooses.
   std::optional<Range> range = {};
 
+  /// Nothing after the `last` event is read: later pages find all that was there. The new end.
+  std::int64_t bound(std::int64_t last) noexcept {
+    left.end = std::min(left.end, last);
+    done = left.begin > left.end;
+    is_bounded = true;
+    return std::max<std::int64_t>(left.end, 0);
+  }
   /// All up to this one were looked at.
   void pass(std::int64_t sequence, bool is_forward) noexcept {
     // Nothing is behind the largest number.
@@ -139,14 +146,8 @@ class AllCursor final : public Cursor<LeftState> {
 
  private:
   std::int64_t fill(Connection& connection, LeftState& state) override {
-    std::int64_t taken = 0;
-    if (!state.is_bounded) {
-      state.left.end = std::min(state.left.end, pages_->last_sequence(connection));
-      state.done = state.left.begin > state.left.end;
-      state.is_bounded = true;
-      // Later pages find all that was there.
-      taken = std::max<std::int64_t>(state.left.end, 0);
-    }
+    const std::int64_t taken =
+        state.is_bounded ? 0 : state.bound(pages_->last_sequence(connection));
     // Ranges may be short; together they aren't longer than one statement's may be.
     std::int64_t looked = 0;
     while (!state.done && looked < most_looked && rows_read() < rows_wanted()) {
@@ -227,13 +228,8 @@ class QueryCursor final : public Cursor<LeftState> {
 
  private:
   std::int64_t fill(Connection& connection, LeftState& state) override {
-    std::int64_t taken = 0;
-    if (!state.is_bounded) {
-      state.left.end = std::min(state.left.end, pages_->last_sequence(connection));
-      state.done = state.left.begin > state.left.end;
-      state.is_bounded = true;
-      taken = std::max<std::int64_t>(state.left.end, 0);
-    }
+    const std::int64_t taken =
+        state.is_bounded ? 0 : state.bound(pages_->last_sequence(connection));
     if (state.done) return taken;
     const std::int64_t reached = pages_->add_matching(connection, query_, direction_, state.left,
                                                       rows_wanted(state.limit), page_);
