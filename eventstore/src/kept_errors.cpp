@@ -58,8 +58,9 @@ std::string is_sealed(std::string_view payload, std::span<const KeyId> ids, bool
   };
   std::string sql = "false";
   for (const KeyId& id : ids) {
-    for (const std::string& mark :
-         {"\"~s1." + id.to_string() + '.', '\x01' + std::string{keys::text_of(id.bytes)}}) {
+    std::string in_binary{'\x01'};
+    in_binary += keys::text_of(id.bytes);
+    for (const std::string& mark : {"\"~s1." + id.to_string() + '.', in_binary}) {
       const std::string bytes = in_hex(mark);
       sql.append(on_server ? " OR position('\\x" + bytes + "'::bytea IN " : " OR instr(");
       sql.append(payload).append(on_server ? ") > 0" : ", x'" + bytes + "') > 0");
