@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the sources without running them: formatting, which module includes which, the links of the
-# docs, and a small set of clang-tidy's checks. Quiet when all is well.
-#   tests/lint.sh [formatting|includes|links|tidy]…     all of them if none is named
+# docs, how many lines each module has, and a small set of clang-tidy's checks. Quiet when all is well.
+#   tests/lint.sh [formatting|includes|links|counts|tidy]…     all of them if none is named
 # The folder of a build whose compile commands clang-tidy reads: STELA_BUILD (build/dev).
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -20,22 +20,24 @@ formatting() {
 
 includes() { tests/lint/includes.sh; }
 
+counts() { tests/lint/counts.sh; }
+
 links() { cmake "-DROOT=$PWD" -P tests/docs/check_links.cmake; }
 
 tidy() { need clang-tidy && tests/lint/tidy.sh "$build"; }
 
-[ $# -gt 0 ] || set -- formatting includes links tidy
+[ $# -gt 0 ] || set -- formatting includes links counts tidy
 status=0
 for check in "$@"; do
   case $check in
-    formatting | includes | links | tidy)
+    formatting | includes | links | counts | tidy)
       if ! said=$("$check" 2>&1); then
         printf '%s\n%s: failed\n' "$said" "$check" >&2
         status=1
       fi
       ;;
     *)
-      echo "usage: tests/lint.sh [formatting|includes|links|tidy]…" >&2
+      echo "usage: tests/lint.sh [formatting|includes|links|counts|tidy]…" >&2
       exit 2
       ;;
   esac

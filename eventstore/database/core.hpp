@@ -7,7 +7,7 @@
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/store.hpp>
 #include <stela/eventstore/verify.hpp>
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/query.hpp>
 
 #include <cstdint>

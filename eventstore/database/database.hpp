@@ -11,9 +11,9 @@
 
 #include <stela/eventstore/export.hpp>
 #include <stela/framework/clock.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/event_store.hpp>
-#include <stela/framework/function_ref.hpp>
 
 #include <cstdint>
 #include <memory>

@@ -3,8 +3,8 @@
 
 #include "database/connection.hpp"
 
+#include <stela/framework/detail/tag_facts.hpp>
 #include <stela/framework/stored_event.hpp>
-#include <stela/framework/tag_facts.hpp>
 
 #include <algorithm>
 #include <cstddef>

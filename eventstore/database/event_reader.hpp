@@ -5,7 +5,7 @@
 #include "database/event_page.hpp"
 
 #include <stela/eventstore/export.hpp>
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/stored_event.hpp>
 
 #include <cstdint>

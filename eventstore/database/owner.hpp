@@ -1,8 +1,8 @@
 // Which process may use an object.
 #pragma once
 
+#include <stela/framework/detail/forks.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/forks.hpp>
 
 namespace stela::database {
 

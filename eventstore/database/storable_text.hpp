@@ -2,7 +2,7 @@
 // themselves may be anything.
 #pragma once
 
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 #include <algorithm>
 #include <string>

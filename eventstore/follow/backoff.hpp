@@ -1,8 +1,8 @@
 // How long a follower waits after failures in a row.
 #pragma once
 
-#include <stela/framework/backoff.hpp>
 #include <stela/framework/clock.hpp>
+#include <stela/framework/detail/backoff.hpp>
 #include <stela/framework/uuid.hpp>
 
 #include <array>

@@ -3,8 +3,8 @@
 
 #include "database/database.hpp"
 
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/function_ref.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -4,7 +4,7 @@
 #include "database/connection.hpp"
 
 #include <stela/eventstore/keys.hpp>
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 
 #include <functional>
 #include <memory>

@@ -5,8 +5,8 @@
 #include "database/event_page.hpp"
 #include "succession.hpp"
 
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/event_store.hpp>
-#include <stela/framework/function_ref.hpp>
 
 #include <cstddef>
 #include <cstdint>

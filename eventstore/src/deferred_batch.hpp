@@ -5,7 +5,7 @@
 #include "database/deferred_append.hpp"
 
 #include <stela/framework/context.hpp>
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,11 +1,11 @@
 #include "event_lines.hpp"
 
-#include <stela/framework/codec/base64.hpp>
 #include <stela/framework/codec/codec_error.hpp>
-#include <stela/framework/codec/json_reader.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/base64.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
+#include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/metadata.hpp>
 
 #include <simdjson.h>
 

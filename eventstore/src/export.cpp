@@ -4,7 +4,7 @@
 #include "store_core.hpp"
 
 #include <stela/eventstore/transfer.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 #include <stela/framework/error.hpp>
 
 #include <cstdint>

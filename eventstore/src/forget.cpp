@@ -5,11 +5,11 @@
 #include "keys/seal.hpp"
 #include "operations_sql/keys.hpp"
 
-#include <stela/eventstore/erasures.hpp>
+#include <stela/eventstore/detail/erasures.hpp>
 #include <stela/eventstore/forget.hpp>
 #include <stela/eventstore/keys.hpp>
+#include <stela/framework/detail/event_encoder.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/event_encoder.hpp>
 #include <stela/framework/event_set.hpp>
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 
 #include <stela/eventstore/transfer.hpp>
 #include <stela/framework/codec/codec_error.hpp>
-#include <stela/framework/codec/json_reader.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include <stela/eventstore/journal.hpp>
+#include <stela/eventstore/detail/journal.hpp>
 
 #include "database/database.hpp"
 #include "database/host.hpp"

@@ -1,4 +1,4 @@
-#include <stela/eventstore/owned_append.hpp>
+#include <stela/eventstore/detail/owned_append.hpp>
 
 #include <list>
 #include <optional>

@@ -1,4 +1,4 @@
-#include <stela/eventstore/postgres_settings.hpp>
+#include <stela/eventstore/detail/postgres_settings.hpp>
 
 namespace stela::postgres {
 namespace {

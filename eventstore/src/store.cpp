@@ -2,8 +2,8 @@
 
 #include "database/core.hpp"
 
+#include <stela/eventstore/detail/postgres_status.hpp>
 #include <stela/eventstore/postgres.hpp>
-#include <stela/eventstore/postgres_status.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/error.hpp>
 

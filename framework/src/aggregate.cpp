@@ -1,5 +1,5 @@
 #include <stela/framework/aggregate_root.hpp>
-#include <stela/framework/event_encoder.hpp>
+#include <stela/framework/detail/event_encoder.hpp>
 #include <stela/framework/repository.hpp>
 
 #include <array>

@@ -1,4 +1,4 @@
-#include <stela/framework/aggregate_standing.hpp>
+#include <stela/framework/detail/aggregate_standing.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>

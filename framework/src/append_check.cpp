@@ -1,7 +1,7 @@
-#include <stela/framework/append_check.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
+#include <stela/framework/detail/append_check.hpp>
+#include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/metadata.hpp>
 
 namespace stela {
 namespace {

@@ -1,5 +1,5 @@
 #include <stela/framework/context.hpp>
-#include <stela/framework/metadata.hpp>
+#include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/stored_event.hpp>
 
 #include <cstdio>

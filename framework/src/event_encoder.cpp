@@ -1,4 +1,4 @@
-#include <stela/framework/event_encoder.hpp>
+#include <stela/framework/detail/event_encoder.hpp>
 
 namespace stela::detail {
 

@@ -1,4 +1,4 @@
-#include <stela/framework/forks.hpp>
+#include <stela/framework/detail/forks.hpp>
 
 #include <pthread.h>
 

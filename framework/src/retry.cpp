@@ -1,5 +1,5 @@
+#include <stela/framework/detail/transaction_scope.hpp>
 #include <stela/framework/retry.hpp>
-#include <stela/framework/transaction_scope.hpp>
 
 #include <algorithm>
 #include <random>

@@ -1,4 +1,4 @@
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/settings.hpp>
 

@@ -1,6 +1,6 @@
 #include <stela/framework/codec/codec_error.hpp>
+#include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/event_set.hpp>
-#include <stela/framework/metadata.hpp>
 #include <stela/framework/stored_event.hpp>
 
 #include <atomic>

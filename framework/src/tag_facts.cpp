@@ -1,4 +1,4 @@
-#include <stela/framework/tag_facts.hpp>
+#include <stela/framework/detail/tag_facts.hpp>
 
 #include <algorithm>
 #include <tuple>

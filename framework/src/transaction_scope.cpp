@@ -1,4 +1,4 @@
-#include <stela/framework/transaction_scope.hpp>
+#include <stela/framework/detail/transaction_scope.hpp>
 
 namespace stela::detail {
 namespace {

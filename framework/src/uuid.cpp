@@ -1,5 +1,5 @@
+#include <stela/framework/detail/forks.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/forks.hpp>
 #include <stela/framework/uuid.hpp>
 
 #include <sys/random.h>

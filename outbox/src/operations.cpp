@@ -14,8 +14,8 @@
 #include "tables/stored_operations.hpp"
 #include "tables/upkeep.hpp"
 
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/not_found.hpp>
 #include <stela/outbox/outbox.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include <stela/framework/error.hpp>
-#include <stela/outbox/relay_options.hpp>
-#include <stela/outbox/settings.hpp>
+#include <stela/outbox/detail/settings.hpp>
+#include <stela/outbox/relay.hpp>
 
 namespace stela {
 namespace {

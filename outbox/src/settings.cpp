@@ -1,4 +1,4 @@
-#include <stela/outbox/settings.hpp>
+#include <stela/outbox/detail/settings.hpp>
 
 namespace stela {
 namespace {

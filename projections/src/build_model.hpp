@@ -6,8 +6,8 @@
 #include "database/connection.hpp"
 
 #include <stela/eventstore/store.hpp>
-#include <stela/framework/function_ref.hpp>
-#include <stela/projections/read_model.hpp>
+#include <stela/framework/detail/function_ref.hpp>
+#include <stela/projections/projector.hpp>
 
 #include <exception>
 #include <memory>

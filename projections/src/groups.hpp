@@ -3,7 +3,7 @@
 
 #include "feed.hpp"
 
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 
 #include <span>
 #include <stop_token>

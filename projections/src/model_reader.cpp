@@ -1,4 +1,4 @@
-#include <stela/projections/model_reader.hpp>
+#include <stela/projections/detail/model_reader.hpp>
 
 #include "build_tables.hpp"
 #include "database/database.hpp"

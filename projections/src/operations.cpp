@@ -1,5 +1,5 @@
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/not_found.hpp>
 #include <stela/projections/operations.hpp>
 
 #include "build_tables.hpp"

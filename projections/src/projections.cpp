@@ -1,6 +1,6 @@
 #include <stela/framework/error.hpp>
+#include <stela/projections/detail/settings.hpp>
 #include <stela/projections/projections.hpp>
-#include <stela/projections/settings.hpp>
 
 #include "build_tables.hpp"
 #include "database/commit_watch.hpp"

@@ -1,6 +1,6 @@
 #include "replay_filter.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 #include <vector>
 

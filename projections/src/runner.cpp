@@ -1,8 +1,8 @@
+#include <stela/framework/detail/function_ref.hpp>
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/function_ref.hpp>
-#include <stela/framework/not_found.hpp>
+#include <stela/projections/detail/settings.hpp>
 #include <stela/projections/runner.hpp>
-#include <stela/projections/settings.hpp>
 
 #include "build_tables.hpp"
 #include "database/commit_watch.hpp"

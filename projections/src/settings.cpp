@@ -1,4 +1,4 @@
-#include <stela/projections/settings.hpp>
+#include <stela/projections/detail/settings.hpp>
 
 namespace stela {
 namespace {

@@ -3,7 +3,7 @@
 #include "build_tables.hpp"
 #include "database/database.hpp"
 
-#include <stela/framework/backoff.hpp>
+#include <stela/framework/detail/backoff.hpp>
 #include <stela/framework/error.hpp>
 
 #include <chrono>

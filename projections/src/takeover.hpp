@@ -4,7 +4,7 @@
 #include "feed.hpp"
 #include "seat.hpp"
 
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 
 namespace stela::projections {
 

@@ -1,6 +1,6 @@
+#include <stela/framework/detail/metadata.hpp>
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/metadata.hpp>
-#include <stela/framework/not_found.hpp>
 #include <stela/projections/timers.hpp>
 
 #include "builds.hpp"

@@ -4,7 +4,7 @@
 #include "projections_sql/timers.hpp"
 
 #include <stela/framework/context.hpp>
-#include <stela/framework/metadata.hpp>
+#include <stela/framework/detail/metadata.hpp>
 
 #include <algorithm>
 

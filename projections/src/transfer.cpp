@@ -10,9 +10,9 @@
 #include "projections_sql/transfer.hpp"
 #include "timer_rows.hpp"
 
-#include <stela/framework/codec/base64.hpp>
-#include <stela/framework/codec/json_reader.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/base64.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 #include <stela/framework/error.hpp>
 
 #include <string>

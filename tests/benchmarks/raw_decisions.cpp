@@ -1,6 +1,6 @@
 #include "raw_decisions.hpp"
 
-#include <stela/framework/metadata.hpp>
+#include <stela/framework/detail/metadata.hpp>
 
 #include <cstring>
 #include <stdexcept>

@@ -1,6 +1,6 @@
 #include "raw_events.hpp"
 
-#include <stela/framework/metadata.hpp>
+#include <stela/framework/detail/metadata.hpp>
 
 #include <cstring>
 

@@ -5,8 +5,8 @@
 #include "nats/jetstream.hpp"
 #include "support/raw_sqlite.hpp"
 
+#include <stela/nats/detail/stream_reader.hpp>
 #include <stela/nats/inbox.hpp>
-#include <stela/nats/stream_reader.hpp>
 #include <stela/outbox/operations.hpp>
 
 #include <filesystem>

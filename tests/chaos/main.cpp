@@ -12,7 +12,7 @@
 #include "support/temp_dir.hpp"
 #include "support/termination.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -5,7 +5,7 @@
 
 #include <stela/outbox/outbox.hpp>
 #include <stela/outbox/publisher.hpp>
-#include <stela/outbox/relay_options.hpp>
+#include <stela/outbox/relay.hpp>
 
 #include <stop_token>
 

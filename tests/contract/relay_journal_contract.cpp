@@ -1,7 +1,7 @@
 // What the outbox's tables tell of the past on every engine: since when, what changed, how it went.
 #include "contract/relay_tables.hpp"
 
-#include <stela/eventstore/journal.hpp>
+#include <stela/eventstore/detail/journal.hpp>
 #include <stela/outbox/operations.hpp>
 
 #include <gmock/gmock.h>

@@ -4,8 +4,8 @@
 #include "outbox_sql/inspection.hpp"
 #include "support/soundness.hpp"
 
+#include <stela/outbox/care.hpp>
 #include <stela/outbox/operations.hpp>
-#include <stela/outbox/verify.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,11 +9,11 @@
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore.hpp>
-#include <stela/eventstore/backup.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
+#include <stela/nats/detail/stream_reader.hpp>
 #include <stela/nats/publisher.hpp>
-#include <stela/nats/stream_reader.hpp>
 #include <stela/outbox.hpp>
-#include <stela/outbox/verify.hpp>
+#include <stela/outbox/care.hpp>
 #include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>

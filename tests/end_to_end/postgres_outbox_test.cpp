@@ -8,7 +8,7 @@
 #include <stela/eventstore.hpp>
 #include <stela/nats/publisher.hpp>
 #include <stela/outbox.hpp>
-#include <stela/outbox/verify.hpp>
+#include <stela/outbox/care.hpp>
 #include <stela/projections.hpp>
 
 #include <gmock/gmock.h>

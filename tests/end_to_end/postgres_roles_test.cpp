@@ -9,7 +9,7 @@
 #include "support/process.hpp"
 
 #include <stela/eventstore.hpp>
-#include <stela/eventstore/postgres_status.hpp>
+#include <stela/eventstore/detail/postgres_status.hpp>
 #include <stela/eventstore/tags.hpp>
 #include <stela/framework/decision.hpp>
 #include <stela/nats/consumer.hpp>

@@ -6,7 +6,7 @@
 #include "support/soundness.hpp"
 #include "support/temp_dir.hpp"
 
-#include <stela/eventstore/backup.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
 
-#include <stela/eventstore/checkpoint.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore.hpp>
-#include <stela/eventstore/erasures.hpp>
+#include <stela/eventstore/detail/erasures.hpp>
 #include <stela/framework.hpp>
 #include <stela/privacy.hpp>
 #include <stela/testing/manual_clock.hpp>

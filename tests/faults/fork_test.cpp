@@ -7,8 +7,8 @@
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore/async.hpp>
-#include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/operations.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
 #include <stela/framework/error.hpp>
 
 #include <gmock/gmock.h>

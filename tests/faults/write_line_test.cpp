@@ -5,7 +5,7 @@
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
-#include <stela/eventstore/checkpoint.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
 #include <stela/framework/error.hpp>
 
 #include <gmock/gmock.h>

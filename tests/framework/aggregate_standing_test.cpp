@@ -1,6 +1,6 @@
 #include "support/messages.hpp"
 
-#include <stela/framework/aggregate_standing.hpp>
+#include <stela/framework/detail/aggregate_standing.hpp>
 #include <stela/framework/error.hpp>
 
 #include <gmock/gmock.h>

@@ -2,7 +2,7 @@
 #include "fuzz/fuzzer.hpp"
 
 #include <stela/framework/codec/codec_error.hpp>
-#include <stela/framework/metadata.hpp>
+#include <stela/framework/detail/metadata.hpp>
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stela;

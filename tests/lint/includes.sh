@@ -26,9 +26,9 @@ folders=(framework eventstore outbox projections tool samples)
     for_sqlite = "^projections/src/sqlite/"
     for_postgres = "^projections/src/postgres/"
     # Where what only SQLite has may be included; other folders take stela/eventstore/store.hpp.
-    places["stela/eventstore(/(backup|checkpoint|sqlite|sqlite_handle|sqlite_settings))?\\.hpp"] = \
+    places["stela/eventstore(/(sqlite|sqlite_care|sqlite_handle|detail/sqlite_settings))?\\.hpp"] = \
       "eventstore/ projections/src/sqlite/ projections/testing/src/ tool/ samples/"
-    places["stela/eventstore/postgres(_settings|_status)?\\.hpp"] = "eventstore/ tool/ samples/"
+    places["stela/eventstore/(postgres|detail/postgres_settings|detail/postgres_status)\\.hpp"] = "eventstore/ tool/ samples/"
     # Where a header of a library may be included.
     places["sqlite3\\.h"] = "eventstore/ tool/ samples/"
     places["libpq-fe\\.h"] = "eventstore/"

@@ -4,7 +4,7 @@
 #include "relay/core.hpp"
 
 #include <stela/outbox/publisher.hpp>
-#include <stela/outbox/relay_options.hpp>
+#include <stela/outbox/relay.hpp>
 
 #include <cstddef>
 #include <memory>

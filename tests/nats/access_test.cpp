@@ -11,8 +11,8 @@
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/nats/consumer.hpp>
+#include <stela/nats/detail/stream_reader.hpp>
 #include <stela/nats/publisher.hpp>
-#include <stela/nats/stream_reader.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Replies of the JetStream API, as a server writes them.
 #pragma once
 
-#include <stela/framework/codec/base64.hpp>
+#include <stela/framework/codec/detail/base64.hpp>
 #include <stela/nats/publisher.hpp>
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include "support/secret_file.hpp"
 
 #include <stela/framework/error.hpp>
-#include <stela/nats/stream_reader.hpp>
+#include <stela/nats/detail/stream_reader.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "nats/shop.hpp"
 #include "support/recording_sinks.hpp"
 
-#include <stela/framework/not_found.hpp>
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>

@@ -4,7 +4,7 @@
 #include "support/nats_server.hpp"
 
 #include <stela/framework/error.hpp>
-#include <stela/nats/stream_reader.hpp>
+#include <stela/nats/detail/stream_reader.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include "support/silent_server.hpp"
 
 #include <stela/framework/error.hpp>
-#include <stela/nats/stream_reader.hpp>
+#include <stela/nats/detail/stream_reader.hpp>
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 
 #include <stela/eventstore/transfer.hpp>
 #include <stela/nats/consumer.hpp>
-#include <stela/outbox/verify.hpp>
+#include <stela/outbox/care.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include "support/raw_sqlite.hpp"
 #include "support/soundness.hpp"
 
-#include <stela/outbox/verify.hpp>
+#include <stela/outbox/care.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

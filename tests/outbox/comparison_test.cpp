@@ -5,7 +5,7 @@
 #include "tables/relay_store.hpp"
 
 #include <stela/framework/error.hpp>
-#include <stela/outbox/verify.hpp>
+#include <stela/outbox/care.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #include "outbox/shop.hpp"
 #include "support/soundness.hpp"
 
-#include <stela/outbox/verify.hpp>
+#include <stela/outbox/care.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

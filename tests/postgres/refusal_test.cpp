@@ -6,7 +6,7 @@
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore/postgres.hpp>
-#include <stela/framework/not_found.hpp>
+#include <stela/framework/detail/not_found.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include "support/postgres_server.hpp"
 #include "support/process.hpp"
 
-#include <stela/eventstore/postgres_status.hpp>
+#include <stela/eventstore/detail/postgres_status.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

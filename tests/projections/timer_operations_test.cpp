@@ -4,9 +4,9 @@
 #include "support/engine.hpp"
 #include "support/temp_dir.hpp"
 
-#include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/sqlite.hpp>
-#include <stela/framework/not_found.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/projections/timers.hpp>
 #include <stela/testing/manual_clock.hpp>
 

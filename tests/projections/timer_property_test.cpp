@@ -4,8 +4,8 @@
 #include "support/engine.hpp"
 #include "support/temp_dir.hpp"
 
-#include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/testing/manual_clock.hpp>
 

@@ -8,7 +8,7 @@
 
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/decision.hpp>
-#include <stela/framework/transaction_scope.hpp>
+#include <stela/framework/detail/transaction_scope.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -7,8 +7,8 @@
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/framework/detail/transaction_scope.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/transaction_scope.hpp>
 
 #include <chrono>
 #include <cstdio>

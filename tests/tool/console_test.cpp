@@ -8,7 +8,7 @@
 #include "tool/served_console.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
-#include <stela/framework/codec/json_reader.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

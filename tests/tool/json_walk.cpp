@@ -6,7 +6,7 @@
 #include "support/temp_dir.hpp"
 #include "tool/program.hpp"
 
-#include <stela/framework/codec/json_reader.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
 #include <stela/nats/consumer.hpp>
 #include <stela/nats/inbox.hpp>
 #include <stela/outbox.hpp>

@@ -3,10 +3,10 @@
 #include "broker.hpp"
 #include "cli/exit.hpp"
 
-#include <stela/eventstore/sqlite_settings.hpp>
-#include <stela/nats/settings.hpp>
-#include <stela/outbox/settings.hpp>
-#include <stela/projections/settings.hpp>
+#include <stela/eventstore/detail/sqlite_settings.hpp>
+#include <stela/nats/detail/settings.hpp>
+#include <stela/outbox/detail/settings.hpp>
+#include <stela/projections/detail/settings.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

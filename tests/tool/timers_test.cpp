@@ -4,8 +4,8 @@
 #include "support/temp_dir.hpp"
 #include "tool/program.hpp"
 
-#include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
 #include <stela/projections.hpp>
 
 #include <gmock/gmock.h>

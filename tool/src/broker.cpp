@@ -1,7 +1,7 @@
 #include "broker.hpp"
 
-#include <stela/nats/settings.hpp>
-#include <stela/outbox/settings.hpp>
+#include <stela/nats/detail/settings.hpp>
+#include <stela/outbox/detail/settings.hpp>
 
 namespace stela::tool {
 

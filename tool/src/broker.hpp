@@ -5,7 +5,7 @@
 
 #include <stela/nats/publisher.hpp>
 #include <stela/outbox/partitioner.hpp>
-#include <stela/outbox/relay_options.hpp>
+#include <stela/outbox/relay.hpp>
 
 namespace stela::tool {
 

@@ -2,8 +2,8 @@
 
 #include "cli/exit.hpp"
 
-#include <stela/eventstore/postgres_settings.hpp>
-#include <stela/eventstore/sqlite_settings.hpp>
+#include <stela/eventstore/detail/postgres_settings.hpp>
+#include <stela/eventstore/detail/sqlite_settings.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 
-#include <stela/framework/codec/json_reader.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
 
 #include <algorithm>
 

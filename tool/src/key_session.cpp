@@ -2,7 +2,7 @@
 
 #include "cli/exit.hpp"
 
-#include <stela/eventstore/erasures.hpp>
+#include <stela/eventstore/detail/erasures.hpp>
 
 namespace stela::tool {
 

@@ -1,5 +1,5 @@
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/not_found.hpp>
 #include <stela/tool/run.hpp>
 
 #include "cli/exit.hpp"

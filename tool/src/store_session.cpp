@@ -4,8 +4,8 @@
 #include "cli/text.hpp"
 
 #include <stela/eventstore/operations.hpp>
-#include <stela/framework/codec/json_writer.hpp>
-#include <stela/framework/not_found.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/projections/operations.hpp>
 
 #include <unistd.h>

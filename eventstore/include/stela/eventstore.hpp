@@ -1,17 +1,14 @@
 // All of stela::eventstore.
 #pragma once
 
-#include <stela/eventstore/append_ids.hpp>
 #include <stela/eventstore/async.hpp>
-#include <stela/eventstore/backup.hpp>
-#include <stela/eventstore/catalogue.hpp>
-#include <stela/eventstore/checkpoint.hpp>
+#include <stela/eventstore/detail/owned_append.hpp>
 #include <stela/eventstore/operations.hpp>
 #include <stela/eventstore/operator_action.hpp>
-#include <stela/eventstore/owned_append.hpp>
 #include <stela/eventstore/postgres.hpp>
 #include <stela/eventstore/sql.hpp>
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
 #include <stela/eventstore/store.hpp>
 #include <stela/eventstore/tags.hpp>
 #include <stela/eventstore/transfer.hpp>

@@ -4,7 +4,7 @@
 #include "database/event_reader.hpp"
 #include "database/inspection.hpp"
 
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 
 #include <cstdint>
 #include <memory>

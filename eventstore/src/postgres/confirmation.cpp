@@ -2,7 +2,7 @@
 #include "postgres/event_rows.hpp"
 #include "postgres/writer.hpp"
 
-#include <stela/framework/append_check.hpp>
+#include <stela/framework/detail/append_check.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>

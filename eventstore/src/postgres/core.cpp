@@ -7,10 +7,10 @@
 #include "postgres/snapshots.hpp"
 #include "postgres_sql.hpp"
 
-#include <stela/eventstore/postgres_settings.hpp>
-#include <stela/framework/append_check.hpp>
+#include <stela/eventstore/detail/postgres_settings.hpp>
+#include <stela/framework/detail/append_check.hpp>
+#include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/metadata.hpp>
 #include <stela/framework/repository.hpp>
 
 namespace stela::postgres {

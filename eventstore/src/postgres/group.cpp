@@ -4,8 +4,8 @@
 #include "postgres/checksums.hpp"
 #include "postgres/tags.hpp"
 
+#include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/metadata.hpp>
 #include <stela/framework/query.hpp>
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 #include "database/postgres/connection.hpp"
 #include "postgres/kinds.hpp"
 
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/event_store.hpp>
-#include <stela/framework/function_ref.hpp>
 #include <stela/framework/transaction_outcome.hpp>
 #include <stela/framework/uuid.hpp>
 

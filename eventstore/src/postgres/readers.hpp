@@ -3,7 +3,7 @@
 
 #include "postgres/server_session.hpp"
 
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 
 #include <cstdint>
 

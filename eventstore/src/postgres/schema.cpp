@@ -5,8 +5,8 @@
 #include "postgres/server_session.hpp"
 #include "postgres_sql.hpp"
 
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/not_found.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,8 @@
 #include "database/checksum.hpp"
 #include "database/postgres/sql_text.hpp"
 
+#include <stela/framework/detail/transaction_scope.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/transaction_scope.hpp>
 
 #include <algorithm>
 #include <condition_variable>

@@ -6,7 +6,7 @@
 #include "database/postgres/connection.hpp"
 #include "postgres/outage.hpp"
 
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/uuid.hpp>
 
 #include <chrono>

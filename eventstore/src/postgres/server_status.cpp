@@ -1,4 +1,4 @@
-#include <stela/eventstore/postgres_status.hpp>
+#include <stela/eventstore/detail/postgres_status.hpp>
 
 #include "postgres/core.hpp"
 

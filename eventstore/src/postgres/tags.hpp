@@ -6,8 +6,8 @@
 #include "forgotten_keys.hpp"
 #include "postgres/readers.hpp"
 
+#include <stela/framework/detail/tag_facts.hpp>
 #include <stela/framework/event_store.hpp>
-#include <stela/framework/tag_facts.hpp>
 
 #include <cstdint>
 #include <map>

@@ -5,9 +5,9 @@
 #include "postgres/snapshots.hpp"
 
 #include <stela/eventstore/postgres_handle.hpp>
-#include <stela/framework/append_check.hpp>
+#include <stela/framework/detail/append_check.hpp>
+#include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/metadata.hpp>
 
 namespace stela::postgres {
 

@@ -2,7 +2,7 @@
 
 #include "postgres/doorbell.hpp"
 
-#include <stela/framework/append_check.hpp>
+#include <stela/framework/detail/append_check.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>

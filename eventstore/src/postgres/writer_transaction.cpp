@@ -7,9 +7,9 @@
 #include "postgres/user_sql.hpp"
 #include "postgres/writer.hpp"
 
-#include <stela/framework/append_check.hpp>
+#include <stela/framework/detail/append_check.hpp>
+#include <stela/framework/detail/transaction_scope.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/transaction_scope.hpp>
 
 #include <algorithm>
 #include <utility>

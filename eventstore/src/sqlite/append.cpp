@@ -9,9 +9,9 @@
 #include "sqlite/writer.hpp"
 #include "sqlite_sql/append_ids.hpp"
 
-#include <stela/framework/append_check.hpp>
+#include <stela/framework/detail/append_check.hpp>
+#include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/metadata.hpp>
 
 #include <algorithm>
 #include <limits>

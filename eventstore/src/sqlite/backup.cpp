@@ -5,7 +5,7 @@
 #include "sqlite/event_rows.hpp"
 #include "sqlite_sql/participants.hpp"
 
-#include <stela/eventstore/backup.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
 #include <stela/framework/error.hpp>
 
 #include <unistd.h>

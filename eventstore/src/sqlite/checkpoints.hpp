@@ -3,8 +3,8 @@
 
 #include "database/sqlite/connection.hpp"
 
-#include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
 
 #include <chrono>
 

@@ -8,7 +8,7 @@
 #include "sqlite/presence.hpp"
 #include "sqlite_sql.hpp"
 
-#include <stela/eventstore/sqlite_settings.hpp>
+#include <stela/eventstore/detail/sqlite_settings.hpp>
 #include <stela/framework/error.hpp>
 
 #include <fcntl.h>

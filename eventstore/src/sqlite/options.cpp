@@ -1,4 +1,4 @@
-#include <stela/eventstore/sqlite_settings.hpp>
+#include <stela/eventstore/detail/sqlite_settings.hpp>
 
 namespace stela::sqlite {
 namespace {

@@ -6,7 +6,7 @@
 #include "sqlite/tag_places.hpp"
 #include "sqlite_sql/tags.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 #include <algorithm>
 #include <optional>

@@ -3,7 +3,7 @@
 
 #include "database/sqlite/connection.hpp"
 
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 
 namespace stela::sqlite {
 

@@ -6,10 +6,10 @@
 #include "sqlite/transaction.hpp"
 #include "sqlite_sql/snapshots.hpp"
 
-#include <stela/eventstore/checkpoint.hpp>
-#include <stela/framework/append_check.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
+#include <stela/framework/detail/append_check.hpp>
+#include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/metadata.hpp>
 #include <stela/framework/repository.hpp>
 
 #include <array>

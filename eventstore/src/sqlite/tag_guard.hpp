@@ -4,8 +4,8 @@
 #include "database/sqlite/connection.hpp"
 #include "forgotten_keys.hpp"
 
+#include <stela/framework/detail/tag_facts.hpp>
 #include <stela/framework/event_store.hpp>
-#include <stela/framework/tag_facts.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include "sqlite_sql/streams.hpp"
 #include "sqlite_sql/tags.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>

@@ -6,9 +6,9 @@
 #include "sqlite_sql/snapshots.hpp"
 
 #include <stela/eventstore/sqlite_handle.hpp>
-#include <stela/framework/append_check.hpp>
+#include <stela/framework/detail/append_check.hpp>
+#include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/metadata.hpp>
 
 #include <array>
 

@@ -6,8 +6,8 @@
 #include "sqlite/transaction.hpp"
 #include "sqlite_sql/participants.hpp"
 
+#include <stela/framework/detail/transaction_scope.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/transaction_scope.hpp>
 
 #include <algorithm>
 #include <new>

@@ -18,8 +18,8 @@
 #include "sqlite/transaction_end.hpp"
 #include "sqlite/write_lock.hpp"
 
-#include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
 #include <stela/framework/error.hpp>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-#include <stela/framework/codec/base64.hpp>
+#include <stela/framework/codec/detail/base64.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include <stela/framework/codec/codec_error.hpp>
-#include <stela/framework/codec/json_reader.hpp>
-#include <stela/framework/codec/sealed_value.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
+#include <stela/framework/codec/detail/sealed_value.hpp>
 #include <stela/framework/error.hpp>
 
 #include <cstddef>

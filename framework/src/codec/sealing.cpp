@@ -1,5 +1,5 @@
 #include <stela/framework/codec/codec_error.hpp>
-#include <stela/framework/codec/sealed_value.hpp>
+#include <stela/framework/codec/detail/sealed_value.hpp>
 #include <stela/framework/error.hpp>
 
 #include <sodium.h>

@@ -1,4 +1,4 @@
-#include <stela/framework/codec/sealed_value.hpp>
+#include <stela/framework/codec/detail/sealed_value.hpp>
 #include <stela/testing/decision_scenario.hpp>
 
 #include <optional>

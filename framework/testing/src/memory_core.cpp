@@ -1,6 +1,6 @@
 #include "memory_core.hpp"
 
-#include <stela/framework/metadata.hpp>
+#include <stela/framework/detail/metadata.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -3,10 +3,10 @@
 
 #include "memory_rows.hpp"
 
-#include <stela/framework/append_check.hpp>
+#include <stela/framework/detail/append_check.hpp>
+#include <stela/framework/detail/tag_facts.hpp>
+#include <stela/framework/detail/transaction_scope.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/tag_facts.hpp>
-#include <stela/framework/transaction_scope.hpp>
 #include <stela/testing/memory_keys.hpp>
 #include <stela/testing/memory_store.hpp>
 

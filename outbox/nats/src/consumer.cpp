@@ -1,5 +1,5 @@
 #include <stela/nats/consumer.hpp>
-#include <stela/nats/settings.hpp>
+#include <stela/nats/detail/settings.hpp>
 
 #include "connect.hpp"
 #include "consumer_worker.hpp"

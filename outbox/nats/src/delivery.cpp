@@ -2,8 +2,8 @@
 
 #include "database/storable_text.hpp"
 
-#include <stela/framework/codec/json_reader.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -1,7 +1,7 @@
 #include "envelope.hpp"
 
+#include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/metadata.hpp>
 
 #include <charconv>
 

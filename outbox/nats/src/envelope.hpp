@@ -5,7 +5,7 @@
 #include "handles.hpp"
 
 #include <stela/framework/codec/codec.hpp>
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/stored_event.hpp>
 #include <stela/outbox/publisher.hpp>
 

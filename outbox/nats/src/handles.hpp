@@ -1,8 +1,8 @@
 // nats.c's objects, owned.
 #pragma once
 
+#include <stela/framework/detail/forks.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/forks.hpp>
 
 #include <nats/nats.h>
 

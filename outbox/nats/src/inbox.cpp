@@ -13,8 +13,8 @@
 #include "database/journal.hpp"
 #include "follow/lease.hpp"
 
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/not_found.hpp>
 
 #include <limits>
 

@@ -5,7 +5,7 @@
 #include "handles.hpp"
 #include "replies.hpp"
 
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 
 #include <chrono>
 #include <cstddef>

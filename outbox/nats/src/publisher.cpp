@@ -1,5 +1,5 @@
+#include <stela/nats/detail/settings.hpp>
 #include <stela/nats/publisher.hpp>
-#include <stela/nats/settings.hpp>
 
 #include "connect.hpp"
 #include "database/owner.hpp"

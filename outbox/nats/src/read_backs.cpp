@@ -1,7 +1,7 @@
 #include "read_backs.hpp"
 
 #include <stela/framework/codec/codec_error.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 #include <algorithm>
 #include <tuple>

@@ -2,8 +2,8 @@
 
 #include "delivery.hpp"
 
-#include <stela/framework/codec/base64.hpp>
 #include <stela/framework/codec/codec_error.hpp>
+#include <stela/framework/codec/detail/base64.hpp>
 #include <stela/framework/codec/rfc3339.hpp>
 
 #include <chrono>

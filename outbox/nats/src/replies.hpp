@@ -5,7 +5,7 @@
 #include "envelope.hpp"
 #include "handles.hpp"
 
-#include <stela/framework/codec/json_reader.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
 #include <stela/outbox/publisher.hpp>
 
 #include <charconv>

@@ -1,4 +1,4 @@
-#include <stela/nats/settings.hpp>
+#include <stela/nats/detail/settings.hpp>
 
 namespace stela::nats {
 namespace {

@@ -1,4 +1,4 @@
-#include <stela/nats/stream_reader.hpp>
+#include <stela/nats/detail/stream_reader.hpp>
 
 #include "connect.hpp"
 #include "database/owner.hpp"

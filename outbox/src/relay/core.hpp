@@ -9,7 +9,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/uuid.hpp>
 #include <stela/outbox/publisher.hpp>
-#include <stela/outbox/relay_options.hpp>
+#include <stela/outbox/relay.hpp>
 
 #include <algorithm>
 #include <chrono>

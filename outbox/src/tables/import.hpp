@@ -6,7 +6,7 @@
 #include "tables/upkeep.hpp"
 
 #include <stela/eventstore/store.hpp>
-#include <stela/outbox/broker_contents.hpp>
+#include <stela/outbox/detail/broker_contents.hpp>
 #include <stela/outbox/operations.hpp>
 
 #include <map>

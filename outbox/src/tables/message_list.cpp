@@ -7,8 +7,8 @@
 #include "tables/generations.hpp"
 #include "tables/locator.hpp"
 
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/not_found.hpp>
 
 #include <algorithm>
 #include <span>

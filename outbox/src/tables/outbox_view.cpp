@@ -11,8 +11,8 @@
 #include "tables/settings.hpp"
 #include "tables/worker_process.hpp"
 
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/not_found.hpp>
 
 #include <algorithm>
 #include <limits>

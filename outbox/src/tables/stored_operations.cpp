@@ -12,8 +12,8 @@
 #include "tables/locator.hpp"
 #include "tables/settings.hpp"
 
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/not_found.hpp>
 
 #include <algorithm>
 #include <exception>

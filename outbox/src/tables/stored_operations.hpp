@@ -7,7 +7,7 @@
 #include "tables/placement.hpp"
 
 #include <stela/eventstore/store.hpp>
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/outbox/operations.hpp>
 
 #include <functional>

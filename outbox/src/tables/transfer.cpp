@@ -1,4 +1,4 @@
-#include <stela/outbox/transfer.hpp>
+#include <stela/outbox/care.hpp>
 
 #include "database/checksum.hpp"
 #include "database/database.hpp"
@@ -8,8 +8,8 @@
 #include "outbox_sql/transfer.hpp"
 #include "tables/settings.hpp"
 
-#include <stela/framework/codec/json_reader.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 #include <stela/framework/error.hpp>
 
 #include <string>

@@ -8,8 +8,8 @@
 #include "outbox_sql/states.hpp"
 #include "tables/locator.hpp"
 
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/not_found.hpp>
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include <stela/outbox/verify.hpp>
+#include <stela/outbox/care.hpp>
 
 #include "database/database.hpp"
 #include "database/inspection.hpp"

@@ -1,4 +1,4 @@
-#include <stela/framework/codec/sealed_value.hpp>
+#include <stela/framework/codec/detail/sealed_value.hpp>
 #include <stela/projections_testing/history.hpp>
 
 #include <utility>

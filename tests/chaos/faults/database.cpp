@@ -3,7 +3,7 @@
 #include "chaos/roles.hpp"
 #include "support/raw_sqlite.hpp"
 
-#include <stela/eventstore/backup.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
 #include <stela/outbox/operations.hpp>
 
 #include <functional>

@@ -3,7 +3,7 @@
 #include "chaos/appender.hpp"
 #include "chaos/roles.hpp"
 
-#include <stela/nats/stream_reader.hpp>
+#include <stela/nats/detail/stream_reader.hpp>
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include "support/rich_event.hpp"
 
 #include <stela/framework.hpp>
-#include <stela/framework/metadata.hpp>
+#include <stela/framework/detail/metadata.hpp>
 
 #include <gtest/gtest.h>
 

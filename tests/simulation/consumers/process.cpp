@@ -1,8 +1,8 @@
 #include "simulation/consumers/process.hpp"
 
 #include <stela/eventstore/sql.hpp>
+#include <stela/framework/detail/transaction_scope.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/transaction_scope.hpp>
 
 #include <new>
 #include <stdexcept>

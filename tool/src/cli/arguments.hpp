@@ -3,7 +3,7 @@
 
 #include "cli/command.hpp"
 
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,7 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 // toml++ 3.3 doesn't see -std=c++20 on its own where extensions are off.
 #define TOML_EXCEPTIONS 1

@@ -3,7 +3,7 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 #include <poll.h>
 #include <sys/ioctl.h>

@@ -4,11 +4,11 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 
-#include <stela/eventstore/postgres_settings.hpp>
-#include <stela/eventstore/sqlite_settings.hpp>
-#include <stela/framework/codec/json_writer.hpp>
-#include <stela/nats/settings.hpp>
-#include <stela/outbox/settings.hpp>
+#include <stela/eventstore/detail/postgres_settings.hpp>
+#include <stela/eventstore/detail/sqlite_settings.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
+#include <stela/nats/detail/settings.hpp>
+#include <stela/outbox/detail/settings.hpp>
 
 #include <unistd.h>
 

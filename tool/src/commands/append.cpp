@@ -8,7 +8,7 @@
 #include "store_session.hpp"
 
 #include <stela/framework/codec/codec_error.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 #include <algorithm>
 #include <deque>

@@ -4,7 +4,7 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 
-#include <stela/framework/codec/json_reader.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
 
 #include <array>
 #include <set>

@@ -5,13 +5,12 @@
 #include "description/eventstore.hpp"
 #include "store_session.hpp"
 
-#include <stela/eventstore/backup.hpp>
-#include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/operations.hpp>
-#include <stela/framework/not_found.hpp>
+#include <stela/eventstore/sqlite_care.hpp>
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/nats/inbox.hpp>
+#include <stela/outbox/care.hpp>
 #include <stela/outbox/outbox.hpp>
-#include <stela/outbox/verify.hpp>
 #include <stela/projections/projections.hpp>
 
 #include <array>

@@ -3,8 +3,8 @@
 #include "commands/doctor.hpp"
 #include "key_session.hpp"
 
-#include <stela/eventstore/erasures.hpp>
-#include <stela/eventstore/postgres_status.hpp>
+#include <stela/eventstore/detail/erasures.hpp>
+#include <stela/eventstore/detail/postgres_status.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/error.hpp>
 

@@ -3,7 +3,7 @@
 #include "commands/doctor.hpp"
 #include "commands/server_measures.hpp"
 
-#include <stela/eventstore/postgres_status.hpp>
+#include <stela/eventstore/detail/postgres_status.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>

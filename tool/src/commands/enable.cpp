@@ -4,7 +4,7 @@
 #include "commands/status.hpp"
 #include "store_session.hpp"
 
-#include <stela/outbox/settings.hpp>
+#include <stela/outbox/detail/settings.hpp>
 
 namespace stela::tool {
 namespace {

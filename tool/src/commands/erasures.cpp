@@ -3,9 +3,9 @@
 #include "cli/exit.hpp"
 #include "console/sha256.hpp"
 
+#include <stela/eventstore/detail/journal.hpp>
 #include <stela/eventstore/forget.hpp>
-#include <stela/eventstore/journal.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 #include <stela/framework/event_set.hpp>
 #include <stela/projections/operations.hpp>
 

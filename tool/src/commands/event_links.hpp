@@ -3,7 +3,7 @@
 
 #include "cli/invocation.hpp"
 
-#include <stela/eventstore/links.hpp>
+#include <stela/eventstore/operations.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -5,7 +5,7 @@
 #include "description/description.hpp"
 #include "diagnosis/facts.hpp"
 
-#include <stela/eventstore/journal.hpp>
+#include <stela/eventstore/detail/journal.hpp>
 
 #include <algorithm>
 

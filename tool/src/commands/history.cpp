@@ -6,8 +6,8 @@
 #include "description/description.hpp"
 #include "store_session.hpp"
 
-#include <stela/eventstore/journal.hpp>
-#include <stela/framework/not_found.hpp>
+#include <stela/eventstore/detail/journal.hpp>
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/projections/operations.hpp>
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 #include "database_place.hpp"
 #include "diagnosis/diagnose.hpp"
 
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 
 #include <chrono>
 #include <optional>

@@ -5,7 +5,7 @@
 #include "description/description.hpp"
 #include "store_session.hpp"
 
-#include <stela/eventstore/journal.hpp>
+#include <stela/eventstore/detail/journal.hpp>
 #include <stela/eventstore/operator_action.hpp>
 #include <stela/projections/timers.hpp>
 

@@ -7,8 +7,8 @@
 #include "description/outbox.hpp"
 #include "store_session.hpp"
 
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/not_found.hpp>
 
 #include <algorithm>
 #include <map>

@@ -6,9 +6,9 @@
 #include "key_session.hpp"
 #include "store_session.hpp"
 
-#include <stela/eventstore/erasures.hpp>
+#include <stela/eventstore/detail/erasures.hpp>
+#include <stela/eventstore/detail/journal.hpp>
 #include <stela/eventstore/forget.hpp>
-#include <stela/eventstore/journal.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 #include "key_session.hpp"
 #include "store_session.hpp"
 
-#include <stela/framework/codec/sealed_value.hpp>
+#include <stela/framework/codec/detail/sealed_value.hpp>
 #include <stela/framework/error.hpp>
 
 #include <filesystem>

@@ -6,7 +6,7 @@
 #include "event_text.hpp"
 #include "key_session.hpp"
 
-#include <stela/eventstore/erasures.hpp>
+#include <stela/eventstore/detail/erasures.hpp>
 
 #include <algorithm>
 

@@ -6,10 +6,10 @@
 #include "commands/privacy.hpp"
 #include "key_session.hpp"
 
-#include <stela/eventstore/erasures.hpp>
+#include <stela/eventstore/detail/erasures.hpp>
 #include <stela/eventstore/forget.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/nats/stream_reader.hpp>
+#include <stela/nats/detail/stream_reader.hpp>
 
 #include <algorithm>
 #include <set>

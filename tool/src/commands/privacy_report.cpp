@@ -5,7 +5,7 @@
 #include "commands/privacy.hpp"
 #include "key_session.hpp"
 
-#include <stela/eventstore/erasures.hpp>
+#include <stela/eventstore/detail/erasures.hpp>
 
 namespace stela::tool {
 namespace {

@@ -11,7 +11,7 @@
 #include "worker/health.hpp"
 #include "worker/pages.hpp"
 
-#include <stela/framework/not_found.hpp>
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/projections/operations.hpp>
 #include <stela/projections/runner.hpp>
 #include <stela/projections/timers.hpp>

@@ -8,7 +8,7 @@
 #include "description/outbox.hpp"
 #include "store_session.hpp"
 
-#include <stela/nats/stream_reader.hpp>
+#include <stela/nats/detail/stream_reader.hpp>
 
 #include <algorithm>
 #include <span>

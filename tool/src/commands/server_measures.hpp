@@ -4,7 +4,7 @@
 #include "commands/measures.hpp"
 #include "store_session.hpp"
 
-#include <stela/eventstore/postgres_status.hpp>
+#include <stela/eventstore/detail/postgres_status.hpp>
 
 #include <chrono>
 #include <string>

@@ -7,7 +7,7 @@
 #include "event_text.hpp"
 #include "store_session.hpp"
 
-#include <stela/framework/not_found.hpp>
+#include <stela/framework/detail/not_found.hpp>
 #include <stela/projections/timers.hpp>
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 
 #include <stela/eventstore/transfer.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/outbox/transfer.hpp>
+#include <stela/outbox/care.hpp>
 #include <stela/projections/timers.hpp>
 #include <stela/projections/transfer.hpp>
 

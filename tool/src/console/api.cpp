@@ -7,7 +7,7 @@
 #include "console/routes.hpp"
 
 #include <stela/eventstore/store.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 #include <algorithm>
 #include <optional>

@@ -4,7 +4,7 @@
 #include "cli/arguments.hpp"
 #include "cli/invocation.hpp"
 
-#include <stela/eventstore/journal.hpp>
+#include <stela/eventstore/detail/journal.hpp>
 #include <stela/tool/app.hpp>
 
 #include <span>

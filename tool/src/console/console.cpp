@@ -6,7 +6,7 @@
 #include "console/problem.hpp"
 #include "console/redaction.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 #include <stela/framework/version.hpp>
 
 #include <algorithm>

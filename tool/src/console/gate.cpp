@@ -2,7 +2,7 @@
 
 #include "console/problem.hpp"
 
-#include <stela/framework/codec/json_reader.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
 
 #include <algorithm>
 #include <exception>

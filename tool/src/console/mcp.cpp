@@ -6,8 +6,8 @@
 #include "console/redaction.hpp"
 #include "console/routes.hpp"
 
-#include <stela/framework/codec/json_reader.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 #include <stela/framework/version.hpp>
 
 #include <algorithm>

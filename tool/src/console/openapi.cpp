@@ -3,7 +3,7 @@
 #include "cli/command.hpp"
 #include "console/routes.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 #include <algorithm>
 

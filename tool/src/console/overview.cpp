@@ -3,7 +3,7 @@
 #include "cli/exit.hpp"
 #include "console/redaction.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 namespace stela::tool {
 namespace {

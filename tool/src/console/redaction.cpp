@@ -1,7 +1,7 @@
 #include "console/redaction.hpp"
 
-#include <stela/framework/codec/json_reader.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 #include <algorithm>
 #include <cctype>

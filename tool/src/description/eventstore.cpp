@@ -2,8 +2,8 @@
 
 #include "event_text.hpp"
 
-#include <stela/framework/codec/base64.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/base64.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/query.hpp>
 

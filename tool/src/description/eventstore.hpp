@@ -3,7 +3,7 @@
 
 #include "description/description.hpp"
 
-#include <stela/eventstore/catalogue.hpp>
+#include <stela/eventstore/operations.hpp>
 #include <stela/eventstore/tags.hpp>
 #include <stela/eventstore/verify.hpp>
 #include <stela/framework/codec/codec.hpp>

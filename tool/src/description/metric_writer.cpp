@@ -2,7 +2,7 @@
 
 #include "cli/text.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
 
 #include <algorithm>
 #include <utility>

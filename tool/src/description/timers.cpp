@@ -4,7 +4,7 @@
 #include "commands/outbox_text.hpp"
 #include "event_text.hpp"
 
-#include <stela/framework/codec/base64.hpp>
+#include <stela/framework/codec/detail/base64.hpp>
 
 #include <chrono>
 #include <optional>

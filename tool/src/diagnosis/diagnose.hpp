@@ -3,8 +3,8 @@
 
 #include "diagnosis/finding.hpp"
 
-#include <stela/eventstore/journal.hpp>
-#include <stela/eventstore/postgres_status.hpp>
+#include <stela/eventstore/detail/journal.hpp>
+#include <stela/eventstore/detail/postgres_status.hpp>
 #include <stela/nats/inbox.hpp>
 #include <stela/outbox/messages.hpp>
 #include <stela/outbox/operations.hpp>

@@ -3,7 +3,7 @@
 #include "asked_broker.hpp"
 #include "commands/server_measures.hpp"
 
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 
 #include <algorithm>
 

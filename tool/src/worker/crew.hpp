@@ -4,7 +4,7 @@
 #include "worker/measured_publisher.hpp"
 #include "worker/statistics.hpp"
 
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/nats/publisher.hpp>
 #include <stela/outbox/relay.hpp>
 

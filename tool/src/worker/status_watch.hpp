@@ -5,7 +5,7 @@
 #include "diagnosis/diagnose.hpp"
 #include "worker/statistics.hpp"
 
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/outbox/operations.hpp>
 
 #include <mutex>

@@ -2,8 +2,8 @@
 // <stela/asio.hpp>.
 #pragma once
 
+#include <stela/eventstore/detail/owned_append.hpp>
 #include <stela/eventstore/export.hpp>
-#include <stela/eventstore/owned_append.hpp>
 #include <stela/eventstore/store.hpp>
 #include <stela/framework/context.hpp>
 

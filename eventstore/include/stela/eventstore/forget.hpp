@@ -2,11 +2,17 @@
 #pragma once
 
 #include <stela/eventstore/export.hpp>
-#include <stela/eventstore/forgotten.hpp>
 #include <stela/eventstore/store.hpp>
+#include <stela/framework/event_type.hpp>
 #include <stela/framework/keyring.hpp>
+#include <stela/framework/stream_id.hpp>
+
+#include <cereal/cereal.hpp>
+#include <cereal/types/string.hpp>
+#include <cereal/types/vector.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stela {
@@ -45,5 +51,27 @@ STELA_EVENTSTORE_EXPORT ForgetReport forget(Store& store, const StreamId& subjec
 /// Personal fields can be recorded for the subject again, with new keys. What was forgotten stays
 /// forgotten.
 STELA_EVENTSTORE_EXPORT void allow_again(Store& store, const StreamId& subject);
+
+/// The fence, in the stream `forgotten-<name of the subject>`: no later event is sealed with these
+/// keys. It is published as any other event, so that other programs delete what they copied. It
+/// holds no personal data; don't put any into `by` and `reason`.
+struct Forgotten {
+  static constexpr std::string_view category = "forgotten";
+  static constexpr EventType event_type{"stela.forgotten", 1, should_publish};
+
+  /// The ids of the keys, and the purposes that they were for.
+  std::vector<std::string> keys = {};
+  std::vector<std::string> purposes = {};
+  std::string by = {};
+  std::string reason = {};
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(keys), CEREAL_NVP(purposes), CEREAL_NVP(by), CEREAL_NVP(reason));
+  }
+};
+
+/// Whom the fence in this stream is about: "guest-m1". UsageError for another stream.
+STELA_EVENTSTORE_EXPORT StreamId forgotten_subject(const StreamId& stream);
 
 }  // namespace stela

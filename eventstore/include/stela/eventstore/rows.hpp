@@ -3,7 +3,7 @@
 
 #include <stela/eventstore/export.hpp>
 #include <stela/framework/clock.hpp>
-#include <stela/framework/codec/shapes.hpp>
+#include <stela/framework/codec/detail/shapes.hpp>
 #include <stela/framework/numbers.hpp>
 #include <stela/framework/stream_id.hpp>
 #include <stela/framework/uuid.hpp>

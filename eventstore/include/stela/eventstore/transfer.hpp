@@ -5,7 +5,7 @@
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/progress.hpp>
 #include <stela/eventstore/store.hpp>
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 
 #include <cstdint>
 #include <functional>

@@ -1,8 +1,8 @@
 // Aggregates: objects that record events, and whose state follows from them.
 #pragma once
 
-#include <stela/framework/aggregate_standing.hpp>
 #include <stela/framework/context.hpp>
+#include <stela/framework/detail/aggregate_standing.hpp>
 #include <stela/framework/event_set.hpp>
 #include <stela/framework/snapshot_policy.hpp>
 #include <stela/framework/stream_id.hpp>

@@ -1,9 +1,9 @@
 // Decisions: rules that span streams, checked when their events are appended.
 #pragma once
 
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/event_store.hpp>
 #include <stela/framework/export.hpp>
-#include <stela/framework/function_ref.hpp>
 #include <stela/framework/retry.hpp>
 #include <stela/framework/unit_of_work.hpp>
 #include <stela/framework/view.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <stela/framework/codec/codec.hpp>
-#include <stela/framework/codec/personal_check.hpp>
+#include <stela/framework/codec/detail/personal_check.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/event_type.hpp>
 #include <stela/framework/stored_event.hpp>

@@ -4,13 +4,13 @@
 #include <stela/framework/clock.hpp>
 #include <stela/framework/codec/codec.hpp>
 #include <stela/framework/context.hpp>
+#include <stela/framework/detail/function_ref.hpp>
+#include <stela/framework/detail/store_identity.hpp>
 #include <stela/framework/export.hpp>
-#include <stela/framework/function_ref.hpp>
 #include <stela/framework/key_id.hpp>
 #include <stela/framework/log.hpp>
 #include <stela/framework/numbers.hpp>
 #include <stela/framework/query.hpp>
-#include <stela/framework/store_identity.hpp>
 #include <stela/framework/stored_event.hpp>
 #include <stela/framework/stream_id.hpp>
 #include <stela/framework/tags.hpp>

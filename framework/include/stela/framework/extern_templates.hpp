@@ -17,7 +17,7 @@
 // change. If the second half is missing, the linker reports it.
 #pragma once
 
-#include <stela/framework/event_encoder.hpp>
+#include <stela/framework/detail/event_encoder.hpp>
 #include <stela/framework/event_set.hpp>
 #include <stela/framework/repository.hpp>
 #include <stela/framework/unit_of_work.hpp>

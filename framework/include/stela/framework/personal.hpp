@@ -2,8 +2,8 @@
 #pragma once
 
 #include <stela/framework/codec/codec.hpp>
-#include <stela/framework/codec/sealed_value.hpp>
-#include <stela/framework/codec/subject.hpp>
+#include <stela/framework/codec/detail/sealed_value.hpp>
+#include <stela/framework/codec/detail/subject.hpp>
 #include <stela/framework/error.hpp>
 
 #include <memory>

@@ -1,8 +1,8 @@
 // Queries by type and tag, and the conditions of appends.
 #pragma once
 
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/export.hpp>
-#include <stela/framework/function_ref.hpp>
 #include <stela/framework/numbers.hpp>
 #include <stela/framework/stored_event.hpp>
 #include <stela/framework/tags.hpp>

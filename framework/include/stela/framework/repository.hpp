@@ -2,7 +2,7 @@
 #pragma once
 
 #include <stela/framework/aggregate_root.hpp>
-#include <stela/framework/event_encoder.hpp>
+#include <stela/framework/detail/event_encoder.hpp>
 #include <stela/framework/event_store.hpp>
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Several aggregates, events without an aggregate, and the caller's own SQL in one transaction.
 #pragma once
 
-#include <stela/framework/event_encoder.hpp>
+#include <stela/framework/detail/event_encoder.hpp>
 #include <stela/framework/export.hpp>
 #include <stela/framework/repository.hpp>
 

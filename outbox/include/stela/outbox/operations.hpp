@@ -4,7 +4,7 @@
 #include <stela/eventstore/operator_action.hpp>
 #include <stela/eventstore/progress.hpp>
 #include <stela/eventstore/store.hpp>
-#include <stela/outbox/broker_contents.hpp>
+#include <stela/outbox/detail/broker_contents.hpp>
 #include <stela/outbox/export.hpp>
 #include <stela/outbox/messages.hpp>
 #include <stela/outbox/partitioner.hpp>

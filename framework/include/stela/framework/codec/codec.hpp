@@ -1,9 +1,9 @@
 // Converts values to the bytes in a store, and back.
 #pragma once
 
-#include <stela/framework/codec/binary_archive.hpp>
-#include <stela/framework/codec/json_archive.hpp>
-#include <stela/framework/codec/uuid_value.hpp>
+#include <stela/framework/codec/detail/binary_archive.hpp>
+#include <stela/framework/codec/detail/json_archive.hpp>
+#include <stela/framework/codec/detail/uuid_value.hpp>
 #include <stela/framework/export.hpp>
 
 // Types that most events use, included here for convenience.

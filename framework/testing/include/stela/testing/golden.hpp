@@ -2,10 +2,10 @@
 #pragma once
 
 #include <stela/framework/codec/codec.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/event_set.hpp>
-#include <stela/framework/function_ref.hpp>
+#include <stela/testing/detail/fields_archive.hpp>
 #include <stela/testing/export.hpp>
-#include <stela/testing/fields_archive.hpp>
 
 #include <filesystem>
 #include <stdexcept>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <stela/eventstore/store.hpp>
-#include <stela/projections/model_reader.hpp>
+#include <stela/projections/detail/model_reader.hpp>
 #include <stela/projections/projections.hpp>
 #include <stela/projections_testing/export.hpp>
 #include <stela/projections_testing/history.hpp>

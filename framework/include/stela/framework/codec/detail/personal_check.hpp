@@ -1,8 +1,8 @@
 // Whether a struct with personal fields says whose they are.
 #pragma once
 
-#include <stela/framework/codec/shapes.hpp>
-#include <stela/framework/codec/subject.hpp>
+#include <stela/framework/codec/detail/shapes.hpp>
+#include <stela/framework/codec/detail/subject.hpp>
 
 #include <cereal/cereal.hpp>
 

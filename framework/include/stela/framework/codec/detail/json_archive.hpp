@@ -3,10 +3,10 @@
 #pragma once
 
 #include <stela/framework/codec/codec_error.hpp>
-#include <stela/framework/codec/json_reader.hpp>
-#include <stela/framework/codec/json_writer.hpp>
-#include <stela/framework/codec/sealing.hpp>
-#include <stela/framework/codec/shapes.hpp>
+#include <stela/framework/codec/detail/json_reader.hpp>
+#include <stela/framework/codec/detail/json_writer.hpp>
+#include <stela/framework/codec/detail/sealing.hpp>
+#include <stela/framework/codec/detail/shapes.hpp>
 
 #include <cereal/cereal.hpp>
 
@@ -298,4 +298,4 @@ void epilogue(InputArchive& archive, const T&) {
 
 }  // namespace stela::json
 
-#include <stela/framework/codec/json_values.hpp>
+#include <stela/framework/codec/detail/json_values.hpp>

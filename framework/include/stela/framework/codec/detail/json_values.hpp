@@ -2,9 +2,9 @@
 // json_archive.hpp.
 #pragma once
 
-#include <stela/framework/codec/json_archive.hpp>
+#include <stela/framework/codec/detail/json_archive.hpp>
+#include <stela/framework/codec/detail/shapes.hpp>
 #include <stela/framework/codec/rfc3339.hpp>
-#include <stela/framework/codec/shapes.hpp>
 
 #include <cereal/cereal.hpp>
 

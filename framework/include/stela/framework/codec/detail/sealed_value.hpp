@@ -1,7 +1,7 @@
 // Personal values in their stored form.
 #pragma once
 
-#include <stela/framework/codec/sealing.hpp>
+#include <stela/framework/codec/detail/sealing.hpp>
 #include <stela/framework/export.hpp>
 #include <stela/framework/keyring.hpp>
 

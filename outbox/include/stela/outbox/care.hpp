@@ -1,6 +1,7 @@
-// The outbox's check for `StoreOperations::verify`.
+// The outbox in the care of a store: verify, export, import.
 #pragma once
 
+#include <stela/eventstore/transfer.hpp>
 #include <stela/eventstore/verify.hpp>
 #include <stela/outbox/export.hpp>
 #include <stela/outbox/partitioner.hpp>
@@ -20,5 +21,15 @@ namespace stela {
 ///     StoreOperations{store}.verify(report, {.checks = checks});
 STELA_OUTBOX_EXPORT std::unique_ptr<IntegrityCheck> outbox_check(
     const Partitioner& partitioner = by_stream());
+
+/// Moves the outbox with its store: what is pending, parked, discarded and to be sent again, how
+/// far each partition is at the broker, and the logs. A relay on the new database continues where
+/// the last one ended. `export_store` throws UsageError while a worker owns a partition,
+/// `import_store` if the store has an outbox already.
+///
+///     const auto outbox = outbox_state();
+///     StateTransfer* const states[] = {outbox.get()};
+///     export_store(store, out, {.states = states});
+STELA_OUTBOX_EXPORT std::unique_ptr<StateTransfer> outbox_state();
 
 }  // namespace stela

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <stela/framework/codec/codec_error.hpp>
-#include <stela/framework/codec/sealing.hpp>
-#include <stela/framework/codec/shapes.hpp>
+#include <stela/framework/codec/detail/sealing.hpp>
+#include <stela/framework/codec/detail/shapes.hpp>
 
 #include <cereal/cereal.hpp>
 

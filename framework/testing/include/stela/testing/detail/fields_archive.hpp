@@ -1,8 +1,8 @@
 // Lists the fields of a value, each with its path, kind and value.
 #pragma once
 
-#include <stela/framework/codec/json_archive.hpp>
-#include <stela/framework/codec/shapes.hpp>
+#include <stela/framework/codec/detail/json_archive.hpp>
+#include <stela/framework/codec/detail/shapes.hpp>
 #include <stela/testing/export.hpp>
 
 #include <cereal/cereal.hpp>

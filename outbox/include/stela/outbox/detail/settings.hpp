@@ -4,7 +4,7 @@
 #include <stela/framework/settings.hpp>
 #include <stela/outbox/export.hpp>
 #include <stela/outbox/outbox.hpp>
-#include <stela/outbox/relay_options.hpp>
+#include <stela/outbox/relay.hpp>
 
 #include <span>
 

@@ -2,9 +2,9 @@
 // and saved in.
 #pragma once
 
+#include <stela/framework/detail/store_identity.hpp>
 #include <stela/framework/export.hpp>
 #include <stela/framework/numbers.hpp>
-#include <stela/framework/store_identity.hpp>
 #include <stela/framework/stream_id.hpp>
 #include <stela/framework/transaction_outcome.hpp>
 

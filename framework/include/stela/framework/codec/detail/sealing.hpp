@@ -1,7 +1,7 @@
 // How personal fields are written and read. docs/payload-sealed.md describes the format.
 #pragma once
 
-#include <stela/framework/codec/subject.hpp>
+#include <stela/framework/codec/detail/subject.hpp>
 #include <stela/framework/export.hpp>
 #include <stela/framework/key_id.hpp>
 #include <stela/framework/uuid.hpp>

@@ -1,7 +1,7 @@
 // The contents of a message broker, and how they compare with what the outbox counts as published.
 #pragma once
 
-#include <stela/framework/function_ref.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/outbox/export.hpp>
 #include <stela/outbox/publisher.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <stela/nats/export.hpp>
 #include <stela/nats/publisher.hpp>
-#include <stela/outbox/broker_contents.hpp>
+#include <stela/outbox/detail/broker_contents.hpp>
 
 #include <memory>
 
