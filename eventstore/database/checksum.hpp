@@ -1,4 +1,4 @@
-// The checksums that stand beside what is stored; docs/schema.md defines them as a format.
+// Checksums of stored data; docs/schema.md defines them as a format.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -15,8 +15,8 @@ namespace stela::database {
 STELA_EVENTSTORE_EXPORT std::int64_t checksum_of(std::initializer_list<std::int64_t> numbers,
                                                  std::initializer_list<std::string_view> texts);
 
-/// Covers everything that is known of an event, under the names of its stream and type: whatever
-/// byte of a row, of a stream's name or of a kind is changed, the event no longer matches.
+/// Covers all data of an event, including the names of its stream and type: after a change of any
+/// byte of its row, its stream's name or its kind, the event no longer matches.
 std::int64_t event_checksum(const StoredEvent& event) noexcept;
 
 /// XXH3-64 of a text.

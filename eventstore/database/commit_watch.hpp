@@ -1,4 +1,4 @@
-// Where a thread sleeps that follows a store, and what wakes it.
+// Lets a thread that follows a store sleep until there may be new commits.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -7,8 +7,8 @@
 
 namespace stela::database {
 
-/// Wakes at a commit of this process at once, and at one of another process within milliseconds.
-/// A wake-up carries nothing and may be needless: look into the tables.
+/// Wakes at once at a commit of this process, and within milliseconds at one of another process. A
+/// wake-up carries no data and may be spurious: read the tables.
 /// Threads: `wake` from any; the rest belongs to the thread that sleeps.
 class STELA_EVENTSTORE_EXPORT CommitWatch {
  public:
@@ -17,9 +17,9 @@ class STELA_EVENTSTORE_EXPORT CommitWatch {
   virtual ~CommitWatch() = default;
 
   virtual void wake() noexcept = 0;
-  /// Whether it also wakes at commits without events. False of a database in memory.
+  /// Whether it also wakes at commits without events. False for a database in memory.
   virtual bool sees_all_commits() const noexcept = 0;
-  /// Sleeps until something may have been committed or `wake` was called, at most until `deadline`.
+  /// Sleeps until a commit may have happened or `wake` was called, at most until `deadline`.
   virtual void wait_until(Time deadline) = 0;
 };
 

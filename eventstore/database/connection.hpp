@@ -1,4 +1,4 @@
-// A connection to a database, as the modules beside the event store use it.
+// A connection to a database, as other modules use it.
 #pragma once
 
 #include "database/statement.hpp"
@@ -12,8 +12,8 @@
 
 namespace stela::database {
 
-/// Tells databases apart: all connections to one have one name, but for those to a database that
-/// nobody else can see.
+/// Identifies a database: all connections to it have the same name. Each connection to a private
+/// database has its own.
 struct DatabaseName {
   const void* connection;
   std::string_view place;
@@ -28,31 +28,31 @@ class STELA_EVENTSTORE_EXPORT Connection {
  public:
   virtual ~Connection() = default;
 
-  /// Runs one of the statements that the .sql files name, prepared once per connection, to its end.
-  /// How many rows it changed, if it is one that changes rows.
+  /// Runs a named statement of the .sql files to its end, prepared once per connection. Returns how
+  /// many rows it changed, if it changes rows.
   template <class Named>
   std::int64_t run(const Named& statement) {
     Query query{prepared(Named::sql, on_postgres<Named>()), statement};
     query.run();
     return query.changes();
   }
-  /// The same, with its rows: `while (rows.step()) use(rows.sequence());`
+  /// The same, returning its rows: `while (rows.step()) use(rows.sequence());`
   template <class Named>
   typename Named::Row rows(const Named& statement) {
     return typename Named::Row{prepared(Named::sql, on_postgres<Named>()), statement};
   }
-  /// The same of a text that takes and gives nothing, and is the same on all engines. It must be a
-  /// constant of the program: its address stands for it.
+  /// Runs a text without parameters and results that is the same on all engines. It must be a
+  /// constant of the program: its address identifies it.
   void run(std::string_view sql) { Query{prepared(sql, sql)}.run(); }
 
-  /// Runs statements that are made at run time, and aren't worth keeping.
+  /// Runs statements that are built at run time and aren't kept.
   virtual void execute(const std::string& sql) = 0;
 
   /// Valid as long as the connection.
   virtual DatabaseName database() const noexcept = 0;
   virtual bool in_transaction() const noexcept = 0;
-  /// In which run of its server it is; nil on an engine that loses nothing. Another run may have
-  /// lost what the one before it had committed, and give its numbers out again.
+  /// The server's present run; nil on an engine that loses nothing. A later run may have lost
+  /// commits of an earlier one, and reuse their numbers.
   virtual Uuid run() const noexcept { return {}; }
 
  private:
@@ -62,7 +62,7 @@ class STELA_EVENTSTORE_EXPORT Connection {
     return Named::sql;
   }
 
-  /// The statement that is kept for the constant `sql`, or on PostgreSQL for the other one.
+  /// The statement kept for the constant `sql`, or for `on_postgres` on PostgreSQL.
   virtual Statement& prepared(std::string_view sql, std::string_view on_postgres) = 0;
 };
 

@@ -1,4 +1,4 @@
-// What an engine implements, and a Store is a handle to.
+// The interface that an engine implements, and that a Store is a handle to.
 #pragma once
 
 #include "database/database.hpp"
@@ -18,7 +18,7 @@
 
 namespace stela {
 
-/// Tags that an event of history is to get.
+/// Tags to add to an existing event.
 struct TagsOfEvent {
   GlobalSequence sequence;
   std::int32_t kind = 0;
@@ -38,32 +38,32 @@ class STELA_EVENTSTORE_EXPORT Store::Core : public EventStore, public database::
 
   virtual const Uuid& id() const noexcept = 0;
 
-  /// Makes an append ready for `carry_out`, without waiting for anybody. Throws as `append` what is
-  /// wrong with the request, which must outlive it, as must the client.
+  /// Prepares an append for `carry_out`, without waiting. Throws for an invalid request, as
+  /// `append` does. The request and the client must outlive it.
   virtual std::unique_ptr<DeferredAppend> defer(const AppendRequest& request,
                                                 AppendClient& client) = 0;
-  /// Makes some of these appends on this thread, as many as go into one commit, and tells their
-  /// clients. It takes them when it is this thread's turn, and as this store made them.
+  /// Makes as many of these appends on this thread as fit one commit, and informs their clients. It
+  /// takes them when it is this thread's turn. This store must have prepared them.
   virtual void carry_out(DeferredAppends& appends) noexcept = 0;
 
-  /// Calls `f` with each tag that has a row, once, and its first event, until it returns false. In
-  /// the order of their hashes, from the one after that of `after` on; empty: from the first.
+  /// Calls `f` once with each tag that has a row, and its first event, until `f` returns false.
+  /// Tags come in the order of their hashes, starting after that of `after`; empty: from the first.
   virtual void for_each_tag(std::string_view after,
                             FunctionRef<bool(std::string_view, GlobalSequence)> f) = 0;
-  /// From now on events of these types carry what they declare.
+  /// From now on events of these types carry their declared tags.
   virtual void declare_tags(std::span<const TagNeed> needs) = 0;
-  /// In one transaction. Tags that an event has are left out. How many events got any.
+  /// In one transaction. Skips tags that an event has already. Returns how many events got any.
   virtual std::int64_t write_tags(std::span<const TagsOfEvent> events) = 0;
-  /// All of history has these tags now: raises the tag epoch.
+  /// Records that all existing events have these tags: raises the tag epoch.
   virtual void complete_tags(std::span<const TagNeed> needs) = 0;
-  /// False if the type didn't carry any. Raises the tag epoch.
+  /// False if the type carried none. Raises the tag epoch.
   virtual bool forget_tags(std::string_view type, std::string_view category) = 0;
 
   Store& anchor() noexcept final { return anchor_; }
 
   virtual VerifyResult verify(FunctionRef<void(const Problem&)> report,
                               const VerifyOptions& options) = 0;
-  /// The last event that the tables or their indexes know of, or nearly, if they can't be read.
+  /// The last event known to the tables or their indexes; approximate if they can't be read.
   virtual std::int64_t last_known_sequence() = 0;
 
  private:

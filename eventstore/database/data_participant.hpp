@@ -1,5 +1,4 @@
-// Participants of appends that are data: what they add follows from the events, not from the
-// database.
+// Participants that add data to appends: their rows follow from the events, not from the database.
 #pragma once
 
 #include "database/connection.hpp"
@@ -13,9 +12,9 @@
 
 namespace stela::database {
 
-/// A row that a participant adds to an append, as the engine completes it.
+/// A row that a participant adds to an append, completed by the engine.
 struct DataRow {
-  /// What the participant made of the event.
+  /// The participant's key for the event.
   std::uint32_t key = 0;
   std::int64_t sequence = 0;
   /// The number of the event's stream.
@@ -23,15 +22,15 @@ struct DataRow {
 };
 
 /// A participant in two steps: the first knows only the event, so that an engine can send an append
-/// and its rows together; the second knows the sequence. Calls no user code but what `key_of`
-/// needs, so its appends share their commits. Threads: the one that leads the store's transaction.
+/// and its rows together; the second knows the sequence. Apart from `key_of` it calls no user code,
+/// so its appends share commits. Threads: the one that leads the store's transaction.
 class STELA_EVENTSTORE_EXPORT DataParticipant : public Participant {
  public:
-  /// Nothing if the event adds no row. Asks nothing of the database.
+  /// Nothing if the event adds no row. Doesn't query the database.
   virtual std::optional<std::uint32_t> key_of(const StreamId& stream, const NewEvent& event,
                                               std::string_view metadata) = 0;
-  /// Called in the order of the sequences. Throwing rolls the append back. On PostgreSQL the
-  /// function add_data_rows of the module's migrations does it instead.
+  /// Called in sequence order. An exception rolls the append back. On PostgreSQL the function
+  /// add_data_rows of the module's migrations does this instead.
   virtual void insert(Connection& connection, const DataRow& row) = 0;
 };
 

@@ -1,5 +1,4 @@
-// The database of a store: how the modules beside the event store read it, write to it, and wait
-// for what others write.
+// The database of a store: how other modules read it, write to it, and wait for commits.
 #pragma once
 
 #include "database/commit_watch.hpp"
@@ -27,13 +26,13 @@ class EventImport;
 
 namespace stela::database {
 
-/// What a commit has to wait for.
+/// What a commit must wait for.
 enum class Sync : std::uint8_t {
-  /// What the store's durability says.
+  /// As the store's durability requires.
   as_stored,
   /// Nothing: it may be lost in a power cut.
   none,
-  /// That programs on other machines can rely on it; nothing on an engine whose users share one
+  /// Until programs on other machines can rely on it. Nothing on an engine whose users share one
   /// host, and so its power cuts.
   if_shared,
 };
@@ -46,54 +45,54 @@ class STELA_EVENTSTORE_EXPORT Database {
   virtual ~Database() = default;
 
   virtual const Clock& clock() const noexcept = 0;
-  /// By the clock that all who use the database share.
+  /// The time by the clock that all users of the database share.
   virtual Timestamp now() const { return clock().now(); }
-  /// The same in the transaction of a connection: its next statements see everything that was
-  /// committed before that time. `now` may be off by half of what a question takes.
+  /// The same in the transaction of a connection: its next statements see everything committed
+  /// before that time. `now` may be off by half a round trip.
   virtual Timestamp now(Connection&) const { return now(); }
 
-  /// Each statement of `work` sees what is committed when it runs.
+  /// Each statement of `work` sees the commits up to its own start.
   virtual void read(Work work) = 0;
-  /// All statements of `work` see the same.
+  /// All statements of `work` see the same state.
   virtual void read_snapshot(Work work) = 0;
   /// Runs `work` in a transaction of its own.
   virtual void write(Work work, Sync sync = Sync::as_stored) = 0;
-  /// The same, perhaps on another thread and in one commit with what others write: for statements
-  /// that call nobody else's code.
+  /// The same, perhaps on another thread and in one commit with other writes: for statements that
+  /// call no foreign code.
   virtual void write_along(Work work, Sync sync) = 0;
-  /// The same as `write`, but others append meanwhile where the engine can do that: for work that
-  /// may call anybody's code, and that a lease keeps from being done twice. Such work ends before
-  /// `write` begins, and the other way round.
+  /// The same as `write`, but others may append meanwhile if the engine allows it: for work that
+  /// may call any code, and that a lease keeps from being done twice. Such work and `write` never
+  /// overlap.
   virtual void write_apart(Work work, Sync sync) { write(work, sync); }
 
-  /// `prepare` runs in the transaction that registers the participant. UsageError if one of its
-  /// name is attached.
+  /// `prepare` runs in the transaction that registers the participant. UsageError if a participant
+  /// of that name is attached.
   virtual void attach(TransactionParticipant& participant, Work prepare) = 0;
   virtual void attach(DataParticipant& participant, Work prepare) = 0;
   /// As EventStore::detach.
   virtual void detach(DataParticipant& participant) = 0;
   /// UsageError if a participant of this name is attached. Inside `write`.
   virtual void refuse_second(std::string_view participant) const = 0;
-  /// Inside `write`: participants of this store read again what they know of the database.
+  /// Inside `write`: participants of this store reload their cached state.
   virtual void forget_caches() = 0;
 
-  /// Brings the tables of a module up to date; SchemaMismatch if they aren't, and the store was
-  /// opened to be read only.
+  /// Brings the tables of a module up to date. SchemaMismatch if they are outdated and the store
+  /// was opened read-only.
   void migrate(std::string_view module, std::span<const Migration> migrations) {
     migrate(module, migrations, {});
   }
-  /// `on_postgres`: the tables on PostgreSQL; empty if the module has none there.
+  /// `on_postgres`: the migrations for PostgreSQL; empty if the module has no tables there.
   virtual void migrate(std::string_view module, std::span<const Migration> migrations,
                        std::span<const Migration> on_postgres) = 0;
-  /// Whether a power cut may take what is committed, until `sync`.
+  /// Whether a power cut may lose commits that `sync` hasn't flushed.
   virtual bool is_relaxed() const noexcept = 0;
-  /// Whether programs on other machines use it too: then it may end without them, and they continue
-  /// when it is back.
+  /// Whether programs on other machines use it too. Then it may end while they run on, and they
+  /// continue when it is back.
   virtual bool is_shared() const noexcept { return false; }
-  /// Whether the server ended the session that the work was in: the work may be the cause.
+  /// Whether the server ended the work's session: the work may be the cause.
   virtual bool has_lost_session(const Error&) const noexcept { return false; }
-  /// Whether it is trouble that passes, for whoever reads anew what is written: a lock that is held
-  /// for long, a full disk, a server that is away. What one committed that ended is seen then.
+  /// Whether the trouble passes, for a caller that reads the written state again: a lock held for
+  /// long, a full disk, an unreachable server. The reading then shows how an unclear commit ended.
   bool recovers_from(const Error& error) const noexcept {
     switch (error.code()) {
       case ErrorCode::store_busy:
@@ -105,17 +104,17 @@ class STELA_EVENTSTORE_EXPORT Database {
         return false;
     }
   }
-  /// Everything that is committed is on the disk when it returns; others commit meanwhile.
-  /// StoreFailed if the disk fails: then this store writes nothing more.
+  /// When it returns, everything committed is on the disk; others commit meanwhile. StoreFailed if
+  /// the disk fails: then this store writes nothing more.
   virtual void sync() = 0;
 
   virtual std::unique_ptr<EventReader> make_event_reader() = 0;
   virtual std::unique_ptr<EventImport> make_import() = 0;
   /// The store must outlive the watch.
   virtual std::unique_ptr<CommitWatch> watch_commits() = 0;
-  /// Lets others see that this process lives, for as long as the presence does.
+  /// Shows others that this process lives, for as long as the presence exists.
   virtual std::unique_ptr<Presence> appear() = 0;
-  /// Whether the presence of this number lives; nothing if the system doesn't say.
+  /// Whether the presence with this number lives; nothing if the system can't tell.
   virtual std::optional<bool> is_present(std::int64_t number) const noexcept = 0;
 };
 

@@ -1,4 +1,4 @@
-// Appends that are made on another thread than the one that asks for them.
+// Appends that are made on another thread than the caller's.
 #pragma once
 
 #include <stela/framework/event_store.hpp>
@@ -8,29 +8,29 @@
 
 namespace stela {
 
-/// Who is told how a deferred append has ended.
+/// Receives the outcome of a deferred append.
 class AppendClient {
  public:
-  /// Once, on the thread that calls `Store::Core::carry_out`. The append may be destroyed in it.
+  /// Called once, on the thread that runs `Store::Core::carry_out`. It may destroy the append.
   virtual void complete(std::exception_ptr error, AppendResult result) noexcept = 0;
 
  protected:
   ~AppendClient() = default;
 };
 
-/// An append that is ready to be made: checked, and with its context encoded.
+/// A prepared append: checked, and with its context encoded.
 class DeferredAppend {
  public:
   virtual ~DeferredAppend() = default;
-  /// Of its payloads.
+  /// The total size of its payloads.
   virtual std::size_t size() const noexcept = 0;
 };
 
-/// Those that wait for a thread, in order.
+/// Appends that wait for a thread, in order.
 class DeferredAppends {
  public:
-  /// The next one, which lives until its client is told; null if there is none of so many bytes or
-  /// fewer. It mustn't block.
+  /// The next append, which lives until its client is told; null if there is none of at most
+  /// `bytes`. It must not block.
   virtual DeferredAppend* take(std::size_t bytes) noexcept = 0;
 
  protected:

@@ -1,4 +1,4 @@
-// Events that have their ids, versions and times already, and how an engine stores them.
+// Events that already have ids, versions and times, and how an engine stores them.
 #pragma once
 
 #include "database/connection.hpp"
@@ -16,7 +16,7 @@
 
 namespace stela {
 
-/// An event that owns what it is made of.
+/// An event that owns its contents.
 struct ParsedEvent {
   StreamId stream;
   EventKind kind;
@@ -30,29 +30,29 @@ struct ParsedEvent {
   std::string payload;
   std::vector<Tag> tags;
 
-  /// As if it were stored, but for `published_before`, which isn't in the line.
+  /// The event as if stored, except for `published_before`, which isn't in the line.
   StoredEvent view(const EventKind& stored_kind, StreamVersion published_before) const noexcept {
     return {sequence,    stream,       version,  stored_kind,      id,     recorded_at,
             correlation, causation_id, metadata, published_before, payload};
   }
 };
 
-/// Stores events that have their numbers already. Participants learn nothing of them.
+/// Stores events that already have their numbers. Participants aren't told.
 /// Threads: one at a time.
 class EventImport {
  public:
-  /// How many events were stored, and why the next one can't be; empty if all were.
+  /// How many events were stored, and why the next one can't be; empty if all were stored.
   struct Outcome {
     std::size_t stored = 0;
     std::string problem = {};
   };
 
   virtual ~EventImport() = default;
-  /// Inside the transaction of the events that follow: the database learns which tags types carry
-  /// that it knows nothing of. UsageError if it can't.
+  /// Called inside the transaction of the following events: records the tags of types that the
+  /// database doesn't know yet. UsageError if it can't.
   virtual void settle_tag_types(database::Connection& connection,
                                 std::span<const TagFact> types) = 0;
-  /// Inside a transaction that nobody else writes beside, after the last event of the store.
+  /// Called inside a transaction without concurrent writers, after the last event of the store.
   virtual Outcome store(database::Connection& connection, std::span<const ParsedEvent> events) = 0;
   /// The checksums of rows that the importer stores itself.
   virtual std::int64_t append_id_checksum(std::string_view append_id, std::int64_t first,
@@ -60,13 +60,13 @@ class EventImport {
   virtual std::int64_t fact_checksum(std::string_view name, std::string_view value) const = 0;
 };
 
-/// Why an event can't be imported whose stream is at another version.
+/// Why an event can't be imported if its stream is at another version.
 inline std::string describe_misfit(const ParsedEvent& event, std::int64_t version) {
   return "version " + std::to_string(event.version.value()) + " of '" + event.stream.name() +
          "' follows version " + std::to_string(version);
 }
 
-/// Why an event can't be imported that lacks a tag which every event of its type has: decisions
+/// Why an event can't be imported if it lacks a tag that all events of its type have: decisions
 /// rely on it. Empty if it lacks none.
 inline std::string describe_missing_tag(const ParsedEvent& event, const TagFacts& facts) {
   if (!facts.knows(event.kind.type)) return {};

@@ -1,4 +1,4 @@
-// A page of events that owns what its events point to.
+// A page of events that owns the memory behind them.
 #pragma once
 
 #include <stela/framework/stored_event.hpp>
@@ -12,8 +12,8 @@
 
 namespace stela {
 
-/// Copies of events, valid until the page is cleared or refilled. Stream ids and kinds are pointed
-/// to, not copied.
+/// Copies of events, valid until the page is cleared or refilled. Stream ids and kinds aren't
+/// copied.
 /// Threads: one at a time.
 class EventPage {
  public:
@@ -28,25 +28,25 @@ class EventPage {
     used_ = 0;
   }
 
-  /// So many events may come.
+  /// Makes room for this many events.
   void reserve(std::size_t events) { events_.reserve(events); }
 
-  /// How many bytes of a page the event takes.
+  /// How many bytes of a page the event occupies.
   static std::size_t size_of(const StoredEvent& event) noexcept {
     return event.correlation.size() + event.metadata.size() + event.payload.size() +
            event.tags.size();
   }
 
-  /// Makes an empty page as large as it may get, for readers that go on after the first one; or
-  /// larger still, for events that are known to come together.
+  /// Gives an empty page its full size, for readers that continue after the first page; or a larger
+  /// one, for events that must come together.
   void grow(std::size_t capacity = max_capacity) {
     if (capacity_ < capacity) allocate(capacity);
   }
 
-  /// False if the page is full; an event that is too large for any page gets one of its own.
+  /// False if the page is full. An event too large for any page gets a page of its own.
   bool add(const StoredEvent& event) { return add(event, event.stream); }
 
-  /// The same, as an event of `stream`: one that is equal, and lives longer.
+  /// The same, but refers to `stream`, which is equal to the event's and lives longer.
   bool add(const StoredEvent& event, const StreamId& stream) {
     const std::size_t size = size_of(event);
     if (bytes_ == nullptr) allocate(first_capacity);
@@ -71,7 +71,7 @@ class EventPage {
 
  private:
   void allocate(std::size_t capacity) {
-    // Only ever called on an empty page: nothing points into the old bytes.
+    // The page is empty: nothing points into the old bytes.
     bytes_ = std::make_unique_for_overwrite<char[]>(capacity);
     capacity_ = capacity;
     used_ = 0;

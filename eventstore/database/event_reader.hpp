@@ -1,4 +1,4 @@
-// Events by their sequence, read through a connection that is open.
+// Reads events by sequence, on an open connection.
 #pragma once
 
 #include "database/connection.hpp"
@@ -14,48 +14,48 @@
 
 namespace stela::database {
 
-/// A row of the events. Valid until the next one is read.
+/// A row of the events table. Valid until the next one is read.
 struct EventRow {
   std::int64_t sequence;
   /// The number of its stream.
   std::int64_t stream;
-  /// Null if it isn't what was stored; then `problem` says why, and `fault` in words that don't
-  /// name the event.
+  /// Null if the row differs from what was stored; then `problem` says why, and `fault` says it
+  /// without naming the event.
   const StoredEvent* event;
   std::string problem;
   std::string fault;
 };
 
-/// Rows by their sequences: so many of them at most.
+/// A range of rows by sequence, and the most to read.
 struct RowRange {
   std::int64_t first;
   std::int64_t last;
   std::int64_t most;
-  /// Whether the events come with their tags.
+  /// Whether to read the events' tags.
   bool with_tags = false;
 };
 
-/// Remembers the names of streams, and the kinds of events, that it has met.
+/// Caches the stream names and event kinds that it has read.
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT EventReader {
  public:
   virtual ~EventReader() = default;
 
-  /// How many sequences may lie between two that are asked for together.
+  /// The widest gap between two sequences that are worth reading together.
   virtual std::int64_t widest_gap() const noexcept = 0;
-  /// Hands `use` the rows of these sequences, which ascend, until it returns false. Those that
-  /// don't exist are left out.
+  /// Passes the rows of these ascending sequences to `use`, until it returns false. Skips missing
+  /// sequences.
   virtual void read(Connection& connection, std::span<const std::int64_t> sequences,
                     FunctionRef<bool(const EventRow&)> use) = 0;
-  /// The same of the rows of a range, or of the first of them if they are large.
+  /// Passes the rows of a range in the same way; only the first of them if they are large.
   virtual void read_range(Connection& connection, const RowRange& range,
                           FunctionRef<bool(const EventRow&)> use) = 0;
-  /// Appends the events from `first` on to `page` until that is full; false if they ended before.
-  /// CorruptEvent if the first of them is damaged.
+  /// Appends events from `first` on to `page` until it is full; false if the events end before
+  /// that. CorruptEvent if the first of them is damaged.
   virtual bool fill(Connection& connection, std::int64_t first, EventPage& page) = 0;
-  /// Bounds the memory; only while nobody uses an event or a name that came from this reader.
+  /// Bounds the memory. Call it only while no event or name from this reader is in use.
   virtual void trim() noexcept = 0;
-  /// CorruptEvent if the database has no stream of that number, or a name that isn't one.
+  /// CorruptEvent if the database has no stream with that number, or its name is invalid.
   virtual const StreamId& stream(Connection& connection, std::int64_t number) = 0;
 };
 

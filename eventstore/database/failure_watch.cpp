@@ -34,14 +34,14 @@ void FailureWatch::note(const DatabaseName& database) noexcept {
 }
 
 void FailureWatch::note_refusal(const DatabaseName& database) noexcept try {
-  // Only whoever called the handler knows it by name.
+  // Only the innermost watch is told, because only its handler's caller knows the name.
   if (innermost == nullptr || !innermost->refusal_.empty()) return;
   if (innermost->database_.is(database)) throw;
 } catch (const std::exception& e) {
   try {
     innermost->refusal_ = e.what();
   } catch (const std::bad_alloc&) {
-    // There is no memory to remember it.
+    // No memory is left to remember it.
   }
 }
 

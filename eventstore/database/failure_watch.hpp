@@ -1,4 +1,4 @@
-// Tells what a database failed with while somebody else's code worked on it.
+// Tells how a database failed while foreign code worked on it.
 #pragma once
 
 #include "database/connection.hpp"
@@ -12,10 +12,10 @@
 
 namespace stela::database {
 
-/// Sees what a database fails with while a handler works on it. What the handler throws doesn't
-/// tell: it may wrap the failure, or pass on the same of another store's. It also sees the
-/// handler's own statements that were refused, which the handler may have got over. Threads: the
-/// one that makes it.
+/// Records the failures of a database while a handler works on it. The handler's exception can't
+/// tell: it may wrap the failure, or pass on a failure of another store. The watch also records
+/// refused statements of the handler, which may have recovered from them. Threads: the one that
+/// makes it.
 class STELA_EVENTSTORE_EXPORT FailureWatch {
  public:
   explicit FailureWatch(const Connection& connection);
@@ -23,17 +23,17 @@ class STELA_EVENTSTORE_EXPORT FailureWatch {
   FailureWatch(const FailureWatch&) = delete;
   FailureWatch& operator=(const FailureWatch&) = delete;
 
-  /// For the end of a handler that threw: throws what the database failed with, if it did.
+  /// Called after a handler threw: throws the database's failure, if there was one.
   void rethrow_failure() const;
-  /// For the end of a handler that returned: what the first of its statements was refused with
-  /// since this was asked last; empty if none was.
+  /// Called after a handler returned: the error of its first statement refused since the last call;
+  /// empty if none was.
   std::string take_refusal() noexcept { return std::exchange(refusal_, {}); }
 
-  /// True if anybody watches on this thread.
+  /// True if there is a watch on this thread.
   static bool is_watching() noexcept;
-  /// The exception that is being handled, which the database failed with.
+  /// Records the exception being handled as a failure of the database.
   static void note(const DatabaseName& database) noexcept;
-  /// The exception that is being handled is one that a statement of the handler's was refused with.
+  /// Records the exception being handled as a refusal of one of the handler's statements.
   static void note_refusal(const DatabaseName& database) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// What a process calls itself where others see it.
+// How a process names itself to others.
 #pragma once
 
 #include <stela/eventstore/export.hpp>

@@ -1,4 +1,4 @@
-// What operators see of the past: written by the modules, in the transaction that changes a state.
+// The history that operators see: written by modules, in the transaction that changes a state.
 #pragma once
 
 #include "database/connection.hpp"
@@ -13,22 +13,22 @@
 
 namespace stela::database {
 
-/// A state that is another one from now on.
+/// A change of state.
 struct StateChange {
   /// "outbox", "projections", "inbox".
   std::string_view part;
-  /// What changed: a partition, a worker, a projector, a consumer.
+  /// The partition, worker, projector or consumer that changed.
   std::string_view subject;
   std::string_view what;
-  /// The operator; empty if nobody asked for it.
+  /// The operator; empty for a change that nobody ordered.
   std::string_view who = {};
   std::string_view detail = {};
 };
 
-/// Keeps the last 100,000 of 90 days.
+/// Keeps the last 100,000 entries of the last 90 days.
 STELA_EVENTSTORE_EXPORT void note(Connection& connection, Timestamp at, const StateChange& change);
 
-/// Somebody has the lease of another, who didn't release it.
+/// The takeover of a lease that its former owner didn't release.
 struct Takeover {
   std::string_view part;
   std::string_view subject;
@@ -42,11 +42,11 @@ struct Sample {
   std::int64_t value = 0;
 };
 
-/// Unless there is one of this minute. A series beyond the 40th isn't kept.
+/// Adds samples, unless this minute has some. Series beyond the 40th aren't kept.
 STELA_EVENTSTORE_EXPORT void sample(Connection& connection, Timestamp at,
                                     std::span<const Sample> samples);
 
-/// Which minute the time is in, from 1970 on.
+/// The minute of a time, counted from 1970.
 STELA_EVENTSTORE_EXPORT std::int64_t minute_of(Timestamp at) noexcept;
 
 }  // namespace stela::database

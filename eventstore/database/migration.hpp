@@ -1,4 +1,4 @@
-// One step of a module's schema, as it stands in sql/migrations.
+// One step of a module's schema, from sql/migrations.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What a thread does with a store, for messages to those who wait for it.
+// What a thread is doing with a store, for messages to waiting threads.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -9,8 +9,8 @@
 
 namespace stela::database {
 
-/// Says what the thread is busy with, for as long as it lives: "projector 'totals' v1".
-/// Threads: the one that makes it.
+/// Names the thread's present work for as long as the object lives: "projector 'totals' v1".
+/// Threads: the one that creates it.
 class STELA_EVENTSTORE_EXPORT Occupation {
  public:
   /// `what` must outlive it.
@@ -19,7 +19,7 @@ class STELA_EVENTSTORE_EXPORT Occupation {
   Occupation(const Occupation&) = delete;
   Occupation& operator=(const Occupation&) = delete;
 
-  /// Of one thread. Others may ask, as long as that thread lives.
+  /// The occupation of one thread. Others may read it as long as that thread lives.
   class Slot {
    public:
     std::string read() {

@@ -1,4 +1,4 @@
-// Which process may use an object.
+// The process that may use an object.
 #pragma once
 
 #include <stela/framework/detail/forks.hpp>
@@ -6,8 +6,8 @@
 
 namespace stela::database {
 
-/// The process that made an object. A forked child has a copy of everything in its parent's memory,
-/// but neither its parent's locks nor its threads.
+/// The process that made an object. A forked child has a copy of its parent's memory, but neither
+/// its locks nor its threads.
 /// Threads: any number at once.
 class OwningProcess {
  public:

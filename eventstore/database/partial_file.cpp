@@ -64,7 +64,7 @@ bool PartialFile::publish() {
     if (errno == EEXIST) return false;
     fail_file(target_, "naming");
   }
-  // Until the name is durable it may yet have to go.
+  // The renamed file is still removed if making the name durable fails.
   path_ = target_;
   sync_folder();
   path_.clear();
@@ -85,7 +85,7 @@ bool PartialFile::rename_if_free() const {
   const char* const from = path_.c_str();
   const char* const to = target_.c_str();
   if (::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
-  // Some file systems can't promise that; then a look must do.
+  // Some file systems can't guarantee that; then check for the target first.
   if (errno != EINVAL && errno != ENOSYS) return false;
   struct stat taken {};
   if (::lstat(to, &taken) != 0) return std::rename(from, to) == 0;

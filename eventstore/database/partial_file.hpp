@@ -1,4 +1,4 @@
-// A new file that others see only once it is whole.
+// A new file that others see only once it is complete.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -10,12 +10,12 @@
 
 namespace stela::database {
 
-/// Written beside its target, under a name that nobody else has or foresees, and removed unless it
-/// is published. Errors are StoreFull and StoreFailed, which name the file.
+/// Written beside its target, under a unique, unpredictable name, and removed unless it is
+/// published. Errors are StoreFull and StoreFailed, which name the file.
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT PartialFile {
  public:
-  /// `mode` is that of open(2), under the umask.
+  /// `mode` is as in open(2), under the umask.
   explicit PartialFile(std::string target, mode_t mode = 0600);
   ~PartialFile();
   PartialFile(const PartialFile&) = delete;
@@ -25,13 +25,13 @@ class STELA_EVENTSTORE_EXPORT PartialFile {
   int descriptor() const noexcept { return file_; }
   void write(std::string_view text) const;
 
-  /// Lets those read and write it who may read and write `original`, and nobody else: where this
-  /// user can't give it the group of `original`, this user alone.
+  /// Gives it the read and write permissions of `original`; if this user can't set its group, only
+  /// this user gets access.
   void take_rights_of(const std::string& original) const;
 
-  /// Syncs it and gives it its target's name. False if something has that name.
+  /// Syncs the file and renames it to its target. False if the target exists.
   [[nodiscard]] bool publish();
-  /// The same in the place of what has that name; a link isn't followed.
+  /// The same, but replaces an existing target; a link isn't followed.
   void replace();
 
  private:

@@ -1,4 +1,4 @@
-// How processes that use one database see which of them run.
+// Shows the processes of one database which of them are running.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -7,15 +7,15 @@
 
 namespace stela::database {
 
-/// Ends with the process, however that ends, and everybody who has the database sees it.
+/// Ends with the process, however that ends, visibly to every user of the database.
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT Presence {
  public:
   virtual ~Presence() = default;
 
-  /// No other presence in this database has it.
+  /// Unique among the presences in this database.
   virtual std::int64_t number() const noexcept = 0;
-  /// Appears again if somebody has tidied it away.
+  /// Appears again if another process has removed it.
   virtual void renew() = 0;
 };
 

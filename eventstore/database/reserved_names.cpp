@@ -12,7 +12,7 @@ char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// Whether `name` begins with `begin`, which is in lower case.
+/// Whether `name` begins with `begin`, which is in lower case, ignoring case.
 bool begins_with(std::string_view name, std::string_view begin) noexcept {
   return name.size() >= begin.size() && std::equal(begin.begin(), begin.end(), name.begin(),
                                                    [](char a, char b) { return a == lower(b); });

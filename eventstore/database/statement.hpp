@@ -1,5 +1,4 @@
-// SQL in the engine's hands: what the statements that the .sql files name are bound to and read
-// from.
+// The engines' side of SQL: binds the parameters of named statements, and reads their rows.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -13,8 +12,8 @@
 
 namespace stela::database {
 
-/// A prepared statement of one engine. Parameters count from 1, columns from 0. Text and blobs that
-/// are bound must outlive the run; those that are read are valid until the next step.
+/// A prepared statement of one engine. Parameters count from 1, columns from 0. Bound text and
+/// blobs must outlive the run; those that are read are valid until the next step.
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT Statement {
  public:
@@ -29,22 +28,22 @@ class STELA_EVENTSTORE_EXPORT Statement {
   virtual bool step() = 0;
   /// Ends the run.
   virtual void reset() noexcept = 0;
-  /// How many rows the run changed, if it is one that changes rows.
+  /// How many rows the run changed, if it changes rows.
   virtual std::int64_t changes() const noexcept = 0;
 
   virtual std::int64_t integer(int column) const noexcept = 0;
-  /// Empty for NULL. std::bad_alloc if there is no memory to hand it out.
+  /// Empty for NULL. std::bad_alloc if there is no memory for the value.
   virtual std::string_view text(int column) const = 0;
   virtual std::string_view blob(int column) const = 0;
   virtual bool is_null(int column) const noexcept = 0;
 };
 
-/// One run of a prepared statement, of any engine or of one; ends it when it goes.
+/// One run of a prepared statement, of any engine or of one; its destructor ends it.
 template <class Prepared>
 class Run {
  public:
   explicit Run(Prepared& prepared) noexcept : statement_{prepared} {}
-  /// A run of `statement`, one of those that the .sql files name, with its parameters bound.
+  /// A run of `statement`, a named one of the .sql files, with its parameters bound.
   template <class Named>
   Run(Prepared& prepared, const Named& statement) : Run{prepared} {
     statement.bind(*this);
@@ -98,7 +97,7 @@ class Run {
 
 using Query = Run<Statement>;
 
-/// The value of a parameter that is NULL where there is no text.
+/// The value of a parameter that is NULL for an empty text.
 inline std::optional<std::string_view> or_null(std::string_view text) noexcept {
   return text.empty() ? std::nullopt : std::optional{text};
 }

@@ -1,5 +1,5 @@
-// Text that every engine, and JSON, can hold: UTF-8 without zero bytes. What others say of
-// themselves may be anything.
+// Text that every engine, and JSON, can hold: UTF-8 without zero bytes. Foreign text may be
+// anything.
 #pragma once
 
 #include <stela/framework/codec/detail/json_writer.hpp>
@@ -14,7 +14,7 @@ inline bool is_storable(std::string_view text) noexcept {
   return text.find('\0') == std::string_view::npos && json::is_utf8(text);
 }
 
-/// The same with `?` in place of what can't be held.
+/// The text with `?` in place of bytes that can't be held.
 inline std::string made_storable(std::string_view text) {
   const bool is_valid = json::is_utf8(text);
   std::string made{text};

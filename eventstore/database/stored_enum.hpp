@@ -1,4 +1,4 @@
-// Enums that stand in the database as words.
+// Enums that are stored as words.
 #pragma once
 
 #include <initializer_list>
@@ -6,8 +6,8 @@
 
 namespace stela::database {
 
-/// The one of `known` whose `to_string` is `text`; otherwise `Enum::unrecognized`, as a newer
-/// version of Stela may have stored a word that this one doesn't have.
+/// The value in `known` whose `to_string` is `text`; otherwise `Enum::unrecognized`, because a
+/// newer Stela may have stored the word.
 template <class Enum>
 Enum parse_stored(std::initializer_list<Enum> known, std::string_view text) noexcept {
   for (const Enum one : known) {

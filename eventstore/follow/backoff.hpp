@@ -1,4 +1,4 @@
-// How long a follower waits after failures in a row.
+// How long a follower waits after consecutive failures.
 #pragma once
 
 #include <stela/framework/clock.hpp>
@@ -12,32 +12,32 @@
 
 namespace stela::follow {
 
-/// The first wait is `first`, each further one is twice as long, at most `most`.
+/// The first wait is `first`; each further one is twice as long, up to `most`.
 struct Backoff {
   std::chrono::microseconds first;
   std::chrono::microseconds most;
-  /// The share of a wait that chance adds or takes away: what failed together isn't tried together.
+  /// The share of a wait that is random, so that simultaneous failures aren't retried together.
   double jitter = 0;
 
-  /// After so many failures in a row, from 1; without jitter.
+  /// The wait after this many consecutive failures, from 1; without jitter.
   std::chrono::microseconds after(int failures) const { return doubled(first, most, failures); }
 
   std::chrono::microseconds after(int failures, Random& random) const {
     return scaled(after(failures), 1.0 + jitter * (2.0 * draw_unit(random) - 1.0));
   }
 
-  /// No wait is longer.
+  /// The longest wait, with jitter.
   std::chrono::microseconds longest() const { return scaled(most, 1.0 + jitter); }
 
-  /// How long to wait still for an attempt at `next`, as a row has it. Nothing if that is further
-  /// away than any wait: the clock was put back since.
+  /// The remaining wait until `next`, the stored time of an attempt. Zero if that is further away
+  /// than any wait: the clock was set back.
   std::chrono::microseconds left(Timestamp next, Timestamp now) const {
     const std::chrono::microseconds left = next - now;
     return left.count() > 0 && left / 2 <= longest() ? left : std::chrono::microseconds{0};
   }
 
  private:
-  /// A number from 0 up to 1.
+  /// A number from 0 up to, but not including, 1.
   static double draw_unit(Random& random) {
     std::array<std::uint8_t, sizeof(std::uint64_t)> bytes{};
     random.fill(bytes);

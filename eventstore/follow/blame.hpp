@@ -1,4 +1,4 @@
-// Whose fault it is that a handler failed: the one place that says so.
+// Decides, in this one place, who is to blame for a handler's failure.
 #pragma once
 
 #include "database/failure_watch.hpp"
@@ -16,15 +16,16 @@
 namespace stela::follow {
 
 enum class Blame : std::uint8_t {
-  /// The handler's, or that of what it was given: the attempt counts.
+  /// The handler, or its input: the attempt counts.
   handler,
-  /// Bytes that it was given, or read, can't be decoded.
+  /// Its input, or data that it read, can't be decoded.
   unreadable,
-  /// Another release knows the version of an event that it needs.
+  /// It needs an event of a version that only another release knows.
   newer,
-  /// It committed what it and the handlers before it did: another attempt would do that twice.
+  /// It committed its own changes and those of the handlers before it: another attempt would repeat
+  /// them.
   committed,
-  /// Memory was short, as it might have been for any other event.
+  /// Memory was short, as could happen with any other event.
   nobody,
 };
 
@@ -36,7 +37,8 @@ struct Fault {
 /// Thrown to roll back a transaction whose outcome is known.
 struct RollBack {};
 
-/// Of what a handler threw: called in a `catch (...)`. Its text can be stored, and is bounded.
+/// The fault for a handler's exception; call it in a `catch (...)`. Its text is storable and
+/// bounded.
 inline Fault current_fault() {
   const auto blaming = [](const std::exception& error, Blame blame) {
     constexpr std::size_t max_size = 2000;
@@ -66,8 +68,8 @@ inline Fault current_fault() {
   }
 }
 
-/// The same of a handler that worked on a store's connection. What the store itself failed with,
-/// or asks of every program that appends, is no handler's fault: that is thrown.
+/// The same for a handler that used a store's connection. Failures of the store itself, or demands
+/// that it makes of every appending program, aren't the handler's fault: they are thrown.
 inline Fault current_fault(const database::FailureWatch& watch) {
   const Fault fault = current_fault();
   if (fault.blame == Blame::nobody) return fault;
@@ -81,12 +83,12 @@ inline Fault current_fault(const database::FailureWatch& watch) {
   }
 }
 
-/// Whether the attempt is one of those that an event has.
+/// Whether the attempt counts against the event's limit.
 constexpr bool is_counted(Blame blame) noexcept {
   return blame != Blame::newer && blame != Blame::nobody;
 }
 
-/// Whether there is no other attempt after so many that were counted.
+/// Whether no attempt is left after this many counted ones.
 constexpr bool is_final(Blame blame, int attempts, int max_attempts) noexcept {
   if (blame == Blame::nobody) return false;
   return blame == Blame::newer || blame == Blame::committed || attempts >= max_attempts;

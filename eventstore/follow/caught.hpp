@@ -1,5 +1,4 @@
-// Statements that failed in a handler which continued: they are reported, whatever it thought of
-// them.
+// Reports failed statements of a handler that continued after them.
 #pragma once
 
 #include "database/failure_watch.hpp"
@@ -14,12 +13,12 @@
 namespace stela::follow {
 
 struct CaughtStatement {
-  /// What was being handled: "event 7 …".
+  /// The handler's input: "event 7 …".
   std::string where;
   std::string error;
 };
 
-/// For the end of a handler that returned. `describe` is called if there is anything to say.
+/// Called after a handler returned. Calls `describe` only if there is something to report.
 template <class Describe>
 void take_caught(database::FailureWatch& watch, std::vector<CaughtStatement>& caught,
                  Describe describe) {
@@ -27,8 +26,8 @@ void take_caught(database::FailureWatch& watch, std::vector<CaughtStatement>& ca
   if (!refusal.empty()) caught.push_back({describe(), std::move(refusal)});
 }
 
-/// Logs and counts them, once what the handler did is committed: `handler` is its name in metrics,
-/// and `fields` are those of its log entries.
+/// Logs and counts them, once the handler's changes are committed: `handler` is its name in
+/// metrics, and `fields` are those of its log entries.
 inline void report_caught(const Conventions& conventions, std::string_view handler,
                           std::string_view log_name, const std::vector<LogEntry::Field>& fields,
                           const std::vector<CaughtStatement>& caught) {

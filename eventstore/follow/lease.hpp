@@ -1,4 +1,4 @@
-// The lease of a follower, as its row tells: who has it, when it is over, when it is renewed.
+// A follower's lease, as stored in its row: its owner, its end, and when to renew it.
 #pragma once
 
 #include "database/database.hpp"
@@ -20,67 +20,68 @@
 
 namespace stela::follow {
 
-/// The lease of whoever works on what a row stands for, or a worker's heartbeat. It is judged by
-/// its own length, whatever the length of the reader's leases is.
+/// The lease on a row's work, or a worker's heartbeat. It is judged by its own length, whatever the
+/// length of the reader's leases.
 struct StoredLease {
   Timestamp until = {};
-  /// How long it is when it is taken or renewed; unset if an older Stela wrote it.
+  /// Its length when taken or renewed; unset if an older Stela wrote it.
   std::optional<std::chrono::microseconds> length = {};
-  /// Of its holder; unset if the holder has none, or an older Stela wrote the lease.
+  /// The owner's presence; unset if there is none, or an older Stela wrote the lease.
   std::optional<std::int64_t> presence = {};
 };
 
-/// As a row has it: microseconds.
+/// Converts the stored form: microseconds.
 inline std::optional<std::chrono::microseconds> length_of(
     std::optional<std::int64_t> stored) noexcept {
   if (!stored) return std::nullopt;
   return std::chrono::microseconds{*stored};
 }
 
-/// What a lease may last whose length isn't known. So long a process of an older Stela is believed.
+/// The longest plausible lease of unknown length. A process of an older Stela is trusted for this
+/// long.
 constexpr std::chrono::hours longest_unknown_length{1};
 
-/// It ends further away than its length allows, even if two clocks differ by that length: it was
-/// taken by a clock that was wrong.
+/// The lease ends later than its length allows, even if two clocks differ by that length: a wrong
+/// clock set it.
 inline bool is_absurd(const StoredLease& lease, Timestamp now) noexcept {
   return (lease.until - now) / 2 > lease.length.value_or(longest_unknown_length);
 }
 
-/// It has run out, or is absurd: its holder may renew it, and anybody may take it.
+/// The lease has run out or is absurd: its owner may renew it, and anybody may take it.
 inline bool is_over(const StoredLease& lease, Timestamp now) noexcept {
   return lease.until <= now || is_absurd(lease, now);
 }
 
-/// Its holder is seen to have ended, so nobody has to wait until the lease runs out.
+/// Its owner has visibly ended, so nobody has to wait until the lease runs out.
 inline bool is_orphaned(const StoredLease& lease, const database::Database& database) noexcept {
   return lease.presence && database.is_present(*lease.presence) == false;
 }
 
-/// Nobody has what the lease is of: its owner's name is empty, or the lease is over.
+/// The lease has no owner, or is over.
 inline bool is_free(std::string_view owner, const StoredLease& lease, Timestamp now) noexcept {
   return owner.empty() || is_over(lease, now);
 }
 
-/// The same, and true if its owner is seen to have ended.
+/// The same, and true if its owner has visibly ended.
 inline bool is_free(std::string_view owner, const StoredLease& lease, Timestamp now,
                     const database::Database& database) noexcept {
   return is_free(owner, lease, now) || is_orphaned(lease, database);
 }
 
-/// What whoever takes a lease writes.
+/// The values that a new owner writes.
 struct Term {
   std::string_view owner;
   std::chrono::microseconds length;
   Timestamp now;
-  /// The owner's, if it has one.
+  /// The owner's presence, if it has one.
   std::optional<std::int64_t> presence = {};
 
   Timestamp until() const noexcept { return now + length; }
   StoredLease stored() const noexcept { return {until(), length, presence}; }
 };
 
-/// When a holder renews its leases: after a third of their length, and at once if the clock was put
-/// back. What it does in the database names the epoch, so it needs no margin before their end.
+/// When an owner renews its leases: after a third of their length, and at once if the clock was set
+/// back. Its changes in the database name the epoch, so it needs no margin before their end.
 class Renewal {
  public:
   explicit Renewal(std::chrono::microseconds length) noexcept : length_{length} {}
@@ -88,7 +89,7 @@ class Renewal {
   std::chrono::microseconds interval() const noexcept { return length_ / 3; }
   bool is_due(Timestamp now) const noexcept { return now >= last_ + interval() || now < last_; }
   void note(Timestamp now) noexcept { last_ = now; }
-  /// It holds nothing any more.
+  /// Forgets the last renewal: it holds no lease any more.
   void forget() noexcept { last_ = {}; }
 
  private:
@@ -96,15 +97,15 @@ class Renewal {
   Timestamp last_ = {};
 };
 
-/// By which others see that a follower still runs. Threads: one at a time.
+/// Shows others that a follower still runs. Threads: one at a time.
 class Sign {
  public:
-  /// It logs under that name, for that worker. `store` must outlive it.
+  /// Logs under `log_name`, for `worker`. `store` must outlive it.
   Sign(Store& store, std::string_view log_name, std::string worker)
       : store_{store}, log_name_{log_name}, worker_{std::move(worker)} {}
 
-  /// Whenever leases are taken or renewed: what others see goes with a session or a file. Where
-  /// they can't see it, its leases hold all the same, and end by themselves.
+  /// Call it whenever leases are taken or renewed, because the sign ends with its session or file.
+  /// If others can't see it, leases still hold, and run out by themselves.
   void show() {
     is_shown_ = false;
     try {
@@ -118,7 +119,7 @@ class Sign {
     }
   }
 
-  /// What leases name; unset if others can't see it.
+  /// The number for leases; unset if others can't see the sign.
   std::optional<std::int64_t> number() const noexcept {
     return is_shown_ ? std::optional{presence_->number()} : std::nullopt;
   }

@@ -1,4 +1,4 @@
-// Trouble that a follower waits out, and says ever less often.
+// Trouble that a follower waits out, and logs less and less often.
 #pragma once
 
 #include "database/database.hpp"
@@ -16,8 +16,8 @@
 
 namespace stela::follow {
 
-/// Runs a turn of a follower's loop. What trouble it met that ends by itself, of the database or
-/// for want of memory; nothing if it went well. What no waiting ends is thrown.
+/// Runs a turn of a follower's loop. Returns passing trouble of the database or lack of memory;
+/// nothing if it went well. Lasting errors are thrown.
 inline std::optional<std::string> trouble_of(const database::Database& database,
                                              FunctionRef<void()> turn) {
   try {
@@ -31,8 +31,8 @@ inline std::optional<std::string> trouble_of(const database::Database& database,
   }
 }
 
-/// Lets a text through at once, then a second later, and after twice as long each time, up to ten
-/// minutes. Once it hasn't come for as long again after its time, it is new.
+/// Lets a text through at once, then after a second, then after pauses that double up to ten
+/// minutes. A text that stays away for a further pause counts as new.
 /// Threads: one at a time.
 class Repetition {
  public:
@@ -47,7 +47,7 @@ class Repetition {
     said.next = now + said.pause;
     return true;
   }
-  /// It is over: what comes next is new.
+  /// The trouble is over: later texts count as new.
   void forget() noexcept { said_.clear(); }
 
  private:

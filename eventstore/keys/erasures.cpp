@@ -27,12 +27,12 @@ struct Record {
   std::int64_t number = 0;
   KeyId previous;
   std::vector<KeyId> ids;
-  /// What the code is made of.
+  /// The part that the code covers.
   std::string_view text;
   KeyId code;
 };
 
-/// The text up to `separator`, which is taken off, or all of it.
+/// Removes and returns the text up to `separator`, or all of it.
 std::string_view take_word(std::string_view& text, char separator) {
   const std::size_t end = std::min(text.find(separator), text.size());
   const std::string_view word = text.substr(0, end);
@@ -50,7 +50,7 @@ std::optional<Record> parse_record(std::string_view line) {
   const std::string_view number = take_word(rest, ' ');
   std::from_chars(number.data(), number.data() + number.size(), record.number);
   record.key_store = take_word(rest, ' ');
-  take_word(rest, ' ');  // the time is for people
+  take_word(rest, ' ');  // the time is only for people
   const auto previous = KeyId::parse(take_word(rest, ' '));
   const auto code = KeyId::parse(line.substr(end + 1));
   if (!previous || !code) return std::nullopt;
@@ -95,7 +95,7 @@ class Erasures::File {
 
   bool is_open() const noexcept { return descriptor_ >= 0; }
 
-  /// For as long as it is open.
+  /// Holds the lock for as long as the file is open.
   void lock() const {
     while (::flock(descriptor_, LOCK_EX) != 0) {
       if (errno != EINTR) fail("locking");
@@ -120,7 +120,8 @@ class Erasures::File {
     text.resize(at);
     return text;
   }
-  /// What a writer left unfinished after `size` goes; where nothing may, it becomes a line.
+  /// Removes a record that a writer left unfinished after `whole` bytes, or ends its line where
+  /// removal is forbidden.
   void mend(std::size_t whole) const {
     if (size() <= whole || ::ftruncate(descriptor_, static_cast<off_t>(whole)) == 0) return;
     append("\n");
@@ -133,7 +134,7 @@ class Erasures::File {
       text.remove_prefix(static_cast<std::size_t>(size));
     }
   }
-  /// With its name.
+  /// Syncs the file and its name.
   void sync() const {
     if (::fsync(descriptor_) != 0 && errno != EINVAL) fail("syncing");
     const std::filesystem::path parent = std::filesystem::path{path_}.parent_path();
@@ -196,7 +197,7 @@ void Erasures::take(std::string_view line) {
   ids_.insert(record->ids.begin(), record->ids.end());
 }
 
-/// A record is genuine. Those before it may be missing.
+/// Takes a genuine record. Earlier ones may be missing.
 void Erasures::follow(std::int64_t number, const KeyId& previous) {
   if (number <= number_) {
     complain("line " + std::to_string(lines_) + " repeats erasure " + std::to_string(number));

@@ -1,4 +1,4 @@
-// The file of erasures: which keys were destroyed, for key stores that are restored from a backup.
+// The erasures file: records destroyed keys, for key stores that are restored from a backup.
 #pragma once
 
 #include "seal.hpp"
@@ -18,16 +18,16 @@
 
 namespace stela::keys {
 
-/// A line for each destruction, which is only ever added:
+/// One line for each destruction; lines are only ever added:
 ///
 ///     stela-erasure-1 NUMBER KEY-STORE TIME PREVIOUS KEY,KEY… CODE
 ///
-/// CODE is a keyed hash of what comes before it; PREVIOUS is that of the key store's record before.
-/// Several key stores may share a file: each reads its own records.
+/// CODE is a keyed hash of the rest of the line; PREVIOUS is the code of the key store's previous
+/// record. Several key stores may share a file: each reads its own records.
 /// Threads: any number at once.
 class Erasures {
  public:
-  /// Reads the file, if it is there.
+  /// Reads the file, if it exists.
   Erasures(std::string path, const Uuid& key_store, Secret key);
 
   /// The number of the last record.
@@ -35,10 +35,10 @@ class Erasures {
   std::vector<KeyId> ids() const;
   bool contains(const KeyId& id) const;
   std::vector<std::string> problems() const;
-  /// The key store has seen a record with this number.
+  /// Notes that the key store has seen a record with this number.
   void expect(std::int64_t number);
 
-  /// Adds a record of those that the file doesn't name, durable when this returns. StoreFull or
+  /// Adds a record of the ids that the file lacks; it is durable when this returns. StoreFull or
   /// StoreFailed if that fails.
   void add(std::span<const KeyId> ids, Timestamp now);
 
@@ -58,7 +58,7 @@ class Erasures {
   // Guarded by mutex_.
   std::unordered_set<KeyId> ids_;
   std::vector<std::string> problems_;
-  /// Whole lines that were read, and their bytes.
+  /// The number and size of complete lines that were read.
   std::int64_t lines_ = 0;
   std::size_t size_ = 0;
   std::int64_t number_ = 0;

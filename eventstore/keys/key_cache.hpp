@@ -1,4 +1,4 @@
-// Keys in memory, for a minute.
+// Keeps keys in memory for a minute.
 #pragma once
 
 #include <stela/framework/keyring.hpp>
@@ -15,7 +15,7 @@ namespace stela::keys {
 
 using Key = std::shared_ptr<const SubjectKey>;
 
-/// Drops all keys when it is full, and once a minute: none stays for longer, however often it is
+/// Drops all keys when it is full, and once a minute: no key stays longer, however often it is
 /// used. Threads: any number at once.
 class KeyCache {
  public:
@@ -24,16 +24,17 @@ class KeyCache {
   explicit KeyCache(std::size_t most) noexcept : most_{most} {}
 
   Key find(const Subject& subject) const;
-  /// The null key for one that was destroyed; nothing if it isn't here.
+  /// The null key for a destroyed one; nothing if it isn't cached.
   std::optional<Key> find(const KeyId& id) const;
 
-  /// Another one after `clear`.
+  /// Changes with each `clear`.
   std::uint64_t epoch() const;
-  /// Unless the epoch was another one: what was read may have been destroyed since. A null key says
-  /// that `id` was destroyed.
+  /// Does nothing if the epoch has changed: the key may have been destroyed since it was read. A
+  /// null key records that `id` was destroyed.
   void add(const KeyId& id, const Key& key, std::uint64_t epoch);
   void clear();
-  /// Drops what is too old. To be called this often, so that no key stays for longer than a minute.
+  /// Drops keys that are too old. Call it at this interval, so that no key stays longer than a
+  /// minute.
   void age(Time now);
   static constexpr std::chrono::seconds aging_interval{5};
 

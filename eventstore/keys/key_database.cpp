@@ -24,7 +24,7 @@ namespace {
 /// "STLK". The first migration sets it.
 constexpr std::int64_t key_store_id = 0x53544c4b;
 
-/// What is deleted or overwritten is gone from the file, and in no log beside it.
+/// Deleted or overwritten data disappears from the file, and no log keeps it.
 constexpr const char* key_settings =
     "PRAGMA journal_mode = DELETE; PRAGMA secure_delete = ON; PRAGMA synchronous = EXTRA; "
     "PRAGMA temp_store = MEMORY";
@@ -39,7 +39,7 @@ void make_file(const std::string& path) {
 }
 
 void recognise_key_store(sqlite::Connection& connection, const std::string& path, bool may_make) {
-  // Of one moment: somebody may be making it.
+  // A consistent read: another process may be creating it.
   connection.execute("BEGIN");
   const std::int64_t id = connection.integer("PRAGMA application_id").value_or(0);
   const std::int64_t tables = connection.integer("SELECT count(*) FROM sqlite_schema").value_or(0);
@@ -54,8 +54,8 @@ void recognise_key_store(sqlite::Connection& connection, const std::string& path
                                        std::to_string(id) + "); it is left as it is")};
 }
 
-/// SQLite's own pauses grow so long that whoever reads beside a busy writer hardly ever comes in
-/// between two commits.
+/// SQLite's own pauses grow so long that a reader beside a busy writer hardly ever gets in between
+/// two commits.
 int wait_for_lock(void* timeout, int tries) noexcept {
   constexpr std::chrono::milliseconds pause{2};
   if (tries * pause >= *static_cast<const std::chrono::milliseconds*>(timeout)) return 0;
@@ -63,8 +63,8 @@ int wait_for_lock(void* timeout, int tries) noexcept {
   return 1;
 }
 
-/// What a killed process left half written is taken back. Only somebody who may write can do that,
-/// so it is done before the file is opened to be read.
+/// Rolls back a killed process's unfinished transaction. That needs write access, so it happens
+/// before the file is opened for reading.
 void take_back_unfinished(const std::string& path) {
   std::error_code error;
   const std::string journal = std::filesystem::weakly_canonical(path, error).string() + "-journal";
@@ -73,7 +73,7 @@ void take_back_unfinished(const std::string& path) {
   sqlite::Connection{path, {.flags = SQLITE_OPEN_READWRITE}}.integer("PRAGMA application_id");
 }
 
-/// The path, once there is a file.
+/// The path, after creating the file if necessary.
 std::string prepared_file(const std::string& path, const KeyOptions& options) {
   if (path.empty() || path.front() == ':' || path.starts_with("file:")) {
     throw UsageError{"'" + path +
@@ -130,8 +130,8 @@ KeyFile::KeyFile(const std::string& path, const KeyOptions& options)
   }
 }
 
-/// A journal that stays takes half the flushes. But it has pages as they were, so whatever deletes
-/// or overwrites a key must delete it, too.
+/// A persistent journal halves the number of flushes. But it contains old pages, so a change that
+/// deletes or overwrites a key must delete the journal, too.
 void KeyFile::keep_journal(bool keeps) {
   if (keeps == keeps_journal_) return;
   connection_.execute(keeps ? "PRAGMA journal_mode = PERSIST" : "PRAGMA journal_mode = DELETE");

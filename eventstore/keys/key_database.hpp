@@ -21,22 +21,23 @@ class KeyDatabase {
  public:
   virtual ~KeyDatabase() = default;
 
-  /// The path, or what the connection string names, without its password.
+  /// The path, or the connection string without its password.
   const std::string& name() const noexcept { return name_; }
-  /// The file beside it, "<path>.master"; nothing on a server.
+  /// The path of a neighbouring file, "<path>.master"; nothing on a server.
   virtual std::string beside(std::string_view /*end*/) const { return {}; }
-  /// To read. StoreFailed if the file isn't at its path any more; StoreBusy if the server is gone.
+  /// For reading. StoreFailed if the file is no longer at its path; StoreBusy if the server is
+  /// gone.
   virtual Connection& connection() = 0;
-  /// What a transaction does: one that only adds rows is faster.
+  /// What a transaction does: only adding rows is faster.
   enum class Kind : bool { adds, changes };
 
-  /// One transaction, beside which nobody else writes; it is durable when this returns. UsageError
-  /// if it is open read-only.
+  /// Runs one transaction without concurrent writers; it is durable when this returns. UsageError
+  /// if the database is open read-only.
   void write(Kind kind, FunctionRef<void(Connection&)> work);
-  /// Removes what is left of rows that were deleted or overwritten. What is in the way of that, or
-  /// nothing. Threads: any.
+  /// Removes remains of deleted or overwritten rows. Returns what prevents that, or nothing.
+  /// Threads: any.
   virtual std::string tidy() { return {}; }
-  /// Called with each connection but the first one.
+  /// Called with each connection except the first.
   std::function<void(Connection&)> on_contact = [](Connection&) {};
 
  protected:
@@ -52,8 +53,8 @@ class KeyDatabase {
   const bool is_read_only_;
 };
 
-/// What a location is that `open` of a store takes, too. Makes the tables if need be.
-/// SchemaMismatch if it is something else.
+/// Opens a location, in the forms that `open` of a store takes. Creates the tables if necessary.
+/// SchemaMismatch if it isn't a key store.
 std::unique_ptr<KeyDatabase> open_database(const std::string& location, const KeyOptions& options);
 std::unique_ptr<KeyDatabase> open_on_server(const std::string& conninfo, const KeyOptions& options);
 

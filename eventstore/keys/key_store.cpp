@@ -15,7 +15,7 @@
 
 namespace stela::keys {
 
-/// A key as its row has it.
+/// A key as stored in its row.
 struct KeyRow {
   std::int64_t number = 0;
   KeyId id = {};
@@ -58,14 +58,14 @@ std::vector<KeyRow> key_rows(Connection& connection, const Statement& statement)
   return all;
 }
 
-/// The last one.
+/// The last of the rows.
 template <class Statement>
 std::optional<KeyRow> key_row(Connection& connection, const Statement& statement) {
   auto rows = key_rows(connection, statement);
   return rows.empty() ? std::nullopt : std::optional{std::move(rows.back())};
 }
 
-/// What a caller stands in line for.
+/// A caller's work in the queue.
 struct KeyWork : CommitQueue::Ticket {
   KeyWork(FunctionRef<bool(Connection&)> reads, FunctionRef<void(Connection&)> writes,
           KeyDatabase::Kind what)
@@ -76,7 +76,8 @@ struct KeyWork : CommitQueue::Ticket {
   std::exception_ptr error = {};
 };
 
-/// In one transaction; if that fails, as one of them may be to blame, each alone.
+/// Writes all in one transaction; if that fails, writes each alone, because only one may be at
+/// fault.
 void write_all(KeyDatabase& database, std::span<KeyWork* const> group) {
   using Kind = KeyDatabase::Kind;
   const bool only_adds =
@@ -131,7 +132,7 @@ KeyStore::KeyStore(const std::string& location, const KeyOptions& asked)
 }
 
 KeyStore::~KeyStore() {
-  // A forked child has none.
+  // A forked child has no such thread.
   if (!owner.is_this()) {
     aging_.detach();
     return;
@@ -140,7 +141,7 @@ KeyStore::~KeyStore() {
   aging_.join();
 }
 
-/// No signal is meant for it: the application may wait for its own elsewhere.
+/// Blocks all signals in the thread: the application may wait for its signals elsewhere.
 std::thread KeyStore::start_aging() {
   sigset_t all;
   sigset_t before;
@@ -190,7 +191,7 @@ void KeyStore::make(const MasterKey& master) {
   const std::string sealed = seal(kek, joined({root_label, raw}), Secret::random());
   const Timestamp now = options.clock->now();
   write([&](Connection& connection) {
-    // Another process may have made it.
+    // Another process may have created it.
     if (connection.rows(sql::key_store{}).step()) return;
     connection.run(sql::insert_kek{.number = 1, .wrapped = wrapped, .made_at = now});
     connection.run(sql::insert_key_store{.id = raw, .root = sealed, .kek = 1, .made_at = now});
@@ -336,7 +337,7 @@ void KeyStore::look(bool is_due) {
   const auto next = (now + look_interval).time_since_epoch().count();
   auto due = next_look.load(std::memory_order_relaxed);
   if (!is_due && now.time_since_epoch().count() < due) return;
-  // One thread looks.
+  // Only one thread looks.
   if (!next_look.compare_exchange_strong(due, next) && !is_due) return;
   cache.age(now);
   try {
@@ -368,7 +369,7 @@ void KeyStore::follow(Connection& connection) {
   };
   const bool may_lag = options.read_only;
   if (!is_there || (!may_lag && row.version() < version) || lacks_seen()) {
-    version = std::numeric_limits<std::int64_t>::max();  // for good
+    version = std::numeric_limits<std::int64_t>::max();  // permanently
     cache.clear();
     throw StoreFailed{
         "the key store '" + name() +
@@ -413,7 +414,7 @@ std::size_t KeyStore::destroy(std::span<const KeyId> ids) {
     }
     connection.run(sql::note_erasures{.erasures = erasures->number()});
   });
-  look(true);  // so that a loss of it is noticed
+  look(true);  // to notice a loss of the erasure
   return static_cast<std::size_t>(destroyed);
 }
 
@@ -447,7 +448,7 @@ void KeyStore::finish_rotation(KeyRotation& rotation, FunctionRef<void()> on_bat
     });
     rotation.rewrapped += static_cast<std::int64_t>(size);
     on_batch();
-    // From the beginning if somebody has begun another one meanwhile.
+    // Restart if another rotation has begun meanwhile.
     after = size == 0 ? 0 : from;
   }
   keks->clear();
@@ -493,7 +494,7 @@ std::size_t KeyStore::rewrap(Connection& connection, std::int64_t& after) {
   return rows.size();
 }
 
-/// False if there are keys yet that an older one wraps.
+/// False if an older key still wraps some keys.
 bool KeyStore::end_rotation(Connection& connection, std::int64_t& number) {
   const Kek kek = newest_kek(connection);
   if (connection.rows(sql::living_keys{.after = 0, .below = kek.number, .most = 1}).step()) {

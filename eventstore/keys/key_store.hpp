@@ -1,4 +1,4 @@
-// What a key store is made of: its keys, their wrapping, and what destroys them.
+// The inside of a key store: its keys, their wrapping, and their destruction.
 #pragma once
 
 #include "commit_queue.hpp"
@@ -32,21 +32,21 @@ struct Kek {
   std::shared_ptr<const Secret> key;
 };
 
-/// The newest key that a process has seen or made. Its number alone would be given again after an
-/// older copy has taken the key store's place.
+/// The newest key that a process has seen or made. Its number alone isn't enough: after an older
+/// copy has replaced the key store, the number is assigned again.
 struct NewestKey {
   std::int64_t number = 0;
   std::string id = {};
 };
 
-/// The inside of `Keys`. Threads: any number at once.
+/// The implementation of `Keys`. Threads: any number at once.
 struct KeyStore {
   KeyStore(const std::string& location, const KeyOptions& options);
   ~KeyStore();
   KeyStore(const KeyStore&) = delete;
   KeyStore& operator=(const KeyStore&) = delete;
 
-  /// Reads what a key store is opened with. False if there is none yet.
+  /// Reads the data needed to open a key store. False if there is none yet.
   bool settle(const MasterKey& master);
   void make(const MasterKey& master);
   void open_erasures();
@@ -54,17 +54,17 @@ struct KeyStore {
 
   void read(FunctionRef<void(Connection&)> work);
   void write(FunctionRef<void(Connection&)> work);
-  /// Runs `read`, and if that says so `write`, in a transaction that others may share.
+  /// Runs `read` and, if that returns true, `write`, in a transaction that others may share.
   void run(FunctionRef<bool(Connection&)> read, FunctionRef<void(Connection&)> write,
            KeyDatabase::Kind kind = KeyDatabase::Kind::changes);
   void carry_out(std::span<CommitQueue::Ticket* const> group) noexcept;
-  /// Drops what was read before, if keys were destroyed since. StoreFailed if the key store lacks
-  /// what it had: an older one is in its place.
+  /// Clears the caches if keys were destroyed since the last call. StoreFailed if the key store
+  /// lacks keys that it had: an older copy is in its place.
   void follow(Connection& connection);
-  /// Follows it now and then, or if that `is_due`.
+  /// Calls `follow` from time to time, or at once if `is_due`.
   void look(bool is_due);
   NewestKey seen();
-  /// It was made here.
+  /// Records a key that was made here.
   void note_newest(const SubjectKey& key);
 
   Code binding_of(std::string_view subject) const { return code_of(*binding_key, subject); }
@@ -74,7 +74,7 @@ struct KeyStore {
   [[noreturn]] void refuse_row(const KeyRow& row) const;
   Secret unwrapped(const KeyRow& row);
   Key opened(const KeyRow& row);
-  /// The living key of a subject, or null if one may be made. SubjectForgotten.
+  /// The living key of a subject, or null if one may be made. Throws SubjectForgotten.
   Key living_key(const std::optional<KeyRow>& newest, const Subject& subject);
   Key find_or_make(Connection& connection, const Subject& subject, const Code& binding);
   std::size_t destroy(std::span<const KeyId> ids);
@@ -99,12 +99,12 @@ struct KeyStore {
   std::optional<Secret> root;
   std::optional<Secret> binding_key;
   std::optional<Erasures> erasures;
-  /// The key store had seen all of its records when it was opened.
+  /// At opening, the key store had seen all records of the erasures file.
   bool erasures_applied = false;
   std::size_t destroyed_again = 0;
   CommitQueue queue;
   KeyCache cache;
-  /// The key store's when it was last looked at.
+  /// The key store's version at the last look.
   std::atomic<std::int64_t> version{0};
   std::mutex newest_mutex;
   NewestKey newest_key;
@@ -114,7 +114,7 @@ struct KeyStore {
   void age_now_and_then(const std::stop_token& stop);
   std::thread start_aging();
 
-  /// Keys that nobody asks for any more go, too.
+  /// Also drops keys that nobody asks for any more.
   std::stop_source aging_ends_;
   std::thread aging_;
 };

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::string_view master_label = "stela master key 1";
 constexpr std::size_t number_size = 8;
-/// What is wrapped: the key, and whose it is, as a key management service may take no more.
+/// The size of the wrapped text: the key and its identity. A key management service may accept no
+/// more.
 constexpr std::size_t wrapped_size = Secret::size + sizeof(Code) + number_size;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
@@ -35,7 +36,7 @@ Secret read_master(const std::string& path) {
                      "; without it none of the keys can be used: put it back from where it is "
                      "kept, for the user that runs this process");
   }
-  std::setbuf(file.get(), nullptr);  // which would keep a copy
+  std::setbuf(file.get(), nullptr);  // a buffer would keep a copy
   struct stat status {};
   if (::fstat(fileno(file.get()), &status) != 0) refuse(path, "can't be looked at");
   if ((status.st_mode & 077) != 0) {

@@ -12,29 +12,29 @@
 
 namespace stela::keys {
 
-/// Makes the file, unless there is one. True if it did.
+/// Creates the file, unless it exists. True if it was created.
 bool make_key_file(const std::string& path);
 
-/// The key-encryption keys of a key store that this process has unwrapped.
+/// The unwrapped key-encryption keys of a key store in this process.
 /// Threads: any number at once.
 class KeyEncryptionKeys {
  public:
   KeyEncryptionKeys(MasterKey master, const Uuid& key_store);
 
-  /// The one with this number, which the master key wrapped. StoreFailed if it can't be unwrapped.
+  /// The key with this number, unwrapped by the master key. StoreFailed if it can't be unwrapped.
   std::shared_ptr<const Secret> get(std::int64_t number, std::string_view wrapped);
-  /// StoreFailed if the master key's `unwrap` doesn't take back what its `wrap` gives.
+  /// StoreFailed if the master key's `unwrap` doesn't reverse its `wrap`.
   std::string wrap(std::int64_t number, const Secret& key) const;
-  /// None of them is in memory any more.
+  /// Drops all of them from memory.
   void clear();
-  /// Another master key from now on.
+  /// Uses another master key from now on.
   void set_master(MasterKey master);
 
  private:
   MasterKey master() const;
-  /// Null if it isn't this one.
+  /// Unwraps it with the master key; null if it is another key.
   std::shared_ptr<const Secret> unwrapped(std::int64_t number, std::string_view wrapped) const;
-  /// What is wrapped along with a key.
+  /// The identity that is wrapped together with a key.
   std::string place_of(std::int64_t number) const;
 
   const Uuid key_store_;

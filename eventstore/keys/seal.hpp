@@ -1,4 +1,4 @@
-// Keys sealed by keys, and codes made with them.
+// Keys sealed by other keys, and codes made with them.
 #pragma once
 
 #include <stela/framework/keyring.hpp>
@@ -15,7 +15,7 @@ namespace stela::keys {
 
 using Code = std::array<std::uint8_t, 16>;
 
-/// As text, for what takes bytes as such: SQL, files.
+/// The bytes as text, for SQL and files.
 inline std::string_view text_of(std::span<const std::uint8_t> bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -25,20 +25,20 @@ inline std::span<const std::uint8_t> span_of(std::string_view text) noexcept {
 /// All zero if `text` has another size.
 Code code_of(std::string_view text) noexcept;
 
-/// Parts with their lengths: no two lists of parts are the same text.
+/// Joins parts with their lengths, so that different lists never give the same text.
 std::string joined(std::initializer_list<std::string_view> parts);
-/// Eight bytes.
+/// The number as eight bytes.
 std::string bytes_of(std::int64_t number);
 
-/// How much longer what is sealed gets.
+/// How many bytes sealing adds.
 inline constexpr std::size_t seal_size = 40;
 
 /// XChaCha20-Poly1305: nonce, ciphertext, tag.
 std::string seal(const Secret& key, std::string_view associated, const Secret& secret);
-/// Nothing if it was sealed by another key, with other associated data, or was changed.
+/// Nothing if another key or other associated data sealed it, or if it was changed.
 std::optional<Secret> unseal(const Secret& key, std::string_view associated,
                              std::string_view sealed);
-/// The same of any bytes. The result of `unseal_bytes` is the caller's to wipe.
+/// The same for any bytes. The caller must wipe the result of `unseal_bytes`.
 std::string seal_bytes(const Secret& key, std::string_view associated,
                        std::span<const std::uint8_t> bytes);
 bool unseal_bytes(const Secret& key, std::string_view associated, std::string_view sealed,

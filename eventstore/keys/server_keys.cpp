@@ -21,7 +21,7 @@ postgres::Options schema_options(const KeyOptions& options) {
           .busy_timeout = options.busy_timeout};
 }
 
-/// What a backup of both would hold could be opened by whoever has the master key.
+/// Anybody with the master key could open a backup of both.
 void refuse_events(postgres::Connection& connection, const std::string& name) {
   const auto stores = connection.query(
       "SELECT schemaname::text FROM pg_catalog.pg_tables WHERE tablename = 'stela_facts'", {},
@@ -64,8 +64,8 @@ class ServerKeys final : public KeyDatabase {
     return *connection_;
   }
 
-  /// The former key-encryption key is in a table of one row, which gets another file. Of keys only
-  /// what that one wrapped is left, in pages that are used again.
+  /// VACUUM FULL moves the one-row table with the former key-encryption key to a new file. Remains
+  /// of keys, wrapped by that key only, stay in pages that are reused.
   std::string tidy() override {
     std::string why;
     try {

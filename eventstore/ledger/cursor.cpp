@@ -11,11 +11,11 @@ namespace stela::ledger {
 namespace {
 
 constexpr std::int64_t first_page_rows = 128;
-/// So many sequences are looked at in one read, unless a page is full before.
+/// The most sequences that one read scans, unless a page fills up before.
 constexpr std::int64_t most_looked = 65'536;
 
-/// What all cursors have in common. A page may be read again, so that `State`, where the cursor
-/// stands, moves on only behind a page that can't be lost.
+/// The common part of all cursors. A page may be read again, so `State`, the cursor's position,
+/// advances only after a page that can't be lost.
 template <class State>
 class Cursor : public EventCursor {
  public:
@@ -40,8 +40,8 @@ class Cursor : public EventCursor {
   }
 
  protected:
-  /// Adds events to the page, and moves `state` on behind what was looked at. The sequence that it
-  /// takes for granted from now on, besides those of the page; or 0.
+  /// Adds events to the page, and advances `state` past the scanned part. Returns the highest
+  /// sequence, beyond the page's, that the cursor now relies on; or 0.
   virtual std::int64_t fill(Connection& connection, State& state) = 0;
 
   std::int64_t rows_wanted(std::int64_t limit = no_limit) const noexcept {
@@ -92,7 +92,7 @@ class StreamCursor final : public Cursor<StreamState> {
     Succession& succession = state.succession;
     bool has_ended =
         pages_->add_stream(connection, stream_, query, rows_wanted(query.limit), succession, page_);
-    // Forward, nobody knows where the stream ends; backward, it ends where it began.
+    // Forward, the stream's end is unknown; backward, it ends at its first version.
     if (has_ended && !is_forward() && succession.next >= query.from.value()) {
       if (page_.empty()) succession.fail_at_end(&stream_);
       has_ended = false;
@@ -107,25 +107,26 @@ class StreamCursor final : public Cursor<StreamState> {
   const StreamId stream_;
 };
 
-/// Sequences that are left, and how many events may still come.
+/// The remaining sequences, and the remaining number of events.
 struct LeftState {
   Range left = {};
   std::int64_t limit = no_limit;
   bool is_bounded = false;
   bool done = false;
-  /// What is being read, of a read that chooses.
+  /// The range being read, for a read that selects ranges.
   std::optional<Range> range = {};
 
-  /// Nothing after the `last` event is read: later pages find all that was there. The new end.
+  /// Reads nothing after the `last` event, so that later pages see the same events. Returns the new
+  /// end.
   std::int64_t bound(std::int64_t last) noexcept {
     left.end = std::min(left.end, last);
     done = left.begin > left.end;
     is_bounded = true;
     return std::max<std::int64_t>(left.end, 0);
   }
-  /// All up to this one were looked at.
+  /// All sequences up to this one were scanned.
   void pass(std::int64_t sequence, bool is_forward) noexcept {
-    // Nothing is behind the largest number.
+    // No sequence follows the largest number.
     done = limit <= 0 || sequence == (is_forward ? left.end : left.begin);
     if (!done) (is_forward ? left.begin : left.end) = sequence + (is_forward ? 1 : -1);
   }
@@ -148,7 +149,7 @@ class AllCursor final : public Cursor<LeftState> {
   std::int64_t fill(Connection& connection, LeftState& state) override {
     const std::int64_t taken =
         state.is_bounded ? 0 : state.bound(pages_->last_sequence(connection));
-    // Ranges may be short; together they aren't longer than one statement's may be.
+    // Ranges may be short; together they are at most as long as one statement's may be.
     std::int64_t looked = 0;
     while (!state.done && looked < most_looked && rows_read() < rows_wanted()) {
       if (!state.range) state.range = next_range(connection, state);
@@ -169,7 +170,7 @@ class AllCursor final : public Cursor<LeftState> {
   std::optional<Range> next_range(Connection& connection, const LeftState& state) {
     const Range& left = state.left;
     if (is_filtered_) return pages_->next_range(connection, query_, left);
-    // Sequences have no gaps: so many hold the page, whichever way a server finds them.
+    // Sequences have no gaps, so this many fill the page, whatever plan a server chooses.
     const std::int64_t most = wanted_of(state) - 1;
     if (!pages_->is_far() || left.end - left.begin <= most) return left;
     return is_forward_ ? Range{left.begin, left.begin + most} : Range{left.end - most, left.end};
@@ -184,7 +185,7 @@ class AllCursor final : public Cursor<LeftState> {
                      : add_all(connection, range, wanted_of(state));
     const std::int64_t read = rows_read() - before;
     state.limit -= read;
-    // Nothing of this range, if the page was full before it.
+    // The page was full before this range began.
     if (!is_complete && read == 0) return false;
     const std::int64_t reached = !is_complete  ? page_.events().back().sequence.value()
                                  : is_forward_ ? range.end
@@ -205,7 +206,7 @@ class AllCursor final : public Cursor<LeftState> {
         (is_forward_ ? succession.next > range.end : succession.next < range.begin)) {
       return is_complete;
     }
-    // The next page begins with what is missing, and reports it.
+    // The next page begins with the missing event, and reports it.
     if (page_.empty()) succession.fail_at_end(nullptr);
     return false;
   }
@@ -221,7 +222,7 @@ class QueryCursor final : public Cursor<LeftState> {
       : Cursor{std::move(pages)}, query_{query}, direction_{range.direction} {
     const std::int64_t after = std::max<std::int64_t>(range.after.value(), 0);
     state_.limit = range.limit;
-    // After the last sequence of all there is none.
+    // No sequence follows the largest one.
     state_.done = after >= range.up_to.value() || range.limit <= 0;
     if (!state_.done) state_.left = {after + 1, range.up_to.value()};
   }

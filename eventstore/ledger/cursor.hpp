@@ -1,4 +1,4 @@
-// Cursors over the log: where they stand, and when they have ended.
+// Cursors over the log: their position, and their end.
 #pragma once
 
 #include "ledger/pages.hpp"

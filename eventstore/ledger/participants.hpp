@@ -1,4 +1,4 @@
-// Who takes part in the appends of a store, and who must.
+// The participants in a store's appends, attached and required.
 #pragma once
 
 #include "database/data_participant.hpp"
@@ -13,7 +13,7 @@
 
 namespace stela::ledger {
 
-/// Threads: `has_user_code` any; the rest that which leads the writers.
+/// Threads: `has_user_code` any; the rest belongs to the leader of the writers.
 class Participants {
  public:
   struct Required {
@@ -24,27 +24,27 @@ class Participants {
   void add(TransactionParticipant& participant);
   void add(database::DataParticipant& participant);
   void remove(const Participant& participant) noexcept;
-  /// UsageError if one of this name is there.
+  /// UsageError if one of this name is attached.
   void refuse_second(std::string_view name) const;
 
-  /// Code of the user's runs in appends, which must be exclusive then.
+  /// User code runs in appends, which must then be exclusive.
   bool has_user_code() const noexcept { return has_user_code_.load(std::memory_order_relaxed); }
   std::span<TransactionParticipant* const> of_users() const noexcept { return of_users_; }
   std::span<database::DataParticipant* const> of_data() const noexcept { return of_data_; }
-  /// What they know of the database no longer holds.
+  /// Their cached state of the database is no longer valid.
   void forget() const noexcept;
 
-  /// What the database requires.
+  /// The participants that the database requires.
   void require(std::vector<Required> required) { required_ = std::move(required); }
-  /// Whether the database has this one. UsageError if it has it in a form that this isn't.
+  /// Whether the database requires this one. UsageError if it requires it in another form.
   bool is_required(const Participant& participant) const;
-  /// ParticipantMissing if one that is required isn't here.
+  /// ParticipantMissing if a required one isn't attached.
   void check() const;
 
  private:
   std::atomic<bool> has_user_code_{false};
   std::vector<Participant*> all_;
-  // Which of the two each of them is.
+  // The attached participants, by type.
   std::vector<TransactionParticipant*> of_users_;
   std::vector<database::DataParticipant*> of_data_;
   std::vector<Required> required_;

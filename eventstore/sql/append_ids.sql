@@ -1,4 +1,4 @@
--- Ids that callers gave their appends.
+-- Append ids of callers.
 
 -- name: find_append_id
 -- takes: append_id text

@@ -1,4 +1,4 @@
--- Events: the table events, appended to and read.
+-- Events: appending to the table events, and reading it.
 
 -- row: event
 -- gives: sequence int, stream int, version int, kind int, recorded_at time, event_id blob,
@@ -19,12 +19,12 @@ VALUES (:sequence, :stream, :version, :kind, :recorded_at, :event_id, :correlati
 SELECT coalesce(max(sequence), 0) AS last FROM events;
 
 -- name: last_indexed_sequence
--- That the index of streams and versions knows of: reads all of it.
+-- The last sequence in the index of streams and versions: reads the entire index.
 -- gives: last int
 SELECT coalesce(max(sequence), 0) AS last FROM events INDEXED BY sqlite_autoindex_events_1;
 
 -- name: appended_versions
--- What an append that took the sequences from `first` to `last` appended to which stream.
+-- The versions that the append with the sequences from `first` to `last` gave to each stream.
 -- takes: first int, last int
 -- gives: stream int, version int
 SELECT stream, version FROM events WHERE sequence BETWEEN :first AND :last;

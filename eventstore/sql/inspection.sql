@@ -1,4 +1,4 @@
--- What verify reads of SQLite alone. What it reads on every engine stands in operations/care.sql.
+-- Verify's queries for SQLite alone. Its queries for every engine are in operations/care.sql.
 
 -- name: inspect_participants
 -- gives: name text, detail text, registered_at time, checksum int

@@ -1,4 +1,4 @@
--- Kinds of events, and the blocks of sequences that have them: event_kinds and kind_blocks.
+-- Event kinds, and the blocks of sequences that contain them: event_kinds and kind_blocks.
 
 -- name: event_kinds
 -- takes: after int

@@ -1,4 +1,4 @@
--- Who must take part in every append, and the facts of this database.
+-- The participants that every append requires, and the facts of this database.
 
 -- name: participants
 -- gives: name text, detail text, registered_at time

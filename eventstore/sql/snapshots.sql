@@ -1,4 +1,4 @@
--- Snapshots: the newest of each stream that has one.
+-- Snapshots: the newest of each stream.
 
 -- name: find_snapshot
 -- takes: name text, to int, up_to int

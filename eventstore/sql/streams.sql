@@ -1,4 +1,4 @@
--- Streams: the table streams, and where its streams stand.
+-- Streams: the table streams, and the heads of streams.
 
 -- name: insert_stream
 -- takes: name text
@@ -11,8 +11,8 @@ VALUES ((SELECT coalesce(max(stream), 0) + 1 FROM streams), :name);
 SELECT name FROM streams WHERE stream = :stream;
 
 -- name: stream_head
--- The stream's number, and what its last event says; NULLs if it has none. `is_there` says whether
--- the event that the index knows of is in the table, too.
+-- The stream's number, and its last event's data; NULLs if it has none. `is_there` tells whether
+-- the indexed event also exists in the table.
 -- takes: name text
 -- gives: stream int, version int?, is_there bool, kind int, published_before int
 SELECT s.stream, e.version, r.stream IS s.stream AND r.version IS e.version AS is_there,

@@ -1,4 +1,4 @@
--- Tags: which events have them, and which types carry them.
+-- Tags: the events that have them, and the types that carry them.
 
 -- name: insert_event_tags
 -- takes: sequence int, part int, tags text, checksum int
@@ -17,7 +17,7 @@ ON CONFLICT DO NOTHING;
 SELECT part, tags, checksum FROM event_tags WHERE sequence = :sequence ORDER BY part;
 
 -- name: tagged_event
--- An event with the tags that came with it. `has_more` tells that it was given others later.
+-- An event with the tags that it was appended with. `has_more` tells that tags were added later.
 -- takes: sequence int
 -- gives: sequence int, stream int, version int, kind int, recorded_at time, event_id blob,
 --        correlation_id text, causation_id blob, published_before int, metadata text, checksum int,
@@ -116,13 +116,13 @@ SELECT 1 AS found FROM event_kinds AS k JOIN kind_blocks AS b ON b.kind = k.kind
 WHERE k.type = :type LIMIT 1;
 
 -- name: kinds_outside
--- The kinds of a type in streams of other categories.
+-- The type's kinds in streams of other categories.
 -- takes: type text, category text
 -- gives: kind int
 SELECT kind FROM event_kinds WHERE type = :type AND category <> :category ORDER BY kind;
 
 -- name: next_tag
--- The next tag that some event has, by its hash, and its first event.
+-- The next tag by hash, and the first event that has it.
 -- takes: from int
 -- gives: tag int, sequence int
 SELECT tag, sequence FROM tag_index WHERE tag >= :from ORDER BY tag, sequence LIMIT 1;

@@ -19,9 +19,10 @@ class Purge {
  public:
   Purge(Store& store, Timestamp before) noexcept : store_{store}, before_{before} {}
 
-  /// Looks at the next ids; false at the end.
+  /// Reads the next ids; false at the end.
   bool look();
-  /// Removes those of them that are old. How many went: not those that were used again meanwhile.
+  /// Removes the old ids among them, except ids that were used again meanwhile. Returns their
+  /// number.
   std::int64_t remove();
 
   std::int64_t looked() const noexcept { return looked_; }
@@ -50,7 +51,7 @@ bool Purge::look() {
     while (ids.step()) {
       ++rows;
       last_ = ids.append_id();
-      // An append without events from before times were noted has none, and is kept.
+      // Appends without events, from before times were recorded, have no time, and are kept.
       const std::optional<Timestamp> last_use = ids.last_use();
       if (last_use && *last_use < before_) old_.push_back({last_, ids.used_at()});
     }

@@ -23,8 +23,8 @@ Cancelled stopped() {
   return Cancelled{"the call was asked to stop before it had begun"};
 }
 
-/// Posted or waiting for their turn: one is the next, and another stands behind it, so that a group
-/// begins while the one before it waits for its flush.
+/// The most threads that are posted or waiting for their turn. One is next, and another waits after
+/// it, so that a group begins while the previous one waits for its flush.
 constexpr std::size_t most_drains = 2;
 
 }  // namespace
@@ -37,7 +37,7 @@ class AsyncStore::State : public std::enable_shared_from_this<State> {
   void append(OwnedAppend request, std::unique_ptr<detail::AsyncAnswer> answer,
               const AsyncCall& call);
   void run(std::unique_ptr<detail::AsyncWork> work, const AsyncCall& call);
-  /// Answers what hasn't begun, and waits for the rest.
+  /// Answers calls that haven't begun, and waits for the rest.
   void close() noexcept;
   bool is_of_this_process() const noexcept { return owner_.is_this(); }
   std::size_t in_flight() {
@@ -59,10 +59,10 @@ class AsyncStore::State : public std::enable_shared_from_this<State> {
     void operator()() const noexcept { state.cancel(call); }
   };
 
-  /// Puts it into the line and asks for a thread, or refuses it.
+  /// Queues the call and asks for a thread, or refuses it.
   template <class Kind>
   void submit(Line<Kind>& line, std::unique_ptr<Kind> call, const AsyncCall& how);
-  /// With the mutex. Null if it has begun, or never came in.
+  /// Call it with the mutex held. Null if the call has begun, or was never queued.
   template <class Kind>
   std::unique_ptr<Kind> leave(Line<Kind>& line, std::uint64_t number) noexcept;
   template <class Kind>
@@ -70,13 +70,13 @@ class AsyncStore::State : public std::enable_shared_from_this<State> {
   void cancel(Call& call) noexcept;
   void release_place() noexcept;
 
-  /// What the executor throws, unless another thread sees to the line.
+  /// Throws the executor's exception, unless another thread handles the queue.
   void ask_for_thread(Line<Append>&);
   void ask_for_thread(Line<Run>&);
-  /// On a thread of the executor: carries out a group.
+  /// Carries out a group, on a thread of the executor.
   void drain() noexcept;
   void run_next() noexcept;
-  /// Between them, the destructor waits.
+  /// The destructor waits for calls between these two.
   bool begin() noexcept;
   void end() noexcept;
 
@@ -92,7 +92,7 @@ class AsyncStore::State : public std::enable_shared_from_this<State> {
   Line<Run> runs_;
   std::size_t in_flight_ = 0;
   std::uint64_t last_number_ = 0;
-  /// Threads that were asked for, or stand in the store's line, and have no group yet.
+  /// Requested threads, and threads in the store's queue, that have no group yet.
   std::size_t drains_ = 0;
   std::size_t busy_ = 0;
   bool is_closed_ = false;
@@ -107,7 +107,7 @@ class AsyncStore::State::Call {
   void watch(const std::stop_token& stop) {
     if (stop.stop_possible()) on_stop_.emplace(stop, Cancel{state_, *this});
   }
-  /// Without the mutex: it waits for who is asking it to stop.
+  /// Call it without the mutex: it waits for a stop request in progress.
   void stop_watching() noexcept { on_stop_.reset(); }
 
   // Guarded by the state's mutex.
@@ -162,7 +162,7 @@ class AsyncStore::State::Run final : public Call {
   std::unique_ptr<detail::AsyncWork> work_;
 };
 
-/// What a thread takes when it is its turn.
+/// The appends that a thread takes at its turn.
 class AsyncStore::State::Drain final : public DeferredAppends {
  public:
   explicit Drain(State& state) noexcept : state_{state} {}
@@ -176,7 +176,7 @@ class AsyncStore::State::Drain final : public DeferredAppends {
     line.pop_front();
     return &next;
   }
-  /// With the mutex.
+  /// Call it with the mutex held.
   void note_turn() noexcept {
     if (!std::exchange(has_turn_, true)) --state_.drains_;
   }
@@ -249,7 +249,7 @@ void AsyncStore::State::cancel(Call& call) noexcept {
   std::unique_ptr<Call> left = leave(appends_, call.number);
   if (left == nullptr) left = leave(runs_, call.number);
   lock.unlock();
-  // Its callback ends with it, which is this one.
+  // Destroying the call ends its stop callback, which is running here.
   if (left != nullptr) left->refuse(std::make_exception_ptr(stopped()));
 }
 
@@ -289,7 +289,7 @@ void AsyncStore::State::drain() noexcept {
       }
       ask_for_thread(appends_);
     } catch (...) {
-      // What is left needs this one.
+      // The remaining appends need this thread.
       goes_on = true;
       const std::lock_guard lock{mutex_};
       ++drains_;
@@ -354,7 +354,8 @@ AsyncStore::~AsyncStore() {
     state_->close();
     return;
   }
-  // The parent's threads, which a forked child lacks, may be anywhere in it: it is left as it is.
+  // The parent's threads, which don't exist in a forked child, may have been anywhere in it: leak
+  // it.
   new std::shared_ptr<State>{std::move(state_)};
 }
 

@@ -15,7 +15,7 @@ namespace {
 using database::Connection;
 namespace sql = operations::sql;
 
-/// How many events one statement looks at: a few milliseconds' worth.
+/// The number of events that one statement reads: a few milliseconds' worth.
 constexpr std::int64_t step_size = 50'000;
 
 StreamId name_of(std::string_view name) try {
@@ -24,14 +24,14 @@ StreamId name_of(std::string_view name) try {
   throw CorruptEvent{std::string{"the table of streams has a name that isn't one: "} + e.what()};
 }
 
-/// Runs a statement over names with its bounds and hands `take` each row.
+/// Runs a statement for names within bounds, and passes each row to `take`.
 template <class Statement, class Take>
 void for_each_name(Store& store, const StreamListing& which, Take take) {
   if (!which.category.empty() && !is_valid_category(which.category)) {
     throw UsageError{"'" + which.category +
                      "' isn't a category: a-z, 0-9 and _, the first a letter"};
   }
-  // '.' comes right behind '-', so the two enclose the names of a category.
+  // '.' is the character after '-', so the two enclose the names of a category.
   const std::string begin = which.category.empty() ? "" : which.category + "-";
   const std::string end = which.category.empty() ? "\x7f" : which.category + ".";
   store.database().read([&](Connection& connection) {

@@ -21,8 +21,8 @@ using std::chrono::steady_clock;
 using Word = std::atomic<std::uint32_t>;
 static_assert(sizeof(Word) == sizeof(std::uint32_t) && Word::is_always_lock_free);
 
-/// Sleeps while the word has this value: until somebody wakes it, or the deadline. (The wait of
-/// std::atomic has none.)
+/// Sleeps while the word has this value: until a wake-up, or the deadline. (The wait of std::atomic
+/// has no deadline.)
 void sleep_while(const Word& word, std::uint32_t value,
                  steady_clock::time_point deadline) noexcept {
   const auto since = deadline.time_since_epoch();
@@ -31,7 +31,7 @@ void sleep_while(const Word& word, std::uint32_t value,
   syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, value, &at, nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 
-/// What is woken may be gone by now: its address is only a name.
+/// The ticket may be gone by now: its address only serves as a key.
 void wake(const Word& word) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
@@ -70,7 +70,7 @@ CommitQueue::Time CommitQueue::check_patience(const Ticket& ticket, milliseconds
     if (now < *held_since_ + patience) return *held_since_ + patience;
     const auto free = queue_.begin() + static_cast<std::ptrdiff_t>(begin_ + taken_);
     const auto found = std::find(free, queue_.end(), &ticket);
-    // It has had its turn.
+    // The ticket has had its turn.
     if (found == queue_.end()) return now + patience;
     queue_.erase(found);
     holder = holder_;
@@ -150,7 +150,7 @@ bool CommitQueue::move_on(const Group& group, bool may_go_on) noexcept {
     }
     goes_on = may_go_on && next != nullptr && !next->exclusive;
     taken_ = next != nullptr ? 1 : 0;
-    // Whoever comes now leads.
+    // The next caller leads.
     if (!goes_on) {
       leader_.store(std::thread::id{}, std::memory_order_relaxed);
       if (next != nullptr) next->state.store(Ticket::leading, std::memory_order_release);

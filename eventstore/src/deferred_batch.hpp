@@ -16,17 +16,17 @@
 
 namespace stela {
 
-/// Takes them when it is this thread's turn, so that a group is as large as it can be. `Work` is
-/// the engine's, with a `request`, an `error` and `wants_events`. Threads: the one that carries
-/// them out; `take` is called by the one that leads.
+/// Takes the appends only when it is this thread's turn, so that groups are as large as possible.
+/// `Work` is the engine's, with a `request`, an `error` and `wants_events`. Threads: the one that
+/// carries them out; the leader calls `take`.
 template <class Work>
 class DeferredBatch final : public CommitQueue::Source {
  public:
   struct Append final : DeferredAppend, Work {
     explicit Append(AppendClient& to) noexcept : client{to} {}
     std::size_t size() const noexcept override { return this->bytes; }
-    /// Calls `f`, which doesn't throw, in the context of the append: for users' code that may run
-    /// in it. False if there is no memory for that.
+    /// Calls `f`, which doesn't throw, in the context of the append, for user code that may run in
+    /// it. False if there is no memory for that.
     bool in_context(FunctionRef<void()> f) noexcept try {
       const auto scope = ContextScope::exactly(this->request->context);
       f();
@@ -39,7 +39,7 @@ class DeferredBatch final : public CommitQueue::Source {
   };
 
   struct Settings {
-    /// Each alone and on this thread.
+    /// Each runs alone and on this thread.
     bool is_exclusive = false;
     bool wants_events = false;
   };
@@ -50,7 +50,7 @@ class DeferredBatch final : public CommitQueue::Source {
     turn_.source = this;
   }
 
-  /// What stands in line.
+  /// The batch's ticket in line.
   CommitQueue::Ticket& turn() noexcept { return turn_; }
   std::span<Append* const> taken() const noexcept { return {taken_.data(), size_}; }
 
@@ -64,15 +64,15 @@ class DeferredBatch final : public CommitQueue::Source {
     return append;
   }
 
-  /// The line was never reached.
+  /// Fails all appends; for a batch that never reached the line.
   void fail(const std::exception_ptr& error) noexcept {
     while (take(std::numeric_limits<std::size_t>::max()) != nullptr) {
       taken_[size_ - 1]->error = error;
     }
   }
 
-  /// Calls `execute` with the group: if it is one of these alone, in the context of that append,
-  /// for users' code that runs in it.
+  /// Calls `execute` with the group. If the group is a single one of these appends, it runs in that
+  /// append's context, for user code.
   void in_context(std::span<CommitQueue::Ticket* const> group,
                   FunctionRef<void()> execute) noexcept {
     if (!settings_.is_exclusive || size_ == 0 || group.front() != taken_.front()) return execute();

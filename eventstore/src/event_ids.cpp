@@ -11,7 +11,7 @@ constexpr std::string_view find_sql = "SELECT sequence FROM ids WHERE id = ?1";
 
 }  // namespace
 
-// SQLite takes an empty name for a database that is its connection's alone, and goes with it.
+// For an empty name, SQLite creates a private database that ends with its connection.
 EventIds::EventIds() : connection_{"", {.flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE}} {
   connection_.execute(
       "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -8192;"

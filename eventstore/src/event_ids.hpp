@@ -1,4 +1,4 @@
-// Which event has which id: what the tables have no index for.
+// Maps ids to events, because the tables have no index for them.
 #pragma once
 
 #include "database/sqlite/connection.hpp"
@@ -10,13 +10,13 @@
 
 namespace stela {
 
-/// The ids of any number of events, in a temporary file of SQLite's own once they are many.
+/// The ids of any number of events; large numbers are kept in a temporary SQLite file.
 /// Threads: one at a time.
 class EventIds {
  public:
   EventIds();
 
-  /// The event that has the id already; else `sequence` has it from now on.
+  /// The event that already has the id; otherwise records it for `sequence`.
   std::optional<std::int64_t> add(const Uuid& id, std::int64_t sequence);
 
  private:

@@ -24,7 +24,7 @@ void check(const std::ostream& out) {
   if (!out) throw StoreFailed{"writing the export failed: is there space, and may it be written?"};
 }
 constexpr std::int64_t version_of_events = 1;
-/// The header says of which store the export is, or which types carry tags.
+/// The version of a header that names the exported store, or types with tags.
 constexpr std::int64_t version_of_stores_and_tags = 2;
 
 bool is_blank(char c) noexcept {
@@ -42,7 +42,7 @@ std::optional<Codec> parse_codec(std::string_view name) {
   throw BadLine{std::string{field} + ' ' + std::string{problem}};
 }
 
-/// Takes one line apart; every field once, none unknown.
+/// Parses one line: every field once, no unknown ones.
 class LineParser {
  public:
   LineParser(std::string_view line, const ExportHeader& header, Embedding& embedding)
@@ -193,13 +193,13 @@ const std::array<LineParser::Field, 14> LineParser::fields{{
     {"tags", &LineParser::take_tags},
 }};
 
-/// What goes wrong in taking a line apart, as a BadLine.
+/// Rethrows parsing errors as BadLine.
 template <class Parse>
 auto parsing(Parse&& parse) {
   try {
     return parse();
   } catch (const codec::DecodeError& e) {
-    // The reader calls what it reads a payload.
+    // The reader calls its input a payload.
     constexpr std::string_view name = "the payload ";
     const std::string_view problem = e.what();
     if (!problem.starts_with(name)) throw BadLine{e.what()};
@@ -212,7 +212,7 @@ auto parsing(Parse&& parse) {
 }  // namespace
 
 struct Embedding::Parser {
-  /// One level less than a reader takes: the line is around what is embedded.
+  /// One level less than a reader accepts: the line itself adds one.
   Parser() {
     if (parser.allocate(0, simdjson::DEFAULT_MAX_DEPTH - 1) != simdjson::SUCCESS) {
       throw std::bad_alloc{};
@@ -227,7 +227,7 @@ Embedding::~Embedding() = default;
 bool Embedding::allows(std::string_view bytes) {
   if (bytes.empty() || is_blank(bytes.front()) || is_blank(bytes.back())) return false;
   if (bytes.find_first_of("\r\n") != std::string_view::npos) return false;
-  // Some versions of the parser pass over a byte order mark.
+  // Some versions of the parser skip a byte order mark.
   if (bytes.front() == '\xef') return false;
   const auto error = parser_->parser.parse(bytes.data(), bytes.size()).error();
   if (error == simdjson::MEMALLOC) throw std::bad_alloc{};
@@ -271,7 +271,7 @@ TagFact parse_tag_type(json::Reader& reader) {
   return fact;
 }
 
-/// What the header of version 2 adds to that of version 1.
+/// The fields that version 2 of the header adds.
 void parse_additions(json::Reader& reader, ExportHeader& header) {
   if (reader.select("store_id")) {
     header.store_id = Uuid::parse(reader.get_string()).value_or(Uuid{});

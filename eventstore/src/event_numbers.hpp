@@ -1,4 +1,4 @@
-// How problems name events.
+// The form in which problems name events.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ namespace sql = operations::sql;
 
 constexpr std::int64_t page_rows = 1000;
 
-/// A page of append ids; false at the end.
+/// Writes a page of append ids; false at the end.
 bool save_append_ids(database::Connection& connection, std::string& after,
                      FunctionRef<void(std::string_view)> row) {
   const std::string from = after;
@@ -41,7 +41,7 @@ bool save_append_ids(database::Connection& connection, std::string& after,
   return rows == page_rows;
 }
 
-/// What the database says: an import may have changed it.
+/// The id in the database: an import may have changed it.
 Uuid stored_id(Store& store) {
   Uuid id = store.id();
   store.database().read([&](database::Connection& connection) {
@@ -62,7 +62,7 @@ void check_last(database::Connection& connection, GlobalSequence expected) {
 
 namespace {
 
-/// The header, and the events that `which` selects.
+/// Writes the header, and the events that `which` selects.
 ExportResult write_events(EventStore& store, std::ostream& out, std::string& text,
                           const ExportHeader& header, const AllQuery& which,
                           const TransferOptions& options) {
@@ -74,7 +74,7 @@ ExportResult write_events(EventStore& store, std::ostream& out, std::string& tex
   events.with_tags = header.has_tags;
   EventRange range = store.read_all(events);
   const auto next_page = [&] {
-    // Whatever reading may throw, the lines of the events before it are out.
+    // Write the previous events' lines first, because reading may throw.
     write_lines(out, text);
     return range.next_page();
   };
@@ -95,7 +95,7 @@ ExportResult write_events(EventStore& store, std::ostream& out, std::string& tex
   return result;
 }
 
-/// Behind the events: everything as it was at one moment.
+/// Written after the events: all states as of one moment.
 void write_states(Store& store, std::ostream& out, std::string& text, GlobalSequence last,
                   const TransferOptions& options) {
   std::int64_t rows = 0;
@@ -126,7 +126,7 @@ ExportResult export_events(EventStore& store, std::ostream& out, const AllQuery&
   }
   std::string text;
   AllQuery events = which;
-  // Before the tags: those of all events up to this one are known then.
+  // Read the last sequence before the tags: then the tags of all events up to it are known.
   events.to = std::min(which.to, store.last_sequence());
   const ExportHeader header = header_of(store.conventions().codec, store.tag_catalogue());
   const ExportResult result = write_events(store, out, text, header, events, options);
@@ -136,7 +136,7 @@ ExportResult export_events(EventStore& store, std::ostream& out, const AllQuery&
 
 ExportResult export_store(Store& store, std::ostream& out, const TransferOptions& options) {
   std::string text;
-  // Before the tags: those of all events up to this one are known then.
+  // Read the last sequence before the tags: then the tags of all events up to it are known.
   const GlobalSequence last = store.last_sequence();
   ExportHeader header = header_of(store.conventions().codec, store.tag_catalogue());
   header.store_id = stored_id(store);

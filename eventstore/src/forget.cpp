@@ -67,7 +67,7 @@ GlobalSequence append_fence(Store& store, const StreamId& subject, const ForgetO
   return sequence;
 }
 
-/// Calls `use(ids)` with a thousand of the store's forgotten keys at a time.
+/// Calls `use(ids)` with a thousand forgotten keys of the store at a time.
 template <class F>
 void for_each_forgotten(Store& store, F&& use) {
   std::string after;
@@ -84,8 +84,8 @@ void for_each_forgotten(Store& store, F&& use) {
   }
 }
 
-/// A store that was restored lacks the fences of keys that were destroyed since. It can't be said
-/// whose they were.
+/// A restored store lacks the fences of keys destroyed since the backup. Their subjects are
+/// unknown.
 std::size_t add_missing_fences(Store& store, Keys& keys, bool dry_run = false) {
   std::size_t added = 0;
   std::int64_t after = 0;
@@ -124,7 +124,7 @@ std::int64_t count_living(Keys& keys, const std::vector<KeyId>& ids) {
   });
 }
 
-/// Those of the keys that live and that no hold keeps; none if one lives that isn't the subject's.
+/// The living keys without a hold; none if a living key belongs to another subject.
 std::vector<KeyId> own_keys(Keys& keys, const StreamId& subject,
                             const std::vector<std::string>& ids) {
   const std::vector<KeyInfo> living = keys.keys_of(subject.name());
@@ -152,8 +152,8 @@ bool is_fenced(Store& store, const KeyId& id) {
   return found;
 }
 
-/// Living keys that an event of the store forgets, though it doesn't have them as forgotten: the
-/// event was brought back from the broker. Others may publish there, so it takes a person's own.
+/// Finds living keys that a stored event forgets, but that aren't recorded as forgotten: the event
+/// was read back from the broker. Others may publish there, so only the person's own keys count.
 void find_unfenced(Store& store, Keys& keys, ReappliedErasures& all, std::vector<KeyId>& ids) {
   EventDecoder<EventSet<Forgotten>> decoder{store.conventions().reading()};
   for (const StoredEvent& event :
@@ -167,18 +167,18 @@ void find_unfenced(Store& store, Keys& keys, ReappliedErasures& all, std::vector
         }
       });
     } catch (const Error& e) {
-      // Whoever published it wrote something else; it forgets nobody.
+      // The publisher wrote another format; it forgets nobody.
       if (e.is_retryable() || e.code() == ErrorCode::store_failed) throw;
     }
     if (ids.size() > before) all.events.push_back(event.sequence);
   }
 }
 
-/// What a store knows of its key store.
+/// A store's knowledge of its key store.
 struct Binding {
   std::optional<Uuid> key_store = {};
   std::int64_t newest_key = 0;
-  /// The key store's version when both agreed.
+  /// The key store's version when the two last agreed.
   std::int64_t settled_as = -1;
 };
 
@@ -192,7 +192,7 @@ Binding binding_of(const Store& store) {
   return binding;
 }
 
-/// A store's errors say that nothing was written, and the fence was.
+/// The store's errors would say that nothing was written, but the fence was.
 void destroy_behind(GlobalSequence fence, Keyring& keys, std::span<const KeyId> ids) {
   const std::string begun = "event " + std::to_string(fence.value()) +
                             " forgets the person, and the keys are yet to be destroyed: whoever "
@@ -230,7 +230,7 @@ ForgetReport forget(Store& store, const StreamId& subject, const ForgetOptions& 
 }
 
 void allow_again(Store& store, const StreamId& subject) {
-  settle_keys(store, false);  // a forgetting that was interrupted comes first
+  settle_keys(store, false);  // complete an interrupted forgetting first
   keys_of_store(store).allow_again(subject.name());
 }
 
@@ -306,7 +306,7 @@ void settle_keys(Store& store, bool read_only) {
              "personal data in clear",
          .fields = {&count, 1}});
   }
-  // What was destroyed since `standing` differs from it, and is looked at once more.
+  // A later version than `standing` means new erasures, which the next comparison finds.
   store.database().write([&](database::Connection& connection) {
     connection.run(
         forget_sql::note_settled{.settled_as = standing.version, .was = binding.settled_as});

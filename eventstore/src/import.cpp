@@ -28,7 +28,7 @@ namespace sql = operations::sql;
 constexpr std::size_t import_batch_events = 1000;
 constexpr std::size_t batch_bytes = std::size_t{4} * 1024 * 1024;
 
-/// Lines of text with their numbers, none longer than a line can be.
+/// Numbered lines of text, each up to the longest possible line.
 class Lines {
  public:
   explicit Lines(std::istream& in) noexcept : in_{in} {}
@@ -41,7 +41,7 @@ class Lines {
       in_.getline(chunk_.data(), static_cast<std::streamsize>(chunk_.size()));
       const auto got = static_cast<std::size_t>(in_.gcount());
       if (in_.bad()) throw StoreFailed{"reading line " + std::to_string(number_) + " failed"};
-      // What getline counts includes the line break that it took away.
+      // getline's count includes the line break that it removed.
       const bool has_break = !in_.fail() && !in_.eof();
       line.append(chunk_.data(), has_break ? got - 1 : got);
       if (has_break) return true;
@@ -54,7 +54,7 @@ class Lines {
     }
   }
   std::int64_t number() const noexcept { return number_; }
-  /// The input ended, and not with a line that was taken whole.
+  /// The input ended without a line break.
   bool is_cut_off() const noexcept { return is_cut_off_; }
 
  private:
@@ -64,13 +64,13 @@ class Lines {
   std::array<char, std::size_t{64} * 1024> chunk_;
 };
 
-/// Lines of states that the end of the export counts, and that aren't there.
+/// State lines are missing that the end of the export counts.
 class RowsMissing : public BadLine {
  public:
   using BadLine::BadLine;
 };
 
-/// The first difference of an event that is there and a line that claims to be the same.
+/// The first difference between an existing event and a line with its sequence.
 std::string difference(const StoredEvent& stored, const ParsedEvent& line) {
   if (stored.id != line.id) {
     return "its id is " + stored.id.to_string() + " there and " + line.id.to_string() + " here";
@@ -115,14 +115,14 @@ class Importer {
   void check_participants(Connection& connection) const;
   bool is_at_end(Connection& connection) const;
   void read_states();
-  /// The next line of a state. BadLine at the end of the input.
+  /// The next state line. BadLine at the end of the input.
   ParsedState next_state();
   void load_append_ids();
   void load_states();
   void load_rows(Connection& connection);
   void check_end() const;
   void tell_progress() const;
-  /// The error of a line; what comes before it is imported first.
+  /// Stops at a bad line; earlier lines are imported first.
   void stop_at(std::int64_t number, std::string problem);
   void stop_at(std::int64_t number, std::string problem, std::string_view advice);
   [[noreturn]] void fail() const;
@@ -136,21 +136,21 @@ class Importer {
 
   std::unique_ptr<EventImport> rows_;
   std::vector<ParsedEvent> batch_;
-  /// The number of the first one's line; the others follow it.
+  /// The number of the batch's first line; the others follow it.
   std::int64_t batch_line_ = 0;
   std::size_t bytes_ = 0;
-  /// The last event of the store, as far as this import knows, and when it began.
+  /// The store's last event, as far as this import knows; and its last event at the beginning.
   GlobalSequence last_;
   GlobalSequence known_until_;
-  /// The events that are there already, read along with their lines.
+  /// Existing events, read in step with their lines.
   std::optional<EventRange> there_;
   std::optional<EventRange::Iterator> next_there_;
   GlobalSequence last_line_;
-  /// Of all events of the store and of the lines, once there is a new one.
+  /// The ids of all events in the store and the lines, once there is a new event.
   std::optional<EventIds> ids_;
-  /// A whole store is to follow, to its end.
+  /// An entire store must follow, including its end.
   bool has_end_ = false;
-  /// The line of a state that the events end at, and those of one table that follow it.
+  /// The state line after the last event, and the following ones of one table.
   std::string state_line_;
   ParsedState state_;
   std::int64_t bad_line_ = 0;
@@ -222,7 +222,7 @@ void Importer::take_id(const Uuid& id) {
   });
 }
 
-/// Fills the batch; false at the end of the input, and at a line that can't be imported.
+/// Fills the batch; false at the end of the input, and at an invalid line.
 bool Importer::gather() {
   std::string line;
   while (batch_.size() < import_batch_events && bytes_ < batch_bytes) {
@@ -279,7 +279,7 @@ void Importer::compare(const ParsedEvent& line) {
                 " (if something was appended since an import began, import into a new database)"};
 }
 
-/// The tables have no index of ids: the first line of a new event reads those that are there.
+/// The tables have no index of ids: the first new event's line loads the existing ids.
 void Importer::check_id(const ParsedEvent& line) {
   if (!ids_) {
     ids_.emplace();
@@ -307,7 +307,7 @@ bool Importer::is_at_end(Connection& connection) const {
   return row.step() && row.last() == last_.value();
 }
 
-/// One transaction: all of the batch, or what comes before a line that doesn't fit.
+/// One transaction: the entire batch, or the part before a line that doesn't fit.
 void Importer::write_batch() {
   EventImport::Outcome outcome;
   bool is_alone = true;
@@ -418,7 +418,7 @@ void Importer::check_end() const {
   if (!row.select("last_sequence") || row.get_int64() != last_.value()) {
     throw BadLine{"the export ends at another event than " + std::to_string(last_.value())};
   }
-  // Older exports don't count them.
+  // Older exports don't count the rows.
   if (!row.select("rows")) return;
   const std::int64_t wanted = row.get_int64();
   const std::int64_t found = result_.append_ids + result_.rows;

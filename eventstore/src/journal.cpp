@@ -35,7 +35,7 @@ std::map<std::string, std::int64_t, std::less<>> all_series(Connection& connecti
   return all;
 }
 
-/// Since the last sample: what nobody thinned out meanwhile, too.
+/// Covers the time since the last sample, in case nobody thinned it out meanwhile.
 void thin(Connection& connection, std::int64_t series, std::int64_t last, std::int64_t minute) {
   connection.run(sql::thin_samples{
       .series = series, .after = last - minutes_kept - 1, .through = minute - minutes_kept - 1});

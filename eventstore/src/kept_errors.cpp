@@ -16,14 +16,14 @@ namespace {
 
 namespace sql = operations::sql;
 
-/// Where modules keep texts of errors, and of which payload: a text may quote an opened value.
+/// A column with error texts, and the payload that each is about: a text may quote an opened value.
 struct KeptError {
   std::string_view table;
   std::string_view column;
-  /// Which rows have any: those of an index, where most have none.
+  /// Selects the rows with errors; by an index, if most have none.
   std::string_view rows;
   std::string_view payload;
-  /// Of PostgreSQL, where that differs.
+  /// The payload on PostgreSQL, if it differs.
   std::string_view payload_on_server = payload;
 };
 constexpr std::string_view of_event = "(SELECT payload FROM events WHERE sequence = kept.sequence)";
@@ -39,14 +39,14 @@ constexpr KeptError kept_errors[] = {
     {"projection_timers", "error", "state <> 'pending'", "payload"},
     {"projection_timers", "error", "state = 'pending' AND wake_at > due_at", "payload"},
     {"inbox_parked", "error", "true", "payload"},
-    // What stopped a projector: "event 72 (…): …".
+    // The reason why a projector stopped: "event 72 (…): …".
     {"stela_changes", "detail", "detail LIKE 'event %'",
      "(SELECT payload FROM events WHERE sequence = CAST(substr(kept.detail, 7) AS INTEGER))",
      "(SELECT payload FROM events "
      "WHERE sequence = substring(kept.detail FROM '^event ([0-9]{1,18})')::bigint)"},
 };
 
-/// SQL for what is sealed with these keys, in either codec.
+/// SQL for a payload with fields sealed with these keys, in either codec.
 std::string is_sealed(std::string_view payload, std::span<const KeyId> ids, bool on_server) {
   const auto in_hex = [](std::string_view bytes) {
     std::string hex;
@@ -90,7 +90,7 @@ void clear_kept_errors(Store& store, std::span<const KeyId> all) try {
     });
   }
 } catch (const Error& e) {
-  // The person is forgotten all the same.
+  // The person is forgotten anyway.
   store.conventions().log->write(
       {.level = LogLevel::warning,
        .name = "keys.errors_kept",

@@ -1,5 +1,5 @@
-// Texts of errors that may quote values of somebody who is forgotten. The one place of the event
-// store that knows the tables of the modules beside it.
+// Stored error texts that may quote values of a forgotten person. This is the only part of the
+// event store that knows other modules' tables.
 #pragma once
 
 #include <stela/eventstore/store.hpp>
@@ -9,9 +9,9 @@
 
 namespace stela {
 
-/// Clears the texts that were kept of payloads with fields that are sealed with these keys. Before
-/// the keys are destroyed: whoever completes an interrupted forgetting does it again. If it fails
-/// that is logged.
+/// Clears stored error texts about payloads with fields sealed with these keys. Call it before the
+/// keys are destroyed, so that completing an interrupted forgetting repeats it. A failure is
+/// logged.
 void clear_kept_errors(Store& store, std::span<const KeyId> keys);
 
 }  // namespace stela

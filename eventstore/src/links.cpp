@@ -15,7 +15,7 @@ namespace stela {
 namespace links {
 namespace {
 
-/// An id of this age when its event is recorded is still found by its time.
+/// An id up to this much older than its event's recording is still found by its time.
 constexpr auto nearby = std::chrono::minutes{1};
 
 }  // namespace
@@ -79,21 +79,21 @@ using links::link_of;
 using links::uuid_of;
 namespace sql = operations::sql;
 
-/// How many events one statement looks at: a few milliseconds' worth.
+/// The number of events that one statement reads: a few milliseconds' worth.
 constexpr std::int64_t index_step_events = 50'000;
-/// How many events are indexed in one transaction, while which others don't append on SQLite.
+/// The number of events indexed in one transaction, which blocks appends on SQLite.
 constexpr std::int64_t index_step = 4'000;
 constexpr std::int64_t delete_step = 20'000;
-/// So many events around the time of an id may have begun a correlation of its name.
+/// The most events around an id's time that are searched for the start of its correlation.
 constexpr std::int64_t most_around = 100'000;
-/// How many links are read at a time.
+/// The number of links that are read at a time.
 constexpr std::int64_t page_size = 1'000;
 
 std::string_view bytes_of(const Uuid& id) noexcept {
   return {reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size()};
 }
 
-/// Both ends belong to it.
+/// A range including both ends.
 struct Span {
   std::int64_t from;
   std::int64_t to;
@@ -102,7 +102,7 @@ struct Span {
   std::int64_t size() const noexcept { return is_empty() ? 0 : to - from + 1; }
 };
 
-/// What is asked of each look-up: the log at one moment, and how far its index goes.
+/// The common part of all look-ups: the log at one moment, and the extent of its index.
 class Look {
  public:
   explicit Look(Store& store) : database_{store.database()}, head_{store.last_sequence().value()} {
@@ -138,7 +138,7 @@ class Look {
     }
   }
 
-  /// Calls `take` with the rows of the statement that `make` gives for a range.
+  /// Calls `take` with the rows of the statements that `make` builds for ranges.
   template <class Make, class Take>
   void scan(const Span& span, Make make, Take take) const {
     database_.read([&](Connection& connection) {
@@ -158,7 +158,7 @@ class Look {
   std::int64_t through_ = 0;
 };
 
-/// About the first event that was recorded then: a clock that was put back leaves no order.
+/// Approximately the first event recorded then: a clock that was set back breaks the order.
 std::int64_t Look::place_of(Timestamp time) const {
   Span left{1, head_};
   while (!left.is_empty()) {
@@ -197,7 +197,8 @@ std::optional<GlobalSequence> Look::find(const EventId& id, std::int64_t most) c
   });
   const bool has_time = links::time_of(id) != Timestamp::min();
   const std::int64_t place = has_time ? place_of(links::time_of(id)) : head_ + 1;
-  // Outwards from there, in growing steps. The index knows ids that aren't of their time.
+  // Outwards from there, in growing steps. For an id without a time, only unindexed events are left
+  // to search.
   const std::int64_t first = has_time ? 1 : unindexed(all()).from;
   Span seen{place, place - 1};
   for (std::int64_t step = 1'024; !found && seen.size() < most;
@@ -212,7 +213,7 @@ std::optional<GlobalSequence> Look::find(const EventId& id, std::int64_t most) c
   return found;
 }
 
-/// One question for events of a correlation or of a cause.
+/// One query for events of a correlation or of a cause.
 class Search {
  public:
   Search(const Look& look, const LinkQuery& query)
@@ -249,11 +250,11 @@ class Search {
                  : look_.follow<sql::linked_backward>(link, span, take);
   }
 
-  /// Reads what has no links yet, from the end where the answer begins.
+  /// Reads events without links, from the end where the answer begins.
   void read_rest() {
     Span rest = look_.unindexed(span_);
     std::int64_t read = 0;
-    // The newest of them: what is asked for most, and what no index has yet.
+    // The newest of them: they are wanted most, and aren't indexed yet.
     const std::int64_t passed =
         is_forward() ? std::max<std::int64_t>(rest.size() - most_unindexed, 0) : 0;
     rest.from += passed;
@@ -291,7 +292,7 @@ class Search {
     result_.sequences.insert(result_.sequences.end(), found.begin(), found.end());
   }
 
-  /// The event that began the correlation names none.
+  /// The event that began the correlation doesn't carry its id.
   void find_root() {
     const auto id = Uuid::parse(query_.correlation);
     const auto found = id ? look_.find(*id, most_around) : std::nullopt;
@@ -321,8 +322,8 @@ class Search {
   LinkedEvents result_;
 };
 
-/// Everything that an event led to: by the index breadth first, and then by one walk through what
-/// has no links yet, as effects come after their causes.
+/// All effects of an event: first breadth-first by the index, then by one walk through events
+/// without links, because effects come after their causes.
 class Descent {
  public:
   Descent(const Look& look, std::int64_t limit) : look_{look}, limit_{limit} {}
@@ -393,8 +394,8 @@ void remove_links(database::Database& database, const IndexLinksOptions& options
   }
 }
 
-/// Indexes the next events in one transaction, in which they are read, too: so what is indexed
-/// can't outlive what a crash of the server takes back. False at the end of the log.
+/// Indexes the next events, and reads them in the same transaction: so the index can't outlive
+/// events that a crash of the server loses. False at the end of the log.
 bool index_next(Connection& connection, IndexedLinks& result) {
   std::int64_t through = 0;
   std::int64_t head = 0;

@@ -1,4 +1,4 @@
-// The links of an event: the keys by which the index leads to it.
+// The links of an event: the keys under which the index lists it.
 #pragma once
 
 #include "database/inspection.hpp"
@@ -14,31 +14,31 @@
 
 namespace stela::links {
 
-/// The first half of a UUID, which begins with its time, so that new links stand side by side; of
-/// another text its XXH3-64. docs/schema.md defines it as a format.
+/// The first half of a UUID, which begins with its time, so that new links are adjacent; for
+/// another text, its XXH3-64. docs/schema.md defines it as a format.
 std::int64_t link_of(const Uuid& id) noexcept;
 std::int64_t link_of(std::string_view id) noexcept;
 
 /// Nil unless it has 16 bytes.
 Uuid uuid_of(std::string_view blob) noexcept;
 
-/// When a UUIDv7 was made, to the millisecond; `Timestamp::min()` for others.
+/// The creation time of a UUIDv7, to the millisecond; `Timestamp::min()` for others.
 Timestamp time_of(const Uuid& id) noexcept;
 
 /// A link and its event.
 using Pair = std::pair<std::int64_t, std::int64_t>;
 
-/// What the index has of events: one row for each.
+/// The index entries of some events, one for each link.
 class Pairs {
  public:
-  /// Adds the links of an event; of its ids those that have 16 bytes.
+  /// Adds the links of an event; ids that don't have 16 bytes are skipped.
   void add(std::int64_t sequence, Timestamp recorded_at, std::string_view event_id,
            std::string_view correlation_id, std::string_view causation_id);
   void add(const operations::sql::carrier_row& row) {
     add(row.sequence(), row.recorded_at(), row.event_id(), row.correlation_id(),
         row.causation_id());
   }
-  /// In the order of the index, each once.
+  /// In index order, without duplicates.
   const std::vector<Pair>& sorted();
   /// As JSON: [[link, sequence], …].
   std::string to_json();
@@ -47,7 +47,7 @@ class Pairs {
   std::vector<Pair> pairs_;
 };
 
-/// The check of the index, for verify.
+/// The check of the links index, for verify.
 class Check final : public IntegrityCheck {
  public:
   std::string_view name() const noexcept override { return "links"; }

@@ -7,7 +7,7 @@
 
 namespace stela {
 
-/// Lists, as what was put into one stays where it is.
+/// Uses lists, because their elements never move.
 struct OwnedAppend::Parts {
   explicit Parts(const AppendRequest& from);
 

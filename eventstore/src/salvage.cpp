@@ -43,13 +43,13 @@ class Salvage : private care::EventWalk {
 
  private:
   static std::int64_t last_of(Store& store, const SalvageOptions& options) {
-    // The largest sequence can't be one: nothing could be after it.
+    // The largest number isn't a sequence: nothing could follow it.
     const std::int64_t known =
         std::min(store_core(store).last_known_sequence(), GlobalSequence::max().value() - 1);
     return std::min(options.to.value(), known);
   }
 
-  /// If it can't be read, events may have tags, and nothing is known of their types.
+  /// If the catalogue is unreadable, assumes that events may have tags, of unknown types.
   TagCatalogue find_tags() {
     try {
       return store_.tag_catalogue();

@@ -1,4 +1,4 @@
-// Rows of `stela_participants` that stand for a migration.
+// Rows of `stela_participants` that represent a migration.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace stela {
 
-/// What stands in `stela_participants` in the name of a migration that shuts out older writers:
-/// those of 0.1.0 refuse to append when they find a participant that they don't have.
+/// The participant that represents a migration which shuts out older writers: version 0.1.0 refuses
+/// to append when it finds a participant that it doesn't have.
 struct SchemaRequirement {
   std::string_view module;
   std::int64_t number = 0;
 
   std::string participant() const;
-  /// Nothing if the participant is another.
+  /// Nothing for any other participant.
   static std::optional<SchemaRequirement> parse(std::string_view participant) noexcept;
 };
 

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view sqlite_prefix = "sqlite:";
 
-/// "postgresql" of "postgresql://app@db/shop"; empty of a path, and of a file's URI, of which
-/// `sqlite::open` knows what to write in its place.
+/// "postgresql" of "postgresql://app@db/shop"; empty for a path, and for a file's URI, for which
+/// `sqlite::open` suggests a path.
 std::string scheme_of(const std::string& location) {
   const std::size_t end = location.find("://");
   if (end == std::string::npos || location.find('/') < end) return {};
@@ -29,8 +29,7 @@ std::string scheme_of(const std::string& location) {
 constexpr std::string_view right_url =
     "a database of PostgreSQL's is named by a URL: postgresql://user@host/database";
 
-/// "host=db dbname=shop", which libpq takes: a file's name begins otherwise, or is written as
-/// "./host=db".
+/// "host=db dbname=shop", for libpq. A file with such a name must be written as "./host=db".
 bool is_keywords_and_values(std::string_view location) {
   constexpr std::string_view keywords[] = {"host",
                                            "hostaddr",
@@ -60,7 +59,7 @@ bool is_keywords_and_values(std::string_view location) {
          std::find(std::begin(keywords), std::end(keywords), word) != std::end(keywords);
 }
 
-/// "app:secret@db/shop": a URL whose beginning is wrong or missing.
+/// "app:secret@db/shop": a URL whose scheme is wrong or missing.
 bool is_rest_of_url(std::string_view location) {
   if (location.starts_with(sqlite_prefix) || location.starts_with("file:")) return false;
   if (location.starts_with('.')) return false;
@@ -153,7 +152,7 @@ database::Database& Store::database() const noexcept {
 }
 
 bool is_on_server(const std::string& location) {
-  // No error has the location itself, which may hold a password.
+  // Errors never contain the location itself, which may hold a password.
   if (const std::string scheme = scheme_of(location); !scheme.empty()) {
     if (scheme == "postgresql" || scheme == "postgres") return true;
     throw UsageError{"this build has no engine for '" + scheme +

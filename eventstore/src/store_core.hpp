@@ -5,7 +5,7 @@
 
 namespace stela {
 
-/// Every database that a store gives is its core.
+/// A store's database is always its core.
 inline Store::Core& store_core(const Store& store) noexcept {
   return static_cast<Store::Core&>(store.database());
 }

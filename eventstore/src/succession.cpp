@@ -25,7 +25,7 @@ void Succession::check(const StoredEvent& event) const {
 
 void Succession::pass(const StoredEvent& event) noexcept {
   const std::int64_t passed = of == Of::versions ? event.version.value() : event.sequence.value();
-  // Nothing is behind the largest number.
+  // Nothing follows the largest number.
   next = passed < std::numeric_limits<std::int64_t>::max() ? passed + step : 0;
 }
 

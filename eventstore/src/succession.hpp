@@ -1,4 +1,4 @@
-// Rows of events that follow each other, and those that aren't what was stored.
+// Checks that rows of events follow each other, undamaged.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -11,32 +11,32 @@
 
 namespace stela {
 
-/// A row of the events table that isn't what was stored.
+/// A row of the events table that differs from what was stored.
 class STELA_EVENTSTORE_EXPORT CorruptRow final : public CorruptEvent {
  public:
   CorruptRow(std::int64_t sequence, const std::string& problem);
 
-  /// What is wrong with it, in words that don't name it.
+  /// The damage, in words that don't name the event.
   const std::string& problem() const noexcept { return problem_; }
 
  private:
   std::string problem_;
 };
 
-/// Rows that must follow each other without a gap: those of one stream, or of the whole store.
-/// What is missing between them was stored once, so a reader must not pass over it.
+/// Rows that must be consecutive: those of one stream, or of the entire store. A missing row
+/// between them was stored once, so a reader must not skip it.
 struct Succession {
   enum class Of : std::uint8_t { nothing, versions, sequences };
 
   Of of = Of::nothing;
-  /// The version or sequence that the next row must have; 0 if any may come.
+  /// The version or sequence that the next row must have; 0 if any will do.
   std::int64_t next = 0;
   std::int64_t step = 1;
 
   /// CorruptEvent if `event` isn't the next one.
   void check(const StoredEvent& event) const;
   void pass(const StoredEvent& event) noexcept;
-  /// CorruptEvent that says that `next` is missing at the end of what was read.
+  /// CorruptEvent: `next` is missing at the end of the rows.
   [[noreturn]] void fail_at_end(const StreamId* stream) const;
 };
 

@@ -1,4 +1,4 @@
-// What a process has found out about the tags of its database.
+// A process's knowledge of which tags all existing events have.
 #pragma once
 
 #include <stela/framework/query.hpp>
@@ -15,8 +15,8 @@
 
 namespace stela {
 
-/// The categories of tags that types have in all of history, as of one tag epoch. Threads: any
-/// number at once.
+/// The tag categories that all events of a type have, as of one tag epoch. Threads: any number at
+/// once.
 class TagCoverage {
  public:
   bool has(std::span<const TagNeed> needs, std::int64_t epoch) const {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t tag_batch_events = 1000;
 
-/// The tags that the event should have and doesn't.
+/// The wanted tags that the event lacks.
 std::vector<Tag> missing_of(std::vector<Tag> wanted, const StoredEvent& event) {
   std::erase_if(wanted, [&](const Tag& tag) { return has_tag(event, tag); });
   return wanted;
@@ -44,7 +44,7 @@ AddedTags detail::add_tags(Store& store, const TagsOfType& type, const AddTagsOp
       needs.push_back({name, tag.category, type.declared});
     }
   }
-  // From here on, new events carry them.
+  // From here on, new events carry the tags.
   core.declare_tags(needs);
   AddedTags added;
   const GlobalSequence head = store.last_sequence();

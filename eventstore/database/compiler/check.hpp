@@ -1,4 +1,4 @@
-// Whether a statement is what its declaration says, in SQLite's eyes.
+// Checks, by SQLite, that a statement matches its declaration.
 #pragma once
 
 #include "statement_file.hpp"
@@ -11,16 +11,16 @@
 
 namespace stela::compiler {
 
-/// A database in memory with the tables that the statements are about.
+/// A database in memory with the tables that the statements use.
 class Schema {
  public:
   Schema();
 
-  /// Runs a migration; std::runtime_error with SQLite's words.
+  /// Runs a migration; std::runtime_error with SQLite's message.
   void migrate(const std::string& text);
 
-  /// Malformed unless `statement` is one statement that SQLite can prepare, with just the
-  /// parameters and columns that it declares, of types that fit. Numbers its parameters.
+  /// Malformed unless `statement` is one statement that SQLite can prepare, with exactly the
+  /// parameters and columns that it declares, of fitting types. Numbers its parameters.
   void check(Statement& statement) const;
 
  private:

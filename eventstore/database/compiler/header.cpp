@@ -100,7 +100,7 @@ void write_statement(std::ostream& out, std::string_view layer, const Statement&
   out << "};\n\n";
 }
 
-/// For a test that has a server prepare them.
+/// The list is for a test that lets a server prepare all statements.
 void write_list(std::ostream& out, const StatementFile& file, std::string_view source) {
   out << "/// All of them, for PostgreSQL.\ninline constexpr std::string_view "
       << source.substr(0, source.find('.')) << "_on_postgres[] = {\n";
@@ -113,7 +113,7 @@ void write_list(std::ostream& out, const StatementFile& file, std::string_view s
 }  // namespace
 
 std::string header_of(const StatementFile& file, std::string_view module, std::string_view source) {
-  // An engine's own statements are bound to it; all others run on any.
+  // An engine's own statements use its types; all others run on any engine.
   const bool is_engines = module == "sqlite";
   const std::string_view layer = is_engines ? "sqlite" : "database";
   std::ostringstream out;

@@ -1,4 +1,4 @@
-// The C++ of a file of statements.
+// Generates the C++ header of a file of statements.
 #pragma once
 
 #include "statement_file.hpp"

@@ -1,7 +1,7 @@
 // stela_sql_compiler MODULE OUTPUT-FOLDER [--schema FOLDER]... FILE.sql...
 //
-// Writes OUTPUT-FOLDER/FILE.hpp for each file of statements, once they are found to be true of the
-// tables that the migrations in the folders make, in their order.
+// Writes OUTPUT-FOLDER/FILE.hpp for each file of statements, after checking them against the tables
+// that the migrations in the folders create, in order.
 #include "check.hpp"
 #include "header.hpp"
 #include "statement_file.hpp"

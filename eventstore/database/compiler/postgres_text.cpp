@@ -13,7 +13,7 @@ bool is_name_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-/// Rewrites a text from its beginning to its end.
+/// Rewrites a text from start to end.
 class Rewriting {
  public:
   explicit Rewriting(const Statement& statement)
@@ -41,7 +41,7 @@ class Rewriting {
     take(end_of_name(0));
   }
 
-  /// `kept` characters of what is replaced are looked at again.
+  /// The last `kept` characters of the replaced text are scanned again.
   bool replace(std::string_view words, std::string_view others, std::size_t kept) {
     if (left_.substr(0, words.size()) != words) return false;
     done_ += others;

@@ -1,4 +1,4 @@
-// A statement as PostgreSQL takes it.
+// Translates a statement for PostgreSQL.
 #pragma once
 
 #include "statement_file.hpp"
@@ -7,10 +7,10 @@
 
 namespace stela::compiler {
 
-/// The statement's own text for PostgreSQL, or that for SQLite without its hints for SQLite's
+/// The statement's own text for PostgreSQL, or its SQLite text without the hints for SQLite's
 /// planner: `INDEXED BY`, `CROSS JOIN ... ON`. `IS :parameter` and `IS NOT :parameter` become IS
-/// [NOT] DISTINCT FROM. Parameters have the numbers that SQLite gave them, and their types, so that
-/// NULL has one too. Malformed if a text of its own doesn't use a parameter, or uses another one.
+/// [NOT] DISTINCT FROM. Parameters get SQLite's numbers, and a type each, so that NULL has one too.
+/// Malformed if the own text omits a parameter, or uses an undeclared one.
 std::string postgres_text(const Statement& statement);
 
 }  // namespace stela::compiler

@@ -20,7 +20,7 @@ bool is_name(std::string_view text) {
          });
 }
 
-/// One `-- name:` or `-- row:`, and what follows until the next.
+/// A `-- name:` or `-- row:` line, and everything up to the next one.
 class Block {
  public:
   Block(bool is_row, std::string name, int line)
@@ -126,7 +126,7 @@ class Block {
   std::optional<std::string> on_postgres_;
   std::optional<std::string> takes_;
   std::optional<std::string> gives_;
-  /// The one that goes on in the next line.
+  /// The list that the next line may continue.
   std::string* list_ = nullptr;
 };
 

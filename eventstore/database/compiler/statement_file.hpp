@@ -1,4 +1,4 @@
-// The statements of a .sql file, as they are declared in it.
+// The statements of a .sql file, as declared there.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace stela::compiler {
 
-/// Of a parameter or a column. Times are microseconds since the epoch, kept as integers.
+/// The type of a parameter or a column. Times are microseconds since the epoch, kept as integers.
 enum class Type { integer, boolean, time, text, blob };
 
 struct Value {
   std::string name;
   Type type;
-  /// May be NULL. A column that isn't, but is NULL after all, reads as 0 or as empty.
+  /// May be NULL. A NULL in any other column reads as 0 or as empty.
   bool is_optional;
 };
 
-/// The columns of several statements, under one name.
+/// A named list of columns that several statements share.
 struct Row {
   std::string name;
   std::vector<Value> columns;
@@ -29,13 +29,13 @@ struct Statement {
   std::string name;
   std::string comment;
   std::string text;
-  /// What takes its place on PostgreSQL; empty if that is made of `text`.
+  /// The text for PostgreSQL; empty if it is derived from `text`.
   std::string on_postgres;
   std::vector<Value> parameters;
-  /// SQLite's numbers of the parameters.
+  /// SQLite's numbers for the parameters.
   std::vector<int> numbers;
   std::vector<Value> columns;
-  /// The row of that name, which has its columns; empty for a row of its own, or none.
+  /// The name of the shared row with its columns; empty for a row of its own, or none.
   std::string row;
   int line = 0;
 };
@@ -45,13 +45,13 @@ struct StatementFile {
   std::vector<Statement> statements;
 };
 
-/// What is wrong, with the line.
+/// An error in the file, with its line.
 struct Malformed : std::runtime_error {
   Malformed(int at, const std::string& what) : std::runtime_error{what}, line{at} {}
   int line;
 };
 
-/// Reads
+/// Parses
 ///
 ///     -- row: event
 ///     -- gives: sequence int, correlation text?, payload blob
@@ -62,9 +62,9 @@ struct Malformed : std::runtime_error {
 ///     -- gives: event
 ///     SELECT ... WHERE stream = :stream AND version > :after;
 ///
-/// After a line `-- engine: postgres` comes the text for that engine, if it has to be another one.
+/// A line `-- engine: postgres` starts the text for that engine, if it must differ.
 ///
-/// `takes` and `gives` go on in lines that begin with three spaces or more.
+/// `takes` and `gives` continue in lines that begin with three spaces or more.
 StatementFile parse(std::string_view text);
 
 }  // namespace stela::compiler

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// What the server says of itself.
+/// A parameter that the server reported.
 std::string_view parameter_of(PGconn* connection, const char* name) noexcept {
   const char* const value = PQparameterStatus(connection, name);
   return value != nullptr ? value : "";
@@ -49,7 +49,7 @@ Connection::Connection(const ConnectionOptions& options)
   if (hosts.empty()) {
     is_connected = connect(nullptr, wanted);
   } else if (options.is_read_only && !names_its_target(options.conninfo)) {
-    // The primary knows most.
+    // The primary has the latest data.
     is_connected = connect_to_any_of("primary");
     if (!is_connected) why.clear();
     is_connected = is_connected || connect_to_any_of(wanted);
@@ -66,7 +66,7 @@ Connection::Connection(const ConnectionOptions& options)
 Connection::~Connection() {
   statements_.clear();
   if (owner_.is_this()) return;
-  // What the parent talks through is only closed, not ended: its copy of the socket lives on.
+  // Leak the parent's connection: libpq would end it on the server, through the shared socket.
   (void)connection_.release();
 }
 
@@ -122,7 +122,7 @@ void Connection::fail(const PGresult* result, std::string_view doing) {
   try {
     postgres::fail(result, doing);
   } catch (const Error& e) {
-    // Anything else may be the handler's own doing: a constraint, a wrong statement.
+    // Other errors may be the handler's own fault: a constraint, a wrong statement.
     const ErrorCode code = e.code();
     if (code == ErrorCode::store_busy || code == ErrorCode::store_full) {
       database::FailureWatch::note(database());
@@ -150,8 +150,8 @@ Connection::Time Connection::begin() {
 bool Connection::is_alive() noexcept {
   if (!is_usable()) return false;
   pollfd socket{PQsocket(handle()), POLLIN, 0};
-  // What a server says unasked is why it ends the connection, or of no interest; after that comes
-  // the end, or silence.
+  // An unrequested message says why the server ends the connection, or is of no interest. After it
+  // comes the end, or silence.
   while (poll(&socket, 1, 0) > 0) {
     if (PQconsumeInput(handle()) != 0) continue;
     is_lost_ = true;
@@ -187,7 +187,7 @@ void Connection::flush(Time deadline) {
     if (left < 0) lose(PQerrorMessage(handle()));
     if (left == 0) return;
     wait(POLLIN | POLLOUT, deadline);
-    // A server that answers before all is sent must get rid of it.
+    // A server that answers before it has read everything must be able to send.
     if (PQconsumeInput(handle()) == 0) lose(PQerrorMessage(handle()));
   }
 }
@@ -246,7 +246,7 @@ Result Connection::finish(std::string_view doing, const PreparedTexts::Text* tex
   flush(deadline);
   Result last;
   for (Result each = next(deadline); each.get() != nullptr; each = next(deadline)) {
-    // Of several, the first error says why.
+    // Of several errors, the first says why.
     if (last.get() == nullptr || !last.is_error()) last = std::move(each);
   }
   if (PQstatus(handle()) != CONNECTION_OK) is_lost_ = true;
@@ -290,7 +290,7 @@ void Connection::note_failure(const Result& failed, const PreparedTexts::Text* t
   constexpr std::string_view has_another_one = "42P05";
   constexpr std::string_view has_changed_its_result = "0A000";
   const std::string_view state = state_of(failed.get());
-  // Where nothing was prepared, it is the mistake of whoever wrote the statement.
+  // If nothing was prepared, the author of the statement made the mistake.
   if (has_prepared_ && (state == has_no_such_statement || state == has_another_one)) {
     *options_.prepares_nothing = true;
     give_up();
@@ -331,7 +331,7 @@ Result Connection::query_users(const std::string& sql, std::string_view scope,
   if (is_new) text.is_prepared = done > before;
   if (failed == results.end()) return std::move(results.back());
   note_failure(*failed);
-  // A row that a constraint refuses says nothing about the statement.
+  // A row that a constraint refuses doesn't mean that the statement is outdated.
   if (is_kept && !state_of(failed->get()).starts_with("23")) users_texts_.forget(text);
   return std::move(*failed);
 }
@@ -366,7 +366,7 @@ void Connection::Pipeline::send(Step& step) {
 std::vector<Result> Connection::Pipeline::run() {
   const Time deadline = connection_.begin();
   PGconn* const handle = connection_.handle();
-  // The same for all: nothing that a step needs is forgotten by another one.
+  // One time for all steps, so that no step drops a statement that another one needs.
   const Time now = steady_clock::now();
   for (Step& step : steps_) {
     if (step.is_users) connection_.ran_users_sql_ = true;
@@ -375,7 +375,7 @@ std::vector<Result> Connection::Pipeline::run() {
   if (PQenterPipelineMode(handle) == 0) connection_.lose(PQerrorMessage(handle));
   const std::span<Step> first = first_part();
   for (Step& step : first) send(step);
-  // Behind the steps, which may begin a transaction. One that has failed takes nothing but its end.
+  // After the steps, which may begin a transaction. A failed transaction accepts only its end.
   const bool has_failed = PQtransactionStatus(handle) == PQTRANS_INERROR;
   const std::size_t dropped = has_failed ? 0 : connection_.send_dropped(connection_.own_texts_);
   if (PQpipelineSync(handle) == 0) connection_.lose(PQerrorMessage(handle));
@@ -400,7 +400,7 @@ std::vector<Result> Connection::Pipeline::read(std::span<Step> part, std::size_t
   const bool is_last = part.data() + part.size() == steps_.data() + steps_.size();
   std::vector<Result> results =
       is_last ? connection_.finish_pipeline(count) : connection_.finish_part(count);
-  // Without a transaction of its own, the part is committed at its end.
+  // A part without its own transaction is committed at its end.
   std::optional<Result> failed_commit;
   if (results.size() > count) {
     failed_commit = std::move(results.back());

@@ -1,4 +1,4 @@
-// A connection to PostgreSQL: statements one by one, or several in one round trip.
+// A connection to PostgreSQL: runs single statements, or several in one round trip.
 #pragma once
 
 #include "database/connection.hpp"
@@ -28,73 +28,73 @@
 namespace stela::postgres {
 
 struct ConnectionOptions {
-  /// As PostgreSQL takes it: "postgresql://app@db1,db2/shop", "host=… dbname=…".
+  /// In PostgreSQL's form: "postgresql://app@db1,db2/shop", "host=… dbname=…".
   std::string conninfo = {};
   /// The schema of Stela's tables.
   std::string schema = "stela";
-  /// Where SQL of the user's makes its tables; empty: where the search_path says.
+  /// Where the user's SQL creates its tables; empty: where the search_path says.
   std::string sql_schema = {};
   /// For each host.
   std::chrono::milliseconds connect_timeout{5000};
-  /// A server that says nothing for longer has lost the connection.
+  /// The connection counts as lost after the server has been silent for this long.
   std::chrono::milliseconds reply_timeout{30000};
-  /// How long to try again, with growing pauses, when a server that was reached before can't be: it
-  /// may be started again, or a standby promoted.
+  /// How long to retry, with growing pauses, when a server that was reached before can't be: it may
+  /// be restarting, or a standby being promoted.
   std::chrono::milliseconds patience{0};
-  /// Of several hosts a standby will do if there is no primary. Otherwise it is the primary. Unless
-  /// the string says what else.
+  /// Of several hosts, accepts a standby if there is no primary. Otherwise only the primary. The
+  /// connection string may override both.
   bool is_read_only = false;
-  /// Behind a pooler that gives a session away after each transaction: nothing is prepared, and
-  /// nothing is set for a session.
+  /// Behind a pooler that reassigns sessions after each transaction: statements aren't prepared,
+  /// and session settings aren't used.
   bool is_pooled = false;
-  /// Set once SQL of somebody else's was seen to drop what was prepared, or to prepare something of
-  /// the same name: whoever has a copy of these options prepares nothing any more.
+  /// Set once foreign SQL has dropped a prepared statement, or prepared one of the same name. From
+  /// then on no connection with a copy of these options prepares anything.
   std::shared_ptr<std::atomic<bool>> prepares_nothing = std::make_shared<std::atomic<bool>>(false);
 };
 
 class Statement;
 
-/// Whatever fails is thrown as the exception that says what to do. No wait is without an end, but
-/// for that of a hanging resolver of names. In a forked child everything ends in UsageError.
+/// Failures are thrown as exceptions that say what to do. Every wait is bounded, except for a
+/// hanging name resolver. In a forked child every call is a UsageError.
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
  public:
-  /// StoreFailed if the server refuses the user, has another encoding than UTF-8 or is too old;
-  /// StoreBusy if it can't be reached, or has no connection left.
+  /// StoreFailed if the server refuses the user, is too old, or its encoding isn't UTF-8; StoreBusy
+  /// if it can't be reached, or has no free connection.
   explicit Connection(const ConnectionOptions& options);
   ~Connection() override;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Runs one statement, whose parameters are written $1, $2 … Its tables are named by "stela.".
-  /// Prepared if it comes again.
+  /// Runs one statement, whose parameters are written $1, $2 … It names tables by "stela.".
+  /// Prepared from the second run on.
   Result query(std::string_view sql, Parameters parameters = {},
                std::string_view doing = "a statement");
 
-  /// Several statements in one round trip. After one that fails, those behind it aren't run.
+  /// Several statements in one round trip. Statements after a failed one aren't run.
   class STELA_EVENTSTORE_EXPORT Pipeline {
    public:
     explicit Pipeline(Connection& connection) noexcept : connection_{connection} {}
-    /// `sql` must outlive `run`, and so must what the parameters refer to.
+    /// `sql` and the data that the parameters refer to must outlive `run`.
     void add(std::string_view sql, Parameters parameters = {}) {
       steps_.push_back({sql, std::move(parameters), false});
     }
-    /// One of the user's, as `query_text`.
+    /// Adds a statement of the user's, as `query_text` runs it.
     void add_user(std::string_view sql, Parameters parameters) {
       steps_.push_back({sql, std::move(parameters), true});
     }
     std::size_t size() const noexcept { return steps_.size(); }
-    /// What is added from here on is another part: the server commits what is before it, and
-    /// answers that, before it begins with this.
+    /// Later steps form another part: the server commits and answers the first part before it
+    /// begins the second.
     void end_part() { end_of_first_ = steps_.size(); }
-    /// Sends all steps. The results of the first part in their order: an error, and aborted ones
-    /// behind it, among them. ConnectionLost if the answers don't come. If there is another part,
-    /// the connection is busy until `run_rest` has returned.
+    /// Sends all steps, and returns the results of the first part in order, including an error and
+    /// the aborted steps after it. ConnectionLost if the answers don't come. If there is another
+    /// part, the connection is busy until `run_rest` has returned.
     std::vector<Result> run();
-    /// The same, and throws what the first error says. It gives the connection up then, if there
-    /// is another part, whose answer nobody reads.
+    /// The same, but throws the first error. If there is another part, it then gives up the
+    /// connection, because nobody reads the rest of the answers.
     std::vector<Result> run_all(std::string_view doing);
-    /// Waits for the second part, and throws what the first error in it says.
+    /// Waits for the second part, and throws its first error.
     void run_rest(std::string_view doing);
 
    private:
@@ -102,19 +102,20 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
       std::string_view sql;
       Parameters parameters;
       bool is_users;
-      /// Null if it isn't to be prepared.
+      /// Null for a step that isn't prepared.
       PreparedTexts::Text* text = nullptr;
       bool is_new = false;
     };
-    /// Sends it; its preparation before it, if it has one.
+    /// Sends the step, after its preparation if it has one.
     void send(Step& step);
     bool has_rest() const noexcept { return end_of_first_ < steps_.size(); }
     std::span<Step> first_part() noexcept {
       return std::span{steps_}.first(std::min(end_of_first_, steps_.size()));
     }
-    /// One result for each step of a part, which also answers `others`: they come last.
+    /// One result for each step of a part. `others` is the number of further results, which come
+    /// last.
     std::vector<Result> read(std::span<Step> part, std::size_t others);
-    /// Of `results` with those of preparations.
+    /// Removes the results of preparations from `results`.
     std::vector<Result> results_of_steps(std::span<Step> part, std::vector<Result> results);
 
     Connection& connection_;
@@ -122,58 +123,58 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
     std::size_t end_of_first_ = std::numeric_limits<std::size_t>::max();
   };
 
-  /// Text without parameters, maybe several statements.
+  /// Runs a text without parameters, perhaps of several statements.
   void execute(const std::string& sql) override;
-  /// One of the user's, whose rows come as text. Prepared if it comes again, unless `scope` is
-  /// empty: the search_path by which its names are found. The result may be an error.
+  /// Runs one statement of the user's; its rows come as text. Prepared from the second run on,
+  /// unless `scope`, the search_path that resolves its names, is empty. The result may be an error.
   Result query_users(const std::string& sql, std::string_view scope, Parameters parameters);
-  /// One statement of the user's: its rows come as text.
+  /// Runs one statement of the user's; its rows come as text.
   Result query_text(const std::string& sql, Parameters parameters);
 
   database::DatabaseName database() const noexcept override { return {nullptr, place_}; }
   bool in_transaction() const noexcept override;
   Uuid run() const noexcept override { return run_; }
   void set_run(const Uuid& run) noexcept { run_ = run; }
-  /// Ends the transaction, if it is in one. What fails then ends the connection.
+  /// Ends the transaction, if there is one. A failure ends the connection.
   void roll_back() noexcept;
-  /// Throws what `result` means, an error that ended `doing`.
+  /// Throws the exception for `result`, an error that ended `doing`.
   [[noreturn]] void fail(const PGresult* result, std::string_view doing);
   /// False once it is lost.
   bool is_usable() const noexcept { return !is_lost_ && owner_.is_this(); }
-  /// Looks, without a round trip, whether the server has ended it while it was idle: false then,
-  /// and it is lost.
+  /// Checks, without a round trip, whether the server closed the idle connection. If so, it returns
+  /// false, and the connection is lost.
   bool is_alive() noexcept;
-  /// It may be used no more.
+  /// Marks the connection as lost.
   void give_up() noexcept { is_lost_ = true; }
 
   using Time = std::chrono::steady_clock::time_point;
-  /// Hears of the silence of a server whose answer is awaited.
+  /// Is told when the server doesn't answer.
   class Silence {
    public:
     virtual ~Silence() = default;
-    /// Until when to wait before this is called again. The connection is lost if that has passed;
-    /// otherwise it would be at `deadline`.
+    /// Until when to wait before the next call. The connection is lost if that time has passed.
+    /// `deadline` is when it would be lost without a Silence.
     virtual Time wait_until(Time deadline) = 0;
   };
-  /// Null: nobody. It must outlive what is asked meanwhile.
+  /// Null: nobody. It must outlive the waits meanwhile.
   void tell_of_silence(Silence* silence) noexcept { silence_ = silence; }
-  /// Asks the server to cancel what it does for this connection, by another one. What is awaited is
-  /// answered then, maybe with an error.
+  /// Asks the server, over another connection, to cancel the running statement. That one is then
+  /// answered, perhaps with an error.
   void cancel() noexcept;
 
-  /// What the server warned of since it was asked last.
+  /// The server's warnings since the last call.
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
-  /// Where SQL of the user's finds its tables: in its own schema, and in those of the search_path
-  /// that the connection had at first, but for Stela's.
+  /// The search_path of the user's SQL: its own schema, then those of the connection's original
+  /// search_path, without Stela's.
   const std::string& users_path() const noexcept { return users_path_; }
   void set_users_path(std::string path) { users_path_ = std::move(path); }
-  /// SQL of the user's has run in the transaction: what it set for the session may outlive it.
+  /// The user's SQL has run in the transaction: its session settings may outlive it.
   bool ran_users_sql() const noexcept { return ran_users_sql_; }
   void note_users_sql(bool ran) noexcept { ran_users_sql_ = ran; }
-  /// True of a server that replays another's log.
+  /// True for a server that replays another server's log.
   bool is_standby() const noexcept;
   const ConnectionOptions& options() const noexcept { return options_; }
-  /// What a store's first connection finds out for all of them.
+  /// Facts that a store's first connection finds out for all of them.
   void learn(bool is_pooled, std::string sql_schema) {
     options_.is_pooled = is_pooled;
     options_.sql_schema = std::move(sql_schema);
@@ -187,32 +188,32 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   };
 
   void check_server() const;
-  /// UsageError if somebody's SQL has changed the encoding, in which names would be stored wrongly.
+  /// UsageError if foreign SQL has changed the encoding, which would corrupt stored names.
   void check_encoding() const;
-  /// Before anything is sent: the deadline of the answer.
+  /// Called before anything is sent: returns the deadline of the answer.
   Time begin();
   void send(std::string_view sql, Parameters& parameters);
-  /// One of the user's: its rows come as text.
+  /// Sends a statement of the user's; its rows come as text.
   void send_user(const std::string& sql, Parameters& parameters);
   void send_prepared(const std::string& name, Parameters& parameters, bool as_text = false);
   void send_prepare(const std::string& name, const std::string& sql, const std::vector<Oid>& types);
   bool may_prepare() const noexcept { return !options_.is_pooled && !*options_.prepares_nothing; }
-  /// How many statements it sends that make the server forget others.
+  /// Sends statements that make the server drop prepared ones, and returns their number.
   std::size_t send_dropped(const PreparedTexts& texts);
-  /// What is prepared of one of Stela's own statements, or is to be; null: nothing yet. It is
-  /// prepared anew from time to time: a plan that was made while a table was small reads all of it.
+  /// The prepared form of one of Stela's own statements; null if there is none yet. It is prepared
+  /// again from time to time: a plan from when a table was small reads the entire table.
   PreparedTexts::Text* own_text(std::string_view sql, const Parameters& parameters, Time now);
-  /// Forgets what is no longer prepared as it was.
+  /// Forgets prepared statements that are no longer valid.
   void note_failure(const Result& failed, const PreparedTexts::Text* text = nullptr);
-  /// Sends what libpq still holds back, and reads meanwhile.
+  /// Sends data that libpq still holds back, and reads meanwhile.
   void flush(Time deadline);
   void wait(short events, Time deadline);
   /// The next result; none at the end of a statement.
   Result next(Time deadline);
-  /// The only result of what was sent.
+  /// The only result of the statement that was sent.
   Result finish(std::string_view doing, const PreparedTexts::Text* text = nullptr);
-  /// The results up to the next Sync of a pipeline, and behind them the error of the commit there,
-  /// if it failed.
+  /// The results up to the next Sync of a pipeline, followed by the error of the commit there, if
+  /// it failed.
   std::vector<Result> finish_part(std::size_t count);
   std::vector<Result> finish_pipeline(std::size_t count);
   void prepare(const std::string& name, std::string_view sql, const std::vector<Oid>& types);
@@ -237,10 +238,10 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   PreparedTexts users_texts_{"stela_user_"};
 };
 
-/// Where Stela's own statements find its tables.
+/// The search_path of Stela's own statements.
 STELA_EVENTSTORE_EXPORT std::string own_path(std::string_view schema);
 
-/// The PostgreSQL connection that `connection` is: for code that is written for this engine.
+/// Casts `connection` to a PostgreSQL connection: for code of this engine.
 inline Connection& connection_of(database::Connection& connection) noexcept {
   return static_cast<Connection&>(connection);
 }

@@ -25,8 +25,8 @@ using Words = std::unique_ptr<PQconninfoOption, FreeOptions>;
       "colon or any of / @ ? # & % in a name or a password"};
 }
 
-/// A '/' or '@' of a password that isn't written as %XX makes the rest of it a host, a port or a
-/// database, which are named in messages.
+/// An unescaped '/' or '@' in a password turns the rest of it into a host, a port or a database
+/// name, which messages would show.
 bool may_show_password(std::string_view conninfo) {
   const std::size_t scheme = conninfo.find("://");
   if (!conninfo.starts_with("postgres") || scheme == std::string_view::npos) return false;
@@ -52,7 +52,7 @@ Words parse(const std::string& conninfo) {
   if (may_show_password(conninfo)) refuse();
   char* said = nullptr;
   Words words{PQconninfoParse(conninfo.c_str(), &said)};
-  // It repeats the text, and a password with it.
+  // libpq's message repeats the string, including a password.
   PQfreemem(said);
   if (words == nullptr || !is_port(value_of(words, "port"))) refuse();
   return words;
@@ -93,7 +93,7 @@ std::vector<Host> hosts_of(const std::string& conninfo) {
   const auto at = [](const std::vector<std::string>& list, std::size_t i) {
     return i < list.size() ? list[i] : std::string{};
   };
-  // What doesn't fit together libpq refuses in its own words.
+  // libpq refuses mismatched lists itself, with its own message.
   const bool fits = (names.size() == count || at(names, 0).empty()) &&
                     (addresses.size() == count || at(addresses, 0).empty()) &&
                     (ports.size() == count || ports.size() == 1);
@@ -117,7 +117,7 @@ Keywords keywords_of(const ConnectionOptions& options, const Host* host, const c
     keywords.names.push_back(keyword);
     keywords.values.push_back(value);
   };
-  // The user's own words come after these, and count.
+  // The user's own keywords come after these, and win.
   set("connect_timeout", keywords.texts[0].c_str());
   set("tcp_user_timeout", keywords.texts[1].c_str());
   set("keepalives_idle", "10");

@@ -1,4 +1,4 @@
-// Connection strings of PostgreSQL's: which servers they name, and how to connect to one of them.
+// PostgreSQL connection strings: which servers they name, and how to connect to each.
 #pragma once
 
 #include "database/postgres/connection.hpp"
@@ -8,29 +8,29 @@
 
 namespace stela::postgres {
 
-/// One of the hosts that a connection string names.
+/// One host of a connection string.
 struct Host {
   std::string name;
   std::string address;
   std::string port;
 };
 
-/// If there are several. libpq asks no other host once one has taken the connection and ends it, as
-/// a proxy does whose server is gone; so each is asked by itself. A preference needs all of them.
-/// UsageError if it isn't a connection string, or one whose password might be shown.
+/// The hosts, if there are several. Once a host accepts a connection and then closes it, as a proxy
+/// without a server does, libpq tries no other host; so each is tried by itself. A preference needs
+/// all of them. UsageError if it isn't a connection string, or if its password might be shown.
 std::vector<Host> hosts_of(const std::string& conninfo);
 
-/// Whether it says which of the servers it wants.
+/// Whether it says which kind of server it wants.
 bool names_its_target(const std::string& conninfo);
 
-/// Keywords with their values, as libpq takes them: later ones count.
+/// Keywords with their values, as libpq takes them: later ones win.
 struct Keywords {
   std::vector<std::string> texts;
   std::vector<const char*> names;
   std::vector<const char*> values;
 };
 
-/// `which` of the servers, unless the user's string says so. Null: the hosts of the string.
+/// `which` is the kind of server, unless the user's string names one. Null: the string's hosts.
 Keywords keywords_of(const ConnectionOptions& options, const Host* host, const char* which);
 
 }  // namespace stela::postgres

@@ -9,13 +9,13 @@ namespace {
 enum class Kind { busy, full, failed, lost, usage, mismatch, unique, constraint, forgotten };
 
 struct Meaning {
-  /// An SQLSTATE, or the class that it begins with.
+  /// An SQLSTATE, or its class.
   std::string_view state;
   Kind kind;
   std::string_view advice;
 };
 
-// The first that fits counts.
+// The first match counts.
 constexpr std::array meanings{
     Meaning{"23505", Kind::unique, ""},
     Meaning{"23", Kind::constraint, ""},
@@ -59,7 +59,7 @@ constexpr std::array meanings{
     Meaning{"57P", Kind::lost, "the server ended the connection, or isn't ready; try again"},
     Meaning{"25P03", Kind::lost, "the transaction was idle for too long; nothing was written"},
     Meaning{"08", Kind::lost, "the connection failed; try again"},
-    // Stela's own, of guard_keys.
+    // Stela's own, raised by guard_keys.
     Meaning{"STFOR", Kind::forgotten, "nothing was written"},
     Meaning{"3F000", Kind::mismatch, "Stela's tables are missing"},
     Meaning{"42P01", Kind::mismatch, ""},
@@ -102,7 +102,7 @@ std::string without_line_ends(std::string text) {
   return text;
 }
 
-/// "Key (email)=(x) already exists." names the columns.
+/// The columns in "Key (email)=(x) already exists."
 std::vector<std::string> columns_of(const std::string& detail) {
   std::vector<std::string> columns;
   const std::size_t begin = detail.find('(');

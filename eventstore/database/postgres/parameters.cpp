@@ -53,7 +53,7 @@ void Array::add_bytes(std::string_view bytes) {
 }
 
 void check_size(std::size_t bytes) {
-  // What a message may have, less than what is around the values in it.
+  // The limit of a message, minus the overhead around the values in it.
   constexpr std::size_t most = std::size_t{1023} * 1024 * 1024;
   if (bytes <= most) return;
   throw UsageError{"it has " + std::to_string(bytes) +
@@ -120,7 +120,7 @@ Parameters& Parameters::add(Oid of, std::string_view bytes, bool is_binary) {
   for (const int length : lengths_) size += static_cast<std::size_t>(length);
   check_size(size);
   types_.push_back(of);
-  // An empty view may have no address, which would be NULL.
+  // An empty view may have a null address, which would mean NULL.
   values_.push_back(bytes.empty() ? "" : bytes.data());
   offsets_.push_back(is_referred);
   lengths_.push_back(static_cast<int>(bytes.size()));

@@ -1,4 +1,4 @@
-// Parameters of a statement, as PostgreSQL's binary protocol has them.
+// Parameters of a statement, in PostgreSQL's binary format.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -16,7 +16,7 @@
 
 namespace stela::postgres {
 
-/// PostgreSQL's numbers of types, which never change.
+/// PostgreSQL's type numbers, which never change.
 namespace type {
 inline constexpr Oid unknown = 0;
 inline constexpr Oid boolean = 16;
@@ -32,10 +32,10 @@ inline constexpr Oid numeric = 1700;
 inline constexpr Oid uuid = 2950;
 }  // namespace type
 
-/// UsageError unless the server takes so many bytes in one piece.
+/// UsageError if there are more bytes than the server accepts in one value.
 STELA_EVENTSTORE_EXPORT void check_size(std::size_t bytes);
 
-/// One column of an array parameter, filled element by element.
+/// An array parameter, filled element by element.
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT Array {
  public:
@@ -54,7 +54,7 @@ class STELA_EVENTSTORE_EXPORT Array {
   void add_null();
 
   Oid type() const noexcept { return type_; }
-  /// With its header.
+  /// The array with its header.
   std::string_view encoded();
 
  private:
@@ -66,7 +66,7 @@ class STELA_EVENTSTORE_EXPORT Array {
   std::string bytes_;
 };
 
-/// Texts, bytes and arrays are only referred to, and must outlive the run.
+/// Texts, bytes and arrays are views, and must outlive the run.
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT Parameters {
  public:
@@ -76,7 +76,7 @@ class STELA_EVENTSTORE_EXPORT Parameters {
   Parameters& add_uuid(const Uuid& id);
   Parameters& add_null(Oid of = type::unknown);
   Parameters& add(Array& array) { return add(array.type(), array.encoded(), true); }
-  /// A copy, as text of the type that PostgreSQL finds for it. UsageError for a zero byte in it.
+  /// Copies a text whose type PostgreSQL infers. UsageError if it contains a zero byte.
   Parameters& add_untyped(std::string_view text);
   Parameters& add_real(double value);
   Parameters& add(Oid of, std::string_view bytes, bool is_binary);
@@ -94,14 +94,14 @@ class STELA_EVENTSTORE_EXPORT Parameters {
 
   std::vector<Oid> types_;
   std::vector<const char*> values_;
-  /// Where the value is in `own_`, or that it is elsewhere.
+  /// The value's offset in `own_`, or a mark that it is elsewhere.
   std::vector<std::size_t> offsets_;
   std::vector<int> lengths_;
   std::vector<int> formats_;
   std::string own_;
 };
 
-/// Numbers as they are on the wire.
+/// Numbers in wire format.
 STELA_EVENTSTORE_EXPORT std::int64_t to_integer(std::string_view bytes) noexcept;
 
 }  // namespace stela::postgres

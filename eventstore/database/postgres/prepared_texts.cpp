@@ -6,7 +6,7 @@ namespace stela::postgres {
 
 PreparedTexts::Text& PreparedTexts::use(std::string_view scope, std::string_view sql,
                                         const std::vector<Oid>& types) {
-  // A text has no zero byte, nor has a path.
+  // A zero byte separates them, because neither a path nor a text contains one.
   key_.assign(scope).append(1, '\0').append(sql).append(1, '\0');
   for (const Oid type : types) key_.append(std::to_string(type)).append(1, ',');
   const auto known = by_key_.find(key_);

@@ -1,4 +1,4 @@
-// Which statements are prepared on a connection, of those that it gets as text.
+// Decides which of a connection's texts are prepared.
 #pragma once
 
 #include "database/postgres/parameters.hpp"
@@ -14,29 +14,30 @@
 
 namespace stela::postgres {
 
-/// Prepared is what comes a second time while it is remembered: the most recently used texts are.
+/// A text is prepared when it comes a second time while it is remembered. The most recently used
+/// texts are remembered.
 /// Threads: one at a time.
 class PreparedTexts {
  public:
   static constexpr std::size_t max_texts = 256;
 
-  /// `prefix`: of the names on the server.
+  /// `prefix` begins the names on the server.
   explicit PreparedTexts(std::string prefix) : prefix_{std::move(prefix)} {}
 
   struct Text {
-    /// On the server; empty at its first run.
+    /// The name on the server; empty at its first run.
     std::string name;
     bool is_prepared = false;
     std::chrono::steady_clock::time_point prepared_at = {};
   };
 
-  /// `scope`: by what the names in the text are found. The same text means another statement in
-  /// another one, and with parameters of other types. Lasts for `max_texts` calls at least.
+  /// `scope` resolves the names in the text. The same text is another statement in another scope,
+  /// or with other parameter types. The result is valid for at least `max_texts` calls.
   Text& use(std::string_view scope, std::string_view sql, const std::vector<Oid>& types);
-  /// One that failed: it may no longer be what it was prepared for.
+  /// Forgets a text that failed: its prepared form may be outdated.
   void forget(const Text& text);
 
-  /// Names that the server may forget.
+  /// Names that the server may drop.
   const std::vector<std::string>& dropped() const noexcept { return dropped_; }
   void clear_dropped() noexcept { dropped_.clear(); }
 

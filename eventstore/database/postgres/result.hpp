@@ -1,4 +1,4 @@
-// What a statement gave.
+// The result of a statement.
 #pragma once
 
 #include "database/postgres/parameters.hpp"
@@ -13,7 +13,7 @@
 
 namespace stela::postgres {
 
-/// Rows in binary or, of the user's statements, as text. Rows and columns count from 0.
+/// Rows in binary or, for the user's statements, as text. Rows and columns count from 0.
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT Result {
  public:
@@ -33,14 +33,14 @@ class STELA_EVENTSTORE_EXPORT Result {
     return {PQgetvalue(get(), row, column),
             static_cast<std::size_t>(PQgetlength(get(), row, column))};
   }
-  /// Of an integer or a boolean, in binary.
+  /// The value of an integer or a boolean, in binary.
   std::int64_t integer(int row, int column) const noexcept {
     return PQftype(get(), column) == type::boolean ? std::int64_t{*PQgetvalue(get(), row, column)}
                                                    : to_integer(bytes(row, column));
   }
   /// "COMMIT", "INSERT 0 1".
   std::string_view command() const noexcept { return PQcmdStatus(get()); }
-  /// How many rows were changed, or given.
+  /// How many rows were changed or returned.
   std::int64_t changes() const noexcept;
 
  private:

@@ -11,7 +11,7 @@ bool is_digit(char c) noexcept {
 }
 
 bool is_name_character(char c) noexcept {
-  // Letters beyond ASCII are part of names as well.
+  // Non-ASCII letters are also part of names.
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c < 0;
 }
 
@@ -41,13 +41,13 @@ std::size_t end_of_comment(std::string_view sql, std::size_t at) noexcept {
   return at;
 }
 
-/// Of E'it\'s', in which a backslash takes the next character along.
+/// The end of E'it\'s', in which a backslash escapes the next character.
 std::size_t end_of_escaped(std::string_view sql, std::size_t at) noexcept {
   while (at < sql.size() && sql[at] != '\'') at += sql[at] == '\\' ? 2 : 1;
   return at < sql.size() ? at + 1 : sql.size();
 }
 
-/// Of $tag$…$tag$; `at` + 1 if it isn't one.
+/// The end of $tag$…$tag$; `at` + 1 if it isn't one.
 std::size_t end_of_dollars(std::string_view sql, std::size_t at) noexcept {
   std::size_t end = at + 1;
   if (end < sql.size() && is_digit(sql[end])) return end;
@@ -56,7 +56,7 @@ std::size_t end_of_dollars(std::string_view sql, std::size_t at) noexcept {
   return behind(sql, sql.substr(at, end + 1 - at), end + 1);
 }
 
-/// Where the quoted text, the comment, the name or the single character at `at` ends.
+/// The end of the quoted text, the comment, the name or the single character at `at`.
 std::size_t end_of_piece(std::string_view sql, std::size_t at) noexcept {
   const char c = sql[at];
   if (c == '\'' || c == '"') return behind(sql, {&c, 1}, at + 1);

@@ -28,7 +28,7 @@ void Statement::bind(int parameter, std::int64_t value) {
 }
 
 void Statement::bind(int parameter, std::string_view text) {
-  // A server takes no other text.
+  // The server accepts no other text.
   if (!database::is_storable(text)) {
     text = made_.emplace_front(database::made_storable(text));
   }
@@ -64,7 +64,7 @@ void Statement::run() {
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const Value& value = values_[i];
     if (value.is_null) {
-      // Of whatever type it was prepared for.
+      // With the type that it was prepared for.
       parameters.add_null();
     } else if (value.type == type::int8) {
       parameters.add(value.integer);

@@ -1,4 +1,4 @@
-// A statement that is kept for a connection.
+// A statement that a connection keeps.
 #pragma once
 
 #include "database/postgres/connection.hpp"
@@ -13,8 +13,8 @@
 
 namespace stela::postgres {
 
-/// Prepared at its first run; again if it is given values of other types. All of its rows are read
-/// at the first step.
+/// Prepared at its first run, and again if the types of its values change. All rows are read at the
+/// first step.
 /// Threads: those of its connection, which must outlive it.
 class STELA_EVENTSTORE_EXPORT Statement final : public database::Statement {
  public:
@@ -48,7 +48,7 @@ class STELA_EVENTSTORE_EXPORT Statement final : public database::Statement {
   Connection& connection_;
   const std::string sql_;
   std::vector<Value> values_;
-  /// Texts that were made of others, which the server would refuse.
+  /// Texts made storable, because the server would refuse the originals.
   std::forward_list<std::string> made_;
   std::string name_;
   std::vector<Oid> types_;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view set_sql =
     "SELECT set_config('search_path', $1, true), set_config('stela_sql.guard', $2, true)";
 
-/// What stela.refuse_foreign_events says.
+/// The message of stela.refuse_foreign_events.
 constexpr std::string_view foreign_events = "it writes 'events', and that table is Stela's";
 
 Parameters parameters_of(const UserSettings& settings) {
@@ -31,7 +31,7 @@ bool changes_rows(std::string_view command) noexcept {
          command.starts_with("DELETE") || command.starts_with("MERGE");
 }
 
-/// The user's own mistake, or what a connection fails with.
+/// Throws for the user's own mistake, or for a failure of the connection.
 [[noreturn]] void fail(Connection& connection, const Result& result,
                        const UserStatement& statement) {
   constexpr std::array<std::string_view, 8> mistakes{"0A", "21", "22", "2B",
@@ -40,7 +40,7 @@ bool changes_rows(std::string_view command) noexcept {
   const bool is_mistake =
       std::find(mistakes.begin(), mistakes.end(), state.substr(0, 2)) != mistakes.end() ||
       state == "25001" || state == "25006" ||
-      // Unless it was Stela's statement that was dropped, or replaced.
+      // Unless one of Stela's statements was dropped or replaced.
       ((state == "26000" || state == "42P05") && connection.is_usable());
   if (!is_mistake) connection.fail(result.get(), statement.say());
   if (state == "25006") {
@@ -99,7 +99,7 @@ std::int64_t run_between_savepoints(Connection& connection, const UserStatement&
   pipeline.add_user(statement.text, to_parameters(statement.values));
   if (settings != nullptr) pipeline.add(set_sql, parameters_of(own));
   pipeline.add("RELEASE SAVEPOINT stela_sql");
-  // After one that fails there are only aborted ones.
+  // After a failed statement, all others are aborted.
   const std::vector<Result> results = pipeline.run();
   for (const Result& each : results) {
     if (!each.is_error()) continue;

@@ -32,7 +32,7 @@ bool parse(std::string_view text, T& value) noexcept {
   return std::from_chars(text.data(), end, value).ptr == end;
 }
 
-/// A number with or without a fraction: the sum of integers is a numeric.
+/// A number with or without a fraction: the server returns the sum of integers as numeric.
 SqlCell number_of(std::string_view text) {
   std::int64_t whole = 0;
   if (parse(text, whole)) return whole;

@@ -1,4 +1,4 @@
-// Parameters and results of the user's SQL, as the server has them.
+// Parameters and results of the user's SQL, in the server's form.
 #pragma once
 
 #include "database/postgres/parameters.hpp"
@@ -13,15 +13,15 @@
 
 namespace stela::postgres {
 
-/// Texts have the type that the server finds for them. `values` must outlive the run.
+/// The server infers the types of texts. `values` must outlive the run.
 STELA_EVENTSTORE_EXPORT Parameters to_parameters(std::span<const SqlValue> values);
 
-/// UsageError if `sql` has a zero byte, or unless the parameters of `sql` are ?1, ?2 …, so many,
-/// none of them left out.
+/// UsageError if `sql` contains a zero byte, or unless its parameters are exactly ?1, ?2 … up to
+/// the number of `values`.
 STELA_EVENTSTORE_EXPORT void check_parameters(std::string_view sql, std::size_t values);
 
-/// Of a result that came as text. Integers and flags are integers, other numbers are real, bytea is
-/// bytes, and any other type is the text that the server makes of it.
+/// Converts a result that came as text. Integers and booleans become integers, other numbers real
+/// numbers, bytea bytes; any other type is the server's text.
 STELA_EVENTSTORE_EXPORT Rows rows_of(const Result& result);
 
 }  // namespace stela::postgres

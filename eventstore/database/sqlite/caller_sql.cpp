@@ -13,7 +13,7 @@
 namespace stela::sqlite {
 namespace {
 
-/// Binds one parameter. SQLite's code.
+/// Binds one parameter. Returns SQLite's code.
 int bind(sqlite3_stmt* statement, int at, const SqlValue& value) {
   struct Binder {
     sqlite3_stmt* statement;
@@ -85,7 +85,7 @@ std::string_view view_of(const char* text) noexcept {
   return text != nullptr ? text : "";
 }
 
-/// The plain name of the index's table; empty if there is no such index.
+/// The name of the index's table, without prefix; empty if there is no such index.
 std::string table_of_index(Connection& connection, std::string_view prefix, std::string_view name) {
   const std::string index = std::string{prefix}.append(name);
   auto row = connection.rows(sql::table_of_index{.name = index});
@@ -150,11 +150,11 @@ std::int64_t CallerSql::run_checked(Connection& connection, std::string_view sql
   Statement prepared = prepare(connection, sql);
   sqlite3_stmt* const raw = prepared.get();
   if (changes_schema_) {
-    // SQLite would prepare them again unchecked, and a trigger may do what they may not.
+    // SQLite would reprepare them without checks, and a new trigger may do forbidden things.
     clear();
     return run(connection, raw, sql, values, rows);
   }
-  // Only those who write values into their SQL get so many.
+  // Only callers that embed values in their SQL need so many.
   if (statements_.size() == max_statements) clear();
   statements_.emplace(std::string{sql}, std::move(prepared));
   return run(connection, raw, sql, values, rows);

@@ -1,4 +1,4 @@
-// SQL of somebody else's on a connection of Stela's.
+// Runs foreign SQL on Stela's connections.
 #pragma once
 
 #include "database/sqlite/connection.hpp"
@@ -16,47 +16,47 @@
 
 namespace stela::sqlite {
 
-/// Prepares each statement once, when it is checked for what it may do. Statements that change the
-/// schema aren't kept, and nothing that was prepared before them is.
+/// Prepares each statement once, checking what it may do. A statement that changes the schema isn't
+/// kept, and invalidates the kept ones.
 /// Threads: those of the connection.
 class STELA_EVENTSTORE_EXPORT CallerSql {
  public:
-  /// What a statement is about to do, as SQLite's authorizer tells it.
+  /// An action of a statement, as SQLite's authorizer reports it.
   struct Action {
     int code;
     std::string_view object;
-    /// Of an index or a trigger, its table; what ALTER TABLE alters.
+    /// The table of an index or a trigger; the object of an ALTER TABLE.
     std::string_view second;
     std::string_view database;
   };
 
-  /// `who` is for messages, and may be empty.
+  /// `who` names the caller in messages, and may be empty.
   explicit CallerSql(std::string who) : who_{std::move(who)} {}
   virtual ~CallerSql() = default;
   CallerSql(const CallerSql&) = delete;
   CallerSql& operator=(const CallerSql&) = delete;
 
-  /// Runs one statement in the open transaction of `connection`, which must always be the same. How
-  /// many rows it changed. Fills `rows` unless it is null.
+  /// Runs one statement in the open transaction of `connection`, which must always be the same.
+  /// Returns how many rows it changed, and fills `rows` unless it is null.
   std::int64_t run_on(Connection& connection, std::string_view sql,
                       std::span<const SqlValue> values, Rows* rows);
 
   bool has_statements() const noexcept { return !statements_.empty(); }
-  /// Lets go of all statements, before their connection ends.
+  /// Releases all statements, before their connection ends.
   void clear() noexcept { statements_.clear(); }
-  /// They are left to nobody: of a forked child.
+  /// Leaks them, in a forked child.
   void abandon() noexcept;
 
  protected:
-  /// Empty if it may be done; else why not.
+  /// Why the action is refused; empty if it is allowed.
   virtual std::string refusal_of(const Action& action) = 0;
-  /// What SQLite is given for `sql`.
+  /// The text for SQLite.
   virtual std::string translated(std::string_view sql) const { return std::string{sql}; }
-  /// What the names of the caller's tables begin with in the database.
+  /// The prefix of the caller's tables in the database.
   virtual std::string_view prefix() const noexcept { return {}; }
-  /// UsageError if something else is wrong with a statement.
+  /// UsageError if the statement is wrong in another way.
   virtual void check(sqlite3_stmt*) const {}
-  /// The database failed, not the caller: what is being handled.
+  /// Called while an exception is handled that is the database's failure, not the caller's.
   virtual void note_store_failure() noexcept {}
 
  private:
@@ -83,15 +83,15 @@ class STELA_EVENTSTORE_EXPORT CallerSql {
 
   const std::string who_;
   std::unordered_map<std::string, Statement, TextHash, std::equal_to<>> statements_;
-  // Of the statement that is prepared.
+  // These describe the statement being prepared.
   std::string refusal_;
   bool changes_schema_ = false;
 };
 
-/// Binds parameters from 1 on. UsageError if the statement has another number of them.
+/// Binds parameters from 1 on. UsageError if the statement has a different number of them.
 STELA_EVENTSTORE_EXPORT void bind_all(sqlite3* database, sqlite3_stmt* statement,
                                       std::span<const SqlValue> values);
-/// Steps to the end; the rows go to `rows` unless it is null. SQLite's code.
+/// Steps to the end, and adds the rows to `rows` unless it is null. Returns SQLite's code.
 STELA_EVENTSTORE_EXPORT int run_all(sqlite3_stmt* statement, Rows* rows);
 
 }  // namespace stela::sqlite

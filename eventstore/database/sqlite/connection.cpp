@@ -12,7 +12,7 @@
 namespace stela::sqlite {
 namespace {
 
-/// Its first line, for what failed to be said behind it.
+/// The first line of the SQL, after a message about its failure.
 std::string in_quotes(std::string_view sql) {
   const std::size_t end = sql.find('\n');
   const bool has_more = end != std::string_view::npos && end + 1 < sql.size();
@@ -30,7 +30,7 @@ void PreparedStatement::bind(int parameter, std::int64_t value) {
 }
 
 void PreparedStatement::bind(int parameter, std::string_view text) {
-  // An empty view may have no address, which SQLite would take for NULL.
+  // An empty view may have a null address, which SQLite would take for NULL.
   check(sqlite3_bind_text64(get(), parameter, text.empty() ? "" : text.data(), text.size(),
                             SQLITE_STATIC, SQLITE_UTF8));
 }
@@ -78,9 +78,9 @@ std::string_view PreparedStatement::blob(int column) const {
 
 namespace {
 
-/// What SQL can switch off that guards what is stored, and what it can switch on that stops us.
-/// REPLACE deletes what is in its way, and must meet the triggers that forbid it. In the locking
-/// mode EXCLUSIVE a connection that writes waits until there is no other one.
+/// Restores settings that SQL can change: those that guard stored data, and those that would stop
+/// Stela. REPLACE deletes conflicting rows, and so must fire the triggers that forbid deletion. In
+/// locking mode EXCLUSIVE, a writing connection waits until there is no other connection.
 constexpr const char* own_settings =
     "PRAGMA recursive_triggers = ON; PRAGMA ignore_check_constraints = OFF; "
     "PRAGMA writable_schema = OFF; PRAGMA query_only = OFF; PRAGMA locking_mode = NORMAL; "
@@ -116,7 +116,7 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
   const char* const file = sqlite3_db_filename(database, "main");
   open_.emplace(file != nullptr ? file : "");
   sqlite3_busy_timeout(database, static_cast<int>(options.busy_timeout.count()));
-  // Checkpoints are run by the writer, under the write lock, and nowhere else.
+  // Only the writer runs checkpoints, under the write lock.
   sqlite3_wal_autocheckpoint(database, 0);
   sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
@@ -129,7 +129,8 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
 
 Connection::~Connection() {
   if (!owner_.is_this() && sqlite3_get_autocommit(database_.get()) == 0) {
-    // To close it would roll back, in files shared with the parent, what that may commit.
+    // Closing it would roll back, in files shared with the parent, a transaction that the parent
+    // may commit.
     for (auto& [sql, statement] : statements_) statement.abandon();
     (void)roll_back_.release();
     (void)database_.release();
@@ -210,7 +211,7 @@ void Connection::sync_log() {
   };
   sqlite3_file* log = find_log();
   if (log == nullptr) {
-    // A connection opens the log when it first reads.
+    // A connection opens the log at its first read.
     integer("SELECT count(*) FROM sqlite_schema");
     log = find_log();
   }

@@ -37,7 +37,7 @@ class STELA_EVENTSTORE_EXPORT PreparedStatement final : public database::Stateme
       : database_{database}, statement_{std::move(statement)} {}
 
   sqlite3_stmt* get() const noexcept { return statement_.get(); }
-  /// It is left to nobody.
+  /// Leaks the statement.
   void abandon() noexcept { (void)statement_.release(); }
 
   void bind(int parameter, std::int64_t value) override;
@@ -58,14 +58,14 @@ class STELA_EVENTSTORE_EXPORT PreparedStatement final : public database::Stateme
 
  private:
   void check(int code) const;
-  /// Of a column that has no bytes: std::bad_alloc if there was no memory for them.
+  /// Called for a column without bytes: std::bad_alloc if there was no memory for them.
   void check_memory() const;
 
   sqlite3* database_;
   Owner statement_;
 };
 
-/// A run of a statement that is SQLite's alone.
+/// A run of an SQLite statement.
 using Query = database::Run<PreparedStatement>;
 
 struct ConnectionOptions {
@@ -73,73 +73,73 @@ struct ConnectionOptions {
   std::chrono::milliseconds busy_timeout{5000};
   /// The name of a registered SQLite VFS; empty for the platform's.
   std::string vfs = {};
-  /// Nobody writes to the file as long as it is open, so that it needs no log beside it.
-  /// StoreFailed if it has one, or gets one later.
+  /// Nobody writes to the file while it is open, so it needs no log. StoreFailed if it has a log,
+  /// or gets one later.
   bool immutable = false;
 };
 
-/// In a forked child everything that would use it ends in UsageError.
+/// In a forked child every use is a UsageError.
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
  public:
-  /// UsageError in a forked child, while it has a copy of a connection of its parent's to the file.
+  /// UsageError in a forked child that holds a copy of its parent's connection to the file.
   Connection(const std::string& path, const ConnectionOptions& options);
   ~Connection() override;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Runs one of the statements that the .sql files name, prepared once per connection, to its end.
-  /// How many rows it changed, if it is one that changes rows.
+  /// Runs a named statement of the .sql files to its end, prepared once per connection. Returns how
+  /// many rows it changed, if it changes rows.
   template <class Named>
   std::int64_t run(const Named& statement) {
     Query query{kept(Named::sql), statement};
     query.run();
     return query.changes();
   }
-  /// The same, with its rows: `while (rows.step()) use(rows.sequence());`
+  /// The same, returning its rows: `while (rows.step()) use(rows.sequence());`
   template <class Named>
   typename Named::Row rows(const Named& statement) {
     return typename Named::Row{kept(Named::sql), statement};
   }
 
   /// A run of `sql`, prepared once per connection. `sql` must be a constant of the program: its
-  /// address stands for it.
+  /// address identifies it.
   Query query(std::string_view sql) { return Query{kept(sql)}; }
 
-  /// Runs statements that aren't worth keeping.
+  /// Runs statements that aren't kept.
   void execute(const std::string& sql) override;
   /// The first column of the first row, or nothing.
   std::optional<std::int64_t> integer(const std::string& sql);
 
-  /// A forked child is in none: that of its parent isn't its own to end.
+  /// A forked child is in no transaction: it may not end its parent's.
   database::DatabaseName database() const noexcept override;
   bool in_transaction() const noexcept override {
     return owner_.is_this() && sqlite3_get_autocommit(database_.get()) == 0;
   }
-  /// Ends the transaction, if it is in one, with a statement that was prepared before: memory may
-  /// have run out. Only if that has to be prepared again can it fail, and `in_transaction` tells.
+  /// Ends the transaction, if there is one, by a statement prepared earlier, since memory may have
+  /// run out. It can fail only if that must be prepared again; `in_transaction` tells.
   void roll_back() noexcept;
   sqlite3* handle() const noexcept { return database_.get(); }
 
-  /// Takes the log to the disk as it is, without waiting for whoever writes. StoreFailed if the
-  /// disk fails.
+  /// Flushes the log to the disk as it is, without waiting for writers. StoreFailed if the disk
+  /// fails.
   void sync_log();
 
-  /// After a page was read: StoreFailed if somebody has written to a file that nobody was to write
-  /// to. What was read may be half old and half new then.
+  /// Called after a page was read: StoreFailed if a file that must not change was written to. The
+  /// page may then be half old and half new.
   void check_immutable() const;
 
-  /// The file that is open is no longer at its path.
+  /// True if the open file is no longer at its path.
   bool has_moved() const noexcept;
 
-  /// Changes whenever the connection commits or sees that another one has.
+  /// Changes whenever this connection commits or sees another's commit.
   unsigned data_version() const noexcept;
 
  private:
   struct Close {
     void operator()(sqlite3* database) const noexcept { sqlite3_close(database); }
   };
-  /// What changes when somebody writes to a database: of the file, and of its log.
+  /// Changes when a database is written to: attributes of the file and its log.
   struct Trace {
     std::int64_t changed_at;
     std::int64_t size;
@@ -159,11 +159,11 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   std::unique_ptr<sqlite3, Close> database_;
   PreparedStatement::Owner roll_back_;
   std::unordered_map<const char*, PreparedStatement> statements_;
-  /// Of a file that nobody writes to, when it was opened.
+  /// The trace at opening, for an immutable file.
   std::optional<Trace> immutable_;
 };
 
-/// The SQLite connection that `connection` is: for code that is written for this engine.
+/// Casts `connection` to an SQLite connection: for code of this engine.
 inline Connection& connection_of(database::Connection& connection) noexcept {
   return static_cast<Connection&>(connection);
 }

@@ -1,4 +1,4 @@
-// What only SQLite has: for the folders of other modules that are written for it.
+// SQLite's own interface, for the SQLite code of other modules.
 #pragma once
 
 #include "database/database.hpp"
@@ -13,10 +13,10 @@ class STELA_EVENTSTORE_EXPORT Driver {
  public:
   virtual ~Driver() = default;
 
-  /// The connection that writes; it belongs to whoever leads the transaction that is open.
+  /// The writing connection; it belongs to the leader of the open transaction.
   virtual Connection& writing() noexcept = 0;
-  /// Runs `work` while nobody uses that connection, however long that takes to come. UsageError in
-  /// a forked child.
+  /// Runs `work` while that connection is unused, however long that takes. UsageError in a forked
+  /// child.
   virtual void tidy(FunctionRef<void()> work) = 0;
 };
 

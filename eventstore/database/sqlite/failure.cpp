@@ -36,8 +36,8 @@ bool means_no_space(int error) noexcept {
   return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
-/// Why the last write to the log failed: SQLite tells a full disk from other failures, but not a
-/// full quota, and it keeps no system error of a COMMIT.
+/// Why the last write to the log failed: SQLite distinguishes a full disk, but not an exhausted
+/// quota, and it keeps no system error of a COMMIT.
 int error_of_log(sqlite3* database) noexcept {
   sqlite3_file* log = nullptr;
   int error = 0;
@@ -70,12 +70,12 @@ std::string system_reason(sqlite3* database) {
 
 constexpr std::string_view before_advice = ": keep a copy, and ";
 
-/// `text` is of SQLite's last error, before this asks SQLite anything.
+/// `text` must be SQLite's last error, copied before this queries SQLite.
 std::string with_advice(std::string text, sqlite3* database) {
   return text.append(before_advice).append(advice_on_damage(database));
 }
 
-/// What is being handled is what `database` failed with.
+/// Records the exception being handled as a failure of `database`.
 void note(sqlite3* database) noexcept {
   if (database == nullptr) return;
   const char* const file = sqlite3_db_filename(database, "main");
@@ -120,17 +120,18 @@ bool is_store_failure(int code) noexcept {
 void note_last_error(sqlite3* database) noexcept {
   if (!database::FailureWatch::is_watching()) return;
   const int code = sqlite3_extended_errcode(database);
-  // Others may be the handler's own doing: a misuse, a table that it locks itself.
+  // Other errors may be the handler's own fault: a misuse, or a table that it locks itself.
   if (primary(code) != SQLITE_FULL && primary(code) != SQLITE_IOERR) return;
   try {
     fail(database, code, "a statement of the handler's");
   } catch (...) {
-    // It is noted.
+    // `fail` has recorded it.
   }
 }
 
 bool leaves_commit_in_doubt(sqlite3* database, int code) noexcept {
-  // The last frame of a commit makes it stand, and a write that ran out of space didn't finish it.
+  // A commit is valid once its last frame is written; a write that ran out of space didn't write
+  // it.
   if (code == SQLITE_IOERR_WRITE) return !means_no_space(error_of_log(database));
   return primary(code) == SQLITE_IOERR || primary(code) == SQLITE_CORRUPT ||
          primary(code) == SQLITE_NOMEM;

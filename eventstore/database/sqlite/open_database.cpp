@@ -9,15 +9,15 @@
 
 namespace stela::sqlite {
 
-/// What this process has open, and its copies of what its parents had: it belongs to the process,
-/// as SQLite's own notes do.
+/// The databases that this process has open, and copies of its parents' connections. Global to the
+/// process, as SQLite's own records are.
 class OpenDatabases {
  public:
   using Entry = OpenDatabase::Entry;
   using Place = std::list<Entry>::iterator;
 
   static OpenDatabases& of_process() {
-    // Never destroyed: a store may be closed later than the end of main.
+    // Never destroyed: a store may be closed after the end of main.
     static OpenDatabases* const databases = new OpenDatabases;
     return *databases;
   }
@@ -42,7 +42,7 @@ class OpenDatabases {
 
  private:
   OpenDatabases() {
-    // A child must find the list whole, and free.
+    // A child must find the list consistent and its mutex free.
     pthread_atfork([] { of_process().mutex_.lock(); }, [] { of_process().mutex_.unlock(); },
                    [] { of_process().mutex_.unlock(); });
   }

@@ -1,4 +1,4 @@
-// Which databases this process has open.
+// The databases that this process has open.
 #pragma once
 
 #include "database/owner.hpp"
@@ -9,20 +9,20 @@
 
 namespace stela::sqlite {
 
-/// A note that this process has a database open. SQLite keeps the locks on a file in the memory of
-/// the process: a forked child that opens it beside the copy of a connection of its parent's counts
-/// on locks that it doesn't have, and others delete its log and reset its index under it.
+/// A record that this process has a database open. SQLite keeps the locks on a file in the memory
+/// of the process. A forked child that opens it beside a copy of its parent's connection relies on
+/// locks that it doesn't have, and other processes delete its log and reset its index.
 /// Threads: one at a time.
 class OpenDatabase {
  public:
-  /// UsageError in a forked child, if it has a copy of a connection of its parent's to `path`.
-  /// Nothing is noted of an empty path: a database that nobody else can see.
+  /// UsageError in a forked child that holds a copy of its parent's connection to `path`. An empty
+  /// path, for a private database, isn't recorded.
   explicit OpenDatabase(const std::string& path);
   ~OpenDatabase();
   OpenDatabase(const OpenDatabase&) = delete;
   OpenDatabase& operator=(const OpenDatabase&) = delete;
 
-  /// The connection can't be closed, and stays until the process ends.
+  /// Keeps the record until the process ends, because the connection can't be closed.
   void stay() noexcept { entry_.reset(); }
 
  private:

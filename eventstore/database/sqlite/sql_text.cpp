@@ -9,7 +9,7 @@ bool is_name_character(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// Where the quoted text, the comment or the single character at `at` ends.
+/// The end of the quoted text, the comment or the single character at `at`.
 std::size_t end_of_piece(std::string_view sql, std::size_t at) noexcept {
   const auto behind = [&](std::string_view end, std::size_t from) {
     const std::size_t found = sql.find(end, from);

@@ -7,7 +7,7 @@ std::string_view without(std::string_view text, std::string_view prefix) noexcep
   return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
 }
 
-/// Takes "<prefix>table.column, <prefix>table.column" apart.
+/// Parses "<prefix>table.column, <prefix>table.column".
 void read_columns(std::string_view text, std::string_view prefix, Constraint& constraint) {
   const std::string separator = ", " + std::string{prefix};
   while (text.starts_with(prefix)) {
@@ -30,7 +30,7 @@ Constraint parse_violation(std::string_view message, std::string_view prefix) {
   constexpr std::string_view column = " column ";
   const std::size_t at = message.find(failed);
   if (at == std::string_view::npos) {
-    // "cannot store TEXT value in INTEGER column emails@1.emails.age", or what a trigger raised.
+    // "cannot store TEXT value in INTEGER column emails@1.emails.age", or a trigger's message.
     const std::size_t typed = message.find(column);
     if (message.starts_with("cannot store ") && typed != std::string_view::npos) {
       read_columns(message.substr(typed + column.size()), prefix, constraint);

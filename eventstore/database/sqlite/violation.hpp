@@ -1,4 +1,4 @@
-// What SQLite says of a constraint that refused a row.
+// Parses SQLite's messages about constraints that refused a row.
 #pragma once
 
 #include <stela/framework/error.hpp>
@@ -7,8 +7,8 @@
 
 namespace stela::sqlite {
 
-/// Reads SQLite's message about a table; empty `prefix`, or that of the names of a projector's
-/// build. Without the table where the message doesn't name it.
+/// `prefix` is empty, or the table prefix of a projector's build. The result has no table if the
+/// message names none.
 Constraint parse_violation(std::string_view message, std::string_view prefix);
 
 }  // namespace stela::sqlite

@@ -1,5 +1,4 @@
-// A store in a program of Boost.Asio's: coroutines, futures and callbacks instead of calls that
-// block.
+// A store in a Boost.Asio program: coroutines, futures and callbacks instead of blocking calls.
 #pragma once
 
 #include <stela/eventstore/async.hpp>
@@ -22,11 +21,11 @@
 namespace stela {
 namespace detail {
 
-/// Stands for the executor of a handler that has none.
+/// The executor type of a handler that has none.
 struct NoExecutor {};
 
-/// A future's handler runs no code of anybody's, so that it needs no thread. Posted to its own
-/// executor, it would make Boost.Asio begin threads for the whole process.
+/// A future's handler runs no user code, so it needs no thread. If it were posted to its own
+/// executor, Boost.Asio would start threads for the whole process.
 template <class Token>
 inline constexpr bool is_future = false;
 template <class Allocator>
@@ -52,7 +51,8 @@ AsyncStore::Post post_on(E& executor) {
   }
 }
 
-/// Posts a handler to its executor, which has work until then; without one, to the store's.
+/// Posts a handler to its associated executor, or to the store's if it has none. Until then, that
+/// executor has outstanding work, so its context keeps running.
 template <class Token, class Handler, class... Results>
 class AsioDone {
  public:
@@ -101,12 +101,12 @@ class AsioDone {
 
 }  // namespace detail
 
-/// An AsyncStore that answers as operations of Boost.Asio do. A token of the caller's
-/// (`use_awaitable`, `use_future`, a function) says how: its signature is
+/// An AsyncStore with the interface of Boost.Asio's operations. The completion token
+/// (`use_awaitable`, `use_future`, a function) decides how the result arrives; its signature is
 /// `void(std::exception_ptr, AppendResult)`. The handler is posted to its associated executor,
-/// which has work until then; one without is posted to the store's executor, which must run it: a
-/// pool that is stopped, or ends without `join()`, drops it. It is never called before the call has
-/// returned.
+/// whose context keeps running until then. A handler without one is posted to the store's executor,
+/// which must run it: a pool that is stopped, or ends without `join()`, drops it. The handler is
+/// never called before the call has returned.
 ///
 ///     boost::asio::thread_pool threads{4};
 ///     stela::Async async{store, threads};
@@ -115,8 +115,9 @@ class AsioDone {
 /// Threads: as AsyncStore.
 class Async {
  public:
-  /// `executor` is one of Boost.Asio's, a context that has one (a `thread_pool`), or an object with
-  /// `execute(fn)`, which must outlive this one. Its threads may block: it isn't the event loop.
+  /// `executor` is a Boost.Asio executor, a context that has one (a `thread_pool`), or an object
+  /// with `execute(fn)`, which must outlive this one. Its threads may block: it isn't the event
+  /// loop.
   template <class E>
   Async(Store& store, E&& executor, const AsyncOptions& options = {})
       : post_{detail::post_on(executor)}, store_{store, post_, options} {
@@ -139,9 +140,9 @@ class Async {
     return append(request, AsyncCall{}, std::forward<Token>(token));
   }
 
-  /// Calls `f()` on the store's executor: what loads, decides, saves, reads or waits. The context
-  /// of the calling thread, or that of `call`, goes along. The token's signature has what `f`
-  /// returns: `void(std::exception_ptr, T)`, or `void(std::exception_ptr)`.
+  /// Calls `f()` on the store's executor: code that loads, decides, saves, reads or waits. The
+  /// context of the calling thread, or that of `call`, goes along. The token's signature carries
+  /// the result of `f`: `void(std::exception_ptr, T)`, or `void(std::exception_ptr)`.
   template <class F, class Token>
   auto run(F&& f, const AsyncCall& call, Token&& token) {
     using Function = std::decay_t<F>;

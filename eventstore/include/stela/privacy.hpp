@@ -1,4 +1,4 @@
-// All that is for personal data: sealed fields, their keys, and forgetting.
+// Everything for personal data: sealed fields, their keys, and forgetting.
 #pragma once
 
 #include <stela/eventstore/forget.hpp>

@@ -1,7 +1,7 @@
 -- The rows of a key store.
 
 -- name: key_store
--- With the key-encryption key that its root is wrapped by.
+-- Includes the key-encryption key that wraps its root.
 -- gives: id blob, root blob, kek int, kek_wrapped blob, version int, erasures int
 SELECT s.id, s.root, s.kek, k.wrapped AS kek_wrapped, s.version, s.erasures
 FROM key_store AS s JOIN key_encryption_keys AS k ON k.number = s.kek WHERE s.one = 1;
@@ -12,7 +12,7 @@ INSERT INTO key_store (one, id, root, kek, version, erasures, made_at)
 VALUES (1, :id, :root, :kek, 1, 0, :made_at);
 
 -- name: position
--- The newest key, and the one that now has the number of the newest that was seen before.
+-- The newest key, and the key that now has the number of the newest one seen before.
 -- takes: seen int
 -- gives: id blob, version int, highest int, newest blob?, seen_id blob?
 SELECT id, version, (SELECT coalesce(max(number), 0) FROM subject_keys) AS highest,
@@ -58,7 +58,7 @@ FROM subject_keys AS s LEFT JOIN key_encryption_keys AS k ON k.number = s.kek
 WHERE s.id = :id;
 
 -- name: keys_of
--- Of a subject, by purpose.
+-- The keys of a subject, by purpose.
 -- takes: binding blob, purpose text?
 -- gives: key
 SELECT s.number, s.id, s.binding, s.purpose, s.generation, s.subject, s.kek, s.wrapped,
@@ -68,7 +68,7 @@ WHERE s.binding = :binding AND s.purpose = coalesce(:purpose, s.purpose)
 ORDER BY s.purpose, s.generation;
 
 -- name: living_keys
--- Those that a key-encryption key below this one wraps.
+-- Keys wrapped by a key-encryption key below this one.
 -- takes: after int, below int, most int
 -- gives: key
 SELECT s.number, s.id, s.binding, s.purpose, s.generation, s.subject, s.kek, s.wrapped,
@@ -86,7 +86,7 @@ SELECT coalesce(max(number), 0) + 1, :id, :binding, :purpose, :generation, :subj
 FROM subject_keys RETURNING number;
 
 -- name: rewrap_keys
--- The keys with these numbers ("4,7,9"), whose new texts follow each other.
+-- The keys with these numbers ("4,7,9"), whose new texts are concatenated in the same order.
 -- takes: numbers text, size int, kek int, wrapped blob
 UPDATE subject_keys SET kek = :kek, wrapped = substr(:wrapped, json_each.key * :size + 1, :size)
 FROM json_each('[' || :numbers || ']') WHERE subject_keys.number = json_each.value;

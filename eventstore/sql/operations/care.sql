@@ -1,5 +1,5 @@
--- What verify reads, on every engine: tables and indexes each for themselves where SQLite lets one
--- choose, so that neither hides what is wrong with the other.
+-- Verify's queries, for every engine. They read tables and indexes separately where SQLite allows
+-- it, so that neither hides damage of the other.
 
 -- row: finding
 -- gives: subject text, detail text
@@ -9,7 +9,7 @@
 SELECT coalesce(max(stream), 0) AS stream FROM streams;
 
 -- name: inspect_streams
--- Each stream from the table, and what the index of names says of it.
+-- Each stream from the table, and its number in the index of names.
 -- takes: after int, limit int
 -- gives: stream int, name text, in_index int?
 SELECT s.stream, s.name,
@@ -24,7 +24,7 @@ WHERE s.stream > :after
 ORDER BY s.stream LIMIT :limit;
 
 -- name: inspect_kinds
--- Each kind from the table, and what the index of keys says of it.
+-- Each kind from the table, and its number in the index of keys.
 -- gives: kind int, category text, type text, version int, publishes int, in_index int?
 SELECT k.kind, k.category, k.type, k.version, k.publishes,
        (SELECT i.kind FROM event_kinds AS i INDEXED BY sqlite_autoindex_event_kinds_1
@@ -37,7 +37,7 @@ SELECT k.kind, k.category, k.type, k.version, k.publishes, k.kind AS in_index
 FROM event_kinds AS k ORDER BY k.kind;
 
 -- name: inspect_kind_numbers
--- Kinds that don't follow the one before, or the beginning.
+-- Kinds whose numbers don't continue the sequence from the start.
 -- gives: finding
 SELECT CAST(n.kind AS text) AS subject, CAST(n.expected AS text) AS detail
 FROM (SELECT k.kind, coalesce(lag(k.kind) OVER (ORDER BY k.kind), 0) + 1 AS expected
@@ -45,8 +45,8 @@ FROM (SELECT k.kind, coalesce(lag(k.kind) OVER (ORDER BY k.kind), 0) + 1 AS expe
 WHERE n.kind <> n.expected ORDER BY n.kind;
 
 -- name: inspect_versions
--- The index of streams and versions as it stands, and the rows that it points to. The order is that
--- of the index: an ORDER BY out here would hide what is wrong with it.
+-- The entries of the index of streams and versions, with the rows that they point to. In index
+-- order: an outer ORDER BY would hide damage to the index.
 -- takes: stream int, version int, limit int
 -- gives: stream int, version int, sequence int, event_stream int?, event_version int, kind int,
 --        published_before int
@@ -65,7 +65,7 @@ WHERE (e.stream, e.version) > (:stream, :version)
 ORDER BY e.stream, e.version LIMIT :limit;
 
 -- name: inspect_repeated_versions
--- The index, which would refuse them, may be of an older state.
+-- Duplicates: the index, which should refuse them, may be of an older state.
 -- takes: through int, limit int
 -- gives: stream int, version int, first int, last int
 SELECT stream, version, min(sequence) AS first, max(sequence) AS last
@@ -73,7 +73,7 @@ FROM events NOT INDEXED WHERE sequence <= :through
 GROUP BY stream, version HAVING count(*) > 1 LIMIT :limit;
 
 -- name: inspect_append_ids
--- `bytes` are those that the database holds, whose order is that of the table.
+-- `bytes` are the stored bytes, which the table is ordered by.
 -- takes: after text, limit int
 -- gives: append_id text, first_sequence int, last_sequence int, checksum int, bytes blob,
 --        last_event int
@@ -90,7 +90,7 @@ WHERE append_id > :after
 ORDER BY append_id LIMIT :limit;
 
 -- name: inspect_append_groups
--- PostgreSQL's alone: each commit has a row there.
+-- Only on PostgreSQL: each commit has a row there.
 -- gives: finding
 SELECT '' AS subject, '' AS detail WHERE 1 = 0;
 -- engine: postgres
@@ -116,7 +116,7 @@ ORDER BY n.stream LIMIT :limit;
 SELECT '' AS subject, '' AS detail WHERE NOT EXISTS (SELECT 1 FROM tag_epoch);
 
 -- name: inspect_tags
--- Not by a join, which on PostgreSQL may read all events before the page.
+-- Without a join, which on PostgreSQL may read all events before the page.
 -- takes: sequence int, part int, to int, limit int
 -- gives: sequence int, part int, tags text, checksum int, kind int?
 SELECT t.sequence, t.part, t.tags, t.checksum,
@@ -126,8 +126,8 @@ WHERE (t.sequence, t.part) > (:sequence, :part) AND t.sequence <= :to
 ORDER BY t.sequence, t.part LIMIT :limit;
 
 -- name: inspect_tag_places
--- What the index doesn't have of `wanted`, a JSON array of arrays of a tag, a sequence and a kind:
--- where that stands, and the other kind if the index has one.
+-- Entries of `wanted` that the index lacks; `wanted` is a JSON array of arrays of a tag, a sequence
+-- and a kind. Returns the position, and the other kind if the index has one.
 -- takes: wanted text
 -- gives: at int, kind int?
 SELECT j.key AS at, i.kind
@@ -148,7 +148,7 @@ WHERE i.kind IS DISTINCT FROM (j.entry ->> 2)::integer ORDER BY j.number;
 SELECT count(*) AS entries FROM tag_index WHERE sequence <= :to;
 
 -- name: inspect_tag_entries
--- Each entry, and all tags of its event.
+-- Each entry, with all tags of its event.
 -- takes: tag int, sequence int, limit int
 -- gives: tag int, sequence int, tags text
 SELECT i.tag, i.sequence,
@@ -166,7 +166,8 @@ WHERE (i.tag, i.sequence) > (:tag, :sequence)
 ORDER BY i.tag, i.sequence LIMIT :limit;
 
 -- name: inspect_untagged
--- Events without a tag that every event of their type has, beside those whose stream is it.
+-- Events that lack a tag which all events of their type have, unless the tag is their stream's
+-- name.
 -- takes: from int, to int
 -- gives: sequence int, category text
 SELECT e.sequence, f.category

@@ -1,4 +1,4 @@
--- What StoreOperations lists and counts, on every engine.
+-- Queries by which StoreOperations lists and counts, for every engine.
 
 -- name: list_streams
 -- Names from `begin` up to, not including, `end`, and after `after`.
@@ -12,7 +12,7 @@ WHERE s.name >= :begin AND s.name < :end AND s.name > :after
 ORDER BY s.name LIMIT :limit;
 
 -- name: list_snapshots
--- Of the streams that list_streams would list.
+-- The snapshots of the streams that list_streams would list.
 -- takes: begin text, end text, after text, limit int
 -- gives: name text, version int, sequence int, state_version int, taken_at time, payload_bytes int
 SELECT s.name, n.version, n.sequence, n.state_version, n.taken_at,
@@ -33,7 +33,7 @@ FROM events WHERE sequence BETWEEN :from AND :to GROUP BY kind;
 SELECT kind, category, type, version, publishes FROM event_kinds ORDER BY kind;
 
 -- name: recorded_time
--- Of the first event of a range.
+-- The time of the first event in a range.
 -- takes: from int, to int
 -- gives: sequence int, recorded_at time
 SELECT sequence, recorded_at FROM events WHERE sequence BETWEEN :from AND :to
@@ -44,8 +44,8 @@ ORDER BY sequence LIMIT 1;
 SELECT name, detail, registered_at FROM stela_participants ORDER BY name;
 
 -- name: list_append_ids
--- After `after`. `last_use` of one from before the time of its use was noted is the time of its
--- events; it is NULL if there are none.
+-- Ids after `after`. For ids from before times of use were recorded, `last_use` is the time of
+-- their events; NULL if there are none.
 -- takes: after text, limit int
 -- gives: append_id text, used_at time?, last_use time?
 SELECT a.append_id, a.used_at, coalesce(a.used_at, e.recorded_at) AS last_use
@@ -54,7 +54,7 @@ WHERE a.append_id > :after
 ORDER BY a.append_id LIMIT :limit;
 
 -- name: delete_append_id
--- Unless it was used again since it was looked at.
+-- Unless the id was used again since it was read.
 -- takes: append_id text, used_at time?
 DELETE FROM append_ids WHERE append_id = :append_id AND used_at IS :used_at;
 

@@ -1,4 +1,4 @@
--- What operators see: changes of state, findings that are known, and samples.
+-- Records for operators: changes of state, acknowledged findings, and samples.
 
 -- name: insert_change
 -- takes: at time, part text, subject text, what text, who text, detail text
@@ -6,7 +6,7 @@ INSERT INTO stela_changes (at, part, subject, what, who, detail)
 VALUES (:at, :part, :subject, :what, :who, :detail);
 
 -- name: trim_changes
--- Of the oldest rows, those that are too old, or too many.
+-- Deletes the oldest rows, if they are too old or too many.
 -- takes: old_before time, most int
 DELETE FROM stela_changes WHERE change IN
   (SELECT oldest.change
@@ -18,7 +18,7 @@ DELETE FROM stela_changes WHERE change IN
 -- gives: change int, at time, part text, subject text, what text, who text, detail text
 
 -- name: list_changes
--- The newest first.
+-- Newest first.
 -- takes: after int, before int, most int
 -- gives: change
 SELECT change, at, part, subject, what, who, detail FROM stela_changes
@@ -31,7 +31,7 @@ SELECT change, at, part, subject, what, who, detail FROM stela_changes
 WHERE change > :after AND change < :before ORDER BY change LIMIT :most;
 
 -- name: has_journal
--- A database that is read only may be older.
+-- A database that was opened read-only may be older.
 -- gives: is_there bool
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'stela_changes')
        AS is_there;
@@ -80,7 +80,7 @@ INSERT INTO stela_samples (series, minute, value) VALUES (:series, :minute, :val
 ON CONFLICT (series, minute) DO NOTHING;
 
 -- name: thin_samples
--- Leaves one an hour.
+-- Leaves one sample per hour.
 -- takes: series int, after int, through int
 DELETE FROM stela_samples
 WHERE series = :series AND minute > :after AND minute <= :through AND minute % 60 <> 0;

@@ -1,4 +1,4 @@
--- Which keys of personal fields are forgotten, and which key store has the others.
+-- Forgotten keys of personal fields, and the key store with the other keys.
 
 -- name: find_forgotten_key
 -- takes: key_id blob
@@ -26,12 +26,12 @@ VALUES (1, :key_store, 0, -1)
 ON CONFLICT (one) DO NOTHING;
 
 -- name: unsettle
--- Each time to another number.
+-- Sets a different number each time.
 UPDATE stela_key_store SET settled_as = CASE WHEN settled_as < 0 THEN settled_as - 1 ELSE -1 END
 WHERE one = 1;
 
 -- name: note_settled
--- Unless somebody was forgotten meanwhile.
+-- Unless a key was forgotten meanwhile.
 -- takes: settled_as int, was int
 UPDATE stela_key_store SET settled_as = :settled_as WHERE one = 1 AND settled_as = :was;
 

@@ -1,5 +1,5 @@
--- Which events carry an id, as their own, their correlation or their cause: by the index of links, and
--- in ranges of events that have none yet.
+-- Finds the events that carry an id, as their own, their correlation or their cause: by the index
+-- of links, and in ranges of events without links.
 
 -- row: carrier
 -- gives: sequence int, recorded_at time, event_id blob, correlation_id text, causation_id blob
@@ -11,7 +11,7 @@ SELECT sequence, recorded_at, event_id, correlation_id, causation_id
 FROM events WHERE sequence BETWEEN :from AND :to ORDER BY sequence;
 
 -- name: linked
--- Not by a join on PostgreSQL, which may read all events before these.
+-- Without a join on PostgreSQL, which may read all events before these.
 -- takes: link int, from int, to int, limit int
 -- gives: carrier
 SELECT e.sequence, e.recorded_at, e.event_id, e.correlation_id, e.causation_id
@@ -70,13 +70,13 @@ SELECT sequence, recorded_at, event_id, correlation_id, causation_id
 FROM events WHERE sequence BETWEEN :from AND :to AND causation_id IS NOT NULL ORDER BY sequence;
 
 -- name: time_of
--- Of the first event from a sequence on.
+-- The time of the first event from a sequence on.
 -- takes: sequence int
 -- gives: recorded_at time
 SELECT recorded_at FROM events WHERE sequence >= :sequence ORDER BY sequence LIMIT 1;
 
 -- name: has_links
--- A database that is read only may be older.
+-- A database that was opened read-only may be older.
 -- gives: is_there bool
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'event_links_through')
        AS is_there;
@@ -88,7 +88,7 @@ SELECT to_regclass('event_links_through') IS NOT NULL AS is_there;
 SELECT sequence FROM event_links_through;
 
 -- name: insert_links
--- A JSON array of pairs.
+-- `links` is a JSON array of pairs.
 -- takes: links text
 INSERT INTO event_links (link, sequence)
 SELECT value ->> 0, value ->> 1 FROM json_each(:links) WHERE true
@@ -110,7 +110,7 @@ WHERE (link, sequence) IN (SELECT l.link, l.sequence FROM event_links AS l
                            ORDER BY l.link, l.sequence LIMIT :most);
 
 -- name: inspect_missing_links
--- Those of a JSON array of pairs that the index doesn't have.
+-- Pairs of a JSON array that the index lacks.
 -- takes: links text
 -- gives: sequence int
 SELECT value ->> 1 AS sequence FROM json_each(:links)
@@ -122,7 +122,7 @@ WHERE NOT EXISTS (SELECT 1 FROM event_links AS l
                   WHERE l.link = (j.pair ->> 0)::bigint AND l.sequence = (j.pair ->> 1)::bigint);
 
 -- name: inspect_links
--- Each with its event, if there is one.
+-- Each link with its event, if there is one.
 -- takes: link int, sequence int, limit int
 -- gives: link int, sequence int, recorded_at time, event_id blob?, correlation_id text,
 --        causation_id blob

@@ -1,7 +1,7 @@
--- What moves with a store, beside its events.
+-- Data that moves with a store, beside its events.
 
 -- name: save_append_ids
--- After `after`. The time of one from before times were noted is that of its events, or 0.
+-- Ids after `after`. For ids from before times were recorded, the time of their events, or 0.
 -- takes: after text, limit int
 -- gives: append_id text, first_sequence int, last_sequence int, used_at time
 SELECT a.append_id, a.first_sequence, a.last_sequence,

@@ -1,19 +1,19 @@
--- Rights of the three roles that use a store on PostgreSQL. Run it by psql, as a superuser or as the
--- owner, and again after each migration:
+-- Grants rights to the three roles that use a store on PostgreSQL. Run it in psql, as a superuser
+-- or as the owner, and again after each migration:
 --
 --     psql -v owner=shop_owner -v application=shop -v relay=shop_relay -f grants.sql shop
 --
---   owner        makes and migrates the tables, those of read models, too: 'stela migrate' once after
---                an upgrade, and processes that register projectors, or rebuild them
---   application  appends, reads, handles messages; drives projectors and processes, and writes the rows
---                of read models
---   relay        publishes: relays, and the operations of the outbox
+--   owner        creates and migrates the tables, including read models': for 'stela migrate' once
+--                after an upgrade, and for processes that register or rebuild projectors
+--   application  appends, reads and handles messages; drives projectors and processes, and writes
+--                the rows of read models
+--   relay        publishes: for relays, and for operations of the outbox
 --
--- Roles that are missing are made, without a login: let them log in, or grant them to roles that do.
--- Another schema than "stela": -v schema=NAME.
+-- Missing roles are created without a login: let them log in, or grant them to roles that do. For
+-- another schema than "stela": -v schema=NAME.
 --
--- SQL of the application's own has a schema beside it, "stela_app" or -v sql_schema=NAME, where it makes
--- its tables. Those that the owner makes there, the application may write.
+-- The application's own SQL has a schema beside it, "stela_app" or -v sql_schema=NAME, and creates
+-- its tables there. The application may also write to tables that the owner creates there.
 \set ON_ERROR_STOP on
 SET client_min_messages = warning;
 \if :{?schema}
@@ -31,7 +31,7 @@ WHERE NOT EXISTS (SELECT FROM pg_roles AS p WHERE p.rolname = r.name) \gexec
 SELECT format('CREATE SCHEMA %I AUTHORIZATION %I', s.name, :'owner')
 FROM unnest(ARRAY[:'schema', :'sql_schema']) AS s(name)
 WHERE NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = s.name) \gexec
--- Each read model is in a schema of its own.
+-- Each read model has a schema of its own.
 SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), :'owner')
 WHERE NOT has_database_privilege(:'owner', current_database(), 'CREATE') \gexec
 
@@ -42,24 +42,24 @@ REVOKE ALL ON ALL TABLES IN SCHEMA :"schema"
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA :"schema" FROM PUBLIC;
 GRANT USAGE ON SCHEMA :"schema" TO :"application", :"relay";
 GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"application", :"relay";
--- An export has the numbers that were given out.
+-- An export contains the assigned numbers.
 GRANT SELECT ON ALL SEQUENCES IN SCHEMA :"schema" TO :"application", :"relay";
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA :"schema" TO :"application", :"relay";
 
--- Everything but the ledger of migrations, the facts of the store, and the run, which a function
--- notes.
+-- Everything except the ledger of migrations, the facts of the store, and the run, which a function
+-- records.
 SELECT format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO %I', :'schema', tablename, :'application')
 FROM pg_tables
 WHERE schemaname = :'schema'
   AND tablename NOT IN ('stela_migrations', 'stela_facts', 'stela_runs') \gexec
--- Append-only, and not by triggers alone.
+-- Append-only, in addition to the triggers.
 SELECT format('REVOKE UPDATE, DELETE ON %I.%I FROM %I', :'schema', tablename, :'application')
 FROM pg_tables
 WHERE schemaname = :'schema'
   AND tablename IN ('events', 'event_tags', 'tag_index', 'streams', 'event_kinds', 'append_groups',
                     'stela_forgotten_keys', 'stela_personal_types') \gexec
 
--- The outbox's own tables, and no event.
+-- The outbox's own tables, but no events.
 SELECT format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO %I', :'schema', tablename, :'relay')
 FROM pg_tables
 WHERE schemaname = :'schema'
@@ -72,7 +72,7 @@ ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"sql_schema"
   GRANT USAGE ON SEQUENCES TO :"application";
 COMMIT;
 
--- Read models are shared when they are made; those that were made before these roles, here.
+-- Read models get their rights when they are created; older ones get them here.
 SELECT format('DO $do$ BEGIN PERFORM %I.%I(%L); END $do$', :'schema', s.share, s.name)
 FROM (SELECT 'share_read_model' AS share, nspname AS name FROM pg_namespace
       WHERE starts_with(nspname, :'schema' || '/') AND pg_has_role(nspowner, 'USAGE')

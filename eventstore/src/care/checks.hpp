@@ -1,4 +1,4 @@
-// The checks of the event store that are the same on every engine.
+// The event store's checks that are the same on every engine.
 #pragma once
 
 #include "care/inspection.hpp"
@@ -9,7 +9,7 @@
 
 namespace stela::care {
 
-/// Rows by their numbers: how many there are up to one that was the last when they were counted.
+/// The number of rows up to the last one at the time of counting, and that row.
 struct Counted {
   std::int64_t count;
   std::int64_t through;
@@ -17,7 +17,7 @@ struct Counted {
 
 Counted check_streams(Inspection& inspection);
 Counted check_kinds(Inspection& inspection);
-/// `look` sees each event that is as it was stored.
+/// `look` sees each undamaged event.
 void check_events(Inspection& inspection,
                   FunctionRef<void(database::Connection&, const StoredEvent&)> look);
 void check_tags(Inspection& inspection);

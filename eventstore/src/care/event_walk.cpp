@@ -17,7 +17,7 @@ bool EventWalk::step() {
   if (!error) {
     most_ = std::min(2 * most_, most_rows);
   } else if (most_ > 1) {
-    // Not all rows of the page are to blame.
+    // Only some rows of the page are unreadable.
     most_ /= 2;
   } else {
     lose(find_readable() - 1, *error);
@@ -56,8 +56,8 @@ bool EventWalk::can_read(std::int64_t sequence) {
   });
 }
 
-/// The first event after the next one, or nearly, from which the engine can read again: a damaged
-/// page may hold many, so the steps double, and the last one is halved.
+/// Approximately the first later event that is readable: a damaged page may hold many, so the steps
+/// double, and then a binary search narrows the last one.
 std::int64_t EventWalk::find_readable() {
   std::int64_t broken = next_;
   std::int64_t step = 1;

@@ -1,4 +1,4 @@
-// Going through the events in the order of the store, past those that are missing or can't be read.
+// Walks the events in store order, past missing and unreadable ones.
 #pragma once
 
 #include "database/database.hpp"
@@ -18,17 +18,17 @@ class EventWalk {
   virtual ~EventWalk() = default;
 
  protected:
-  /// Events that it passes over.
+  /// A range of skipped events.
   struct Gap {
     std::int64_t first;
     std::int64_t last;
-    /// Why they can't be read; empty if they are missing.
+    /// Why they are unreadable; empty if they are missing.
     std::string why;
   };
 
   explicit EventWalk(std::unique_ptr<database::EventReader> reader) : reader_{std::move(reader)} {}
 
-  /// Begins with `first`, and ends after `last`.
+  /// Starts at `first`, and ends after `last`.
   void set_range(std::int64_t first, std::int64_t last, bool with_tags = false) noexcept {
     next_ = first;
     last_ = last;
@@ -36,23 +36,23 @@ class EventWalk {
   }
   /// Reads a page. False at the end.
   bool step();
-  /// What follows what was read.
+  /// The position after the last row that was read.
   std::int64_t next() const noexcept { return next_; }
-  /// Passes over the events from the next one through `last`, for a reason of the caller's.
+  /// Skips the events from the next one through `last`, for the caller's reason.
   void lose(std::int64_t last, std::string why);
-  /// Once `step` isn't called again.
+  /// Call it after the last `step`.
   void tell_of_gap();
 
  private:
   static constexpr std::int64_t most_rows = 1024;
 
-  /// Runs `work` in a read transaction. What went wrong.
+  /// Runs `work` in a read transaction. Returns the error, if there was one.
   virtual std::optional<std::string> try_read(database::Database::Work work) = 0;
   /// Takes the next row, which may be damaged.
   virtual void take(database::Connection& connection, const database::EventRow& row) = 0;
-  /// A row came that has been passed: pages stand in the place of others.
+  /// A row came again after it was passed: some pages of the file replace others.
   virtual void meet_again(std::int64_t sequence) = 0;
-  /// Adjacent events with one reason come together, so that rows after them may come before.
+  /// Merges adjacent events with one reason, so later rows may be taken before this call.
   virtual void tell(const Gap& gap) = 0;
 
   void read_page(database::Connection& connection);
@@ -63,7 +63,7 @@ class EventWalk {
   std::int64_t next_ = 1;
   std::int64_t last_ = 0;
   bool with_tags_ = false;
-  /// Rows of a page: fewer near those that can't be read.
+  /// Rows per page: fewer near unreadable events.
   std::int64_t most_ = most_rows;
   std::optional<Gap> gap_;
 };

@@ -1,4 +1,4 @@
-// The checks of the events themselves: in the order of the store, and in that of each stream.
+// Checks the events themselves: in store order, and in the order of each stream.
 #include "care/checks.hpp"
 #include "care/event_walk.hpp"
 #include "care/sentence.hpp"
@@ -22,12 +22,12 @@ namespace {
 using database::Connection;
 namespace sql = operations::sql;
 
-/// The index lets itself not be rebuilt: it is unique.
+/// The index can't be rebuilt: it is unique.
 constexpr std::string_view repeated_advice =
     "an older state of the index came back, and versions were given out again: keep a copy, and "
     "restore a backup";
 
-/// The kinds of events by their numbers, as the table has them.
+/// The event kinds by number, as stored in the table.
 class Kinds {
  public:
   struct Kind {
@@ -99,13 +99,13 @@ class EventsCheck : private EventWalk {
   std::int64_t found_ = 0;
   bool is_in_order_ = true;
 
-  /// Where the walk through the versions stands.
+  /// The position in the walk through the versions.
   std::int64_t stream_ = smallest;
   std::int64_t version_ = smallest;
   std::int64_t published_ = 0;
   std::int64_t entries_ = 0;
   bool is_index_read_ = true;
-  /// Where and in what the index differs from the events.
+  /// Places and differences between the index and the events.
   std::vector<std::pair<std::string, std::string>> index_problems_;
 };
 
@@ -166,7 +166,7 @@ void EventsCheck::walk_versions() {
       [&](std::int64_t) {
         inspection_.progress(bound_ - bound_ / 2 + std::min(entries_, bound_) / 2, bound_);
       });
-  // What can't be read to its end says nothing of what it lacks.
+  // An unfinished read can't show what the index lacks.
   is_index_read_ = walked != Walked::as_far_as_readable;
   if (!is_index_read_) return;
   if (walked == Walked::into_disorder) {
@@ -215,7 +215,7 @@ void EventsCheck::look_at_version(Connection& connection, const sql::inspect_ver
   if (kind != nullptr && kind->publishes) published_ = version;
 }
 
-/// What to do about it depends on what else is found.
+/// Keeps the problem, because the advice depends on later findings.
 void EventsCheck::doubt_index(std::string where, std::string what) {
   if (std::ssize(index_problems_) >= inspection_.options().max_problems) return;
   index_problems_.emplace_back(std::move(where), std::move(what));
@@ -231,7 +231,7 @@ void EventsCheck::report_index() {
   }
 }
 
-/// Reports events that have the stream and the version of another.
+/// Reports events that share stream and version with another event.
 bool EventsCheck::repeats_versions() {
   bool repeats = false;
   inspection_.read([&](Connection& connection) {

@@ -40,7 +40,7 @@ std::optional<std::string> Inspection::try_read(database::Database::Work work) {
   try {
     attempt(work);
   } catch (const Error& e) {
-    // What there is no room for says nothing about the store.
+    // A lack of space or time isn't a problem of the store.
     if (e.is_retryable() || e.code() == ErrorCode::store_full) throw;
     return e.what();
   }

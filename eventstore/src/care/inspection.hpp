@@ -1,4 +1,4 @@
-// The looking at a store, on any engine: what its checks ask, and how they say what they found.
+// The inspection of a store, on any engine: how checks read it and report problems.
 #pragma once
 
 #include "database/event_reader.hpp"
@@ -15,14 +15,14 @@
 
 namespace stela::care {
 
-/// How an engine stores, and what it calls its parts.
+/// An engine's terms and checksums.
 struct Engine {
-  /// Where a problem is that is in no table.
+  /// The place of a problem outside any table.
   std::string_view whole;
-  /// What begins its answer about events that it can't read.
+  /// The beginning of the engine's error about unreadable events.
   std::string_view unreadable;
-  /// What its index of versions has, and how many events there are; advice if it has too few, and
-  /// if it has too many.
+  /// The problem when the index of versions and the events differ in number; advice if the index
+  /// has too few entries, and if it has too many.
   std::string_view versions;
   std::string_view few_versions_advice;
   std::string_view many_versions_advice;
@@ -38,23 +38,23 @@ class Inspection : public database::Inspection {
              const VerifyOptions& options)
       : engine_{engine}, report_{report}, options_{options} {}
 
-  /// Makes one check, to its end or until it has found too much.
+  /// Runs one check, until it ends or has found too many problems.
   void run(std::string_view name, FunctionRef<void()> check);
   void run(IntegrityCheck& check);
   /// The check of links, and those of other modules.
   void run_common_checks();
 
   bool read(database::Database::Work work) final;
-  /// As `read`, but returns what went wrong.
+  /// As `read`, but returns the error.
   std::optional<std::string> try_read(database::Database::Work work);
 
   void report(std::string where, std::string what, std::string advice) override;
   void report(std::string where, std::string what) final;
-  /// It isn't a problem: the caller finds it in the result, once for each name.
+  /// Not a problem: the result lists it for the caller, once for each name.
   void leave_unchecked(std::string name, std::string why);
   void progress(std::int64_t done, std::int64_t total) final;
 
-  /// One that knows no kinds and no names yet, so that they come from the database.
+  /// A reader with empty caches, so that kinds and names come from the database.
   virtual std::unique_ptr<database::EventReader> make_reader() = 0;
 
   const Engine& engine() const noexcept { return engine_; }
@@ -64,7 +64,7 @@ class Inspection : public database::Inspection {
  private:
   struct EndOfCheck {};
 
-  /// StoreFailed if what is looked at isn't the store any more.
+  /// StoreFailed if the database is no longer that of the store.
   virtual void check_place() {}
   /// Runs `work` in a read transaction.
   virtual void attempt(database::Database::Work work) = 0;

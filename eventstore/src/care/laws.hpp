@@ -1,4 +1,5 @@
-// Laws of the tables: statements that must give no row, and what is said of those that they give.
+// Laws of the tables: statements that must return no row, and the problem for each row that they do
+// return.
 #pragma once
 
 #include "care/inspection.hpp"
@@ -7,18 +8,18 @@
 
 namespace stela::care {
 
-/// Each row is a problem: its subject is where, its detail what is wrong, in the place of {}.
+/// Each row is a problem: its subject is the place; its detail fills the {} of the text.
 struct Law {
   using Tell = FunctionRef<void(std::string_view subject, std::string_view detail)>;
 
   void (*broken)(database::Connection& connection, Tell tell);
   std::string_view where;
   std::string_view what;
-  /// Empty: that on damage.
+  /// Empty: the advice on damage.
   std::string_view advice;
 };
 
-/// Reports where the law is broken.
+/// Reports violations of the law.
 void hold(Inspection& inspection, const Law& law);
 
 namespace laws {

@@ -1,4 +1,4 @@
-// The check of the index of links: it leads to every event that carries an id, and to no other.
+// Checks the links index: it must list every event that carries an id, and no other.
 #include "links.hpp"
 
 #include "care/walk.hpp"
@@ -103,7 +103,7 @@ class Walk {
   database::Inspection& inspection_;
   std::int64_t last_ = 0;
   std::int64_t through_ = 0;
-  /// How many links are there that should be.
+  /// The number of links that the index should have.
   std::int64_t expected_ = 0;
 };
 

@@ -1,5 +1,4 @@
-// The checks of what events hang on and what hangs on events: streams, kinds, append ids, groups of
-// appends, snapshots.
+// Checks the tables around events: streams, kinds, append ids, groups of appends, snapshots.
 #include "care/checks.hpp"
 #include "care/laws.hpp"
 #include "care/walk.hpp"
@@ -132,7 +131,7 @@ Counted check_kinds(Inspection& inspection) {
 }
 
 void check_append_ids(Inspection& inspection) {
-  // The order of the table is that of the bytes that the database holds.
+  // The table is ordered by the stored bytes.
   using Key = std::pair<std::string, std::string>;
   const Walked walked = walk(
       inspection, Key{},

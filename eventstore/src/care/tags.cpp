@@ -1,5 +1,5 @@
-// The check of tags: each is as it was stored, the index leads to it, and none is missing that
-// every event of a type has.
+// Checks tags: each is undamaged and indexed, and no event lacks a tag that all events of its type
+// have.
 #include "care/checks.hpp"
 #include "care/laws.hpp"
 #include "care/walk.hpp"
@@ -51,7 +51,7 @@ class TagsCheck {
   }
 
  private:
-  /// An event's tag, as the index must have it.
+  /// An event's tag, as the index must list it.
   struct Entry {
     std::string tag;
     std::int64_t hash;
@@ -140,7 +140,7 @@ class TagsCheck {
     return has_extra;
   }
 
-  /// Names the entries whose events don't have their tags.
+  /// Reports index entries for tags that their events don't have.
   void walk_index() {
     using Key = std::pair<std::int64_t, std::int64_t>;
     const Walked walked = walk(
@@ -172,7 +172,7 @@ class TagsCheck {
     bool more = true;
     while (more && to < bound_) {
       const bool was_read = inspection_.read([&](Connection& connection) {
-        // A damaged store may have few events, far from each other.
+        // A damaged store may have few events, far apart.
         auto next = connection.rows(sql::next_sequence{.from = to + 1, .to = bound_});
         more = next.step();
         if (!more) return;
@@ -199,11 +199,11 @@ class TagsCheck {
   std::int64_t sequence_ = smallest;
   std::int64_t part_ = smallest;
   std::int64_t entries_ = 0;
-  /// Of the page.
+  /// The tags of the page.
   std::vector<Entry> wanted_;
   /// Events that are missing, or whose tags don't match their checksum.
   std::set<std::int64_t> damaged_;
-  /// Of the tags of the event so far: two may have the same.
+  /// Hashes of the event's tags so far: two tags may share one.
   std::set<std::int64_t> hashes_;
 };
 

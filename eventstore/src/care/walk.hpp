@@ -1,4 +1,4 @@
-// Going through a table by its key, page by page.
+// Walks a table by its key, page by page.
 #pragma once
 
 #include "database/inspection.hpp"
@@ -14,15 +14,15 @@ inline constexpr std::int64_t smallest = std::numeric_limits<std::int64_t>::min(
 
 enum class Walked : std::uint8_t {
   to_its_end,
-  /// Which is reported.
+  /// The unreadable part is reported.
   as_far_as_readable,
-  /// A row doesn't ascend by its key: the walk might have no end.
+  /// A row's key doesn't ascend: the walk might never end.
   into_disorder,
 };
 
-/// `page` makes the statement of `page_rows` rows after a key, `key_of` tells that of a row, and
-/// `look` sees each row after the one with the key `last`. `turn` hears between pages how many rows
-/// there were.
+/// `page` makes the statement for `page_rows` rows after a key, `key_of` returns a row's key, and
+/// `look` sees each row after the one with the key `last`. Between pages, `turn` gets the number of
+/// rows so far.
 template <class Key, class Page, class KeyOf, class Look, class Turn>
 Walked walk(database::Inspection& inspection, Key last, Page page, KeyOf key_of, Look look,
             Turn turn) {

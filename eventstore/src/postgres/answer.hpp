@@ -1,4 +1,4 @@
-// What a decision asks, answered by one statement.
+// Answers a decision's question by one statement.
 #pragma once
 
 #include "postgres/kinds.hpp"
@@ -8,12 +8,11 @@
 
 namespace stela::postgres {
 
-/// Whether so many views are asked for by one statement. A scan for all of them is better from
-/// there on.
+/// Whether one statement may ask for this many views. Beyond that, a scan is faster.
 bool is_answerable(const DecisionQuestion& question) noexcept;
 
-/// The answer, all of it as of one snapshot, durable before it is given. Whether the tags are there
-/// that it needs isn't looked at. UsageError if a part can't be asked for.
+/// The answer, from one snapshot, returned once it is durable. It doesn't check whether the
+/// required tags exist. UsageError for an invalid part.
 DecisionAnswer answer(Reading& reading, KindTable& kinds, const DecisionQuestion& question);
 
 }  // namespace stela::postgres

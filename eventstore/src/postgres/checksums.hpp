@@ -1,4 +1,4 @@
-// Checksums whose numbers the server gives out, and so folds in itself: stela.rotated.
+// Checksums with numbers that the server assigns, and so mixes in itself: stela.rotated.
 #pragma once
 
 #include "database/checksum.hpp"
@@ -15,7 +15,7 @@ constexpr std::int64_t rotated(std::int64_t number, int bits) noexcept {
   return std::bit_cast<std::int64_t>(std::rotl(std::bit_cast<std::uint64_t>(number), bits));
 }
 
-/// Of an event without its sequence and versions.
+/// The checksum of an event without its sequence and versions.
 inline std::int64_t content_checksum(const StoredEvent& event) noexcept {
   return database::event_checksum({.sequence = {},
                                    .stream = event.stream,
@@ -35,7 +35,7 @@ inline std::int64_t event_checksum(const StoredEvent& event) noexcept {
          rotated(event.version.value(), 31) ^ rotated(event.published_before.value(), 53);
 }
 
-/// Of an append id without its sequences.
+/// The checksum of an append id without its sequences.
 inline std::int64_t id_checksum(std::string_view append_id) {
   return database::checksum_of({0, 0}, {append_id});
 }
@@ -44,7 +44,7 @@ inline std::int64_t id_checksum(std::string_view append_id, std::int64_t first, 
   return id_checksum(append_id) ^ rotated(first, 7) ^ rotated(last, 31);
 }
 
-/// Of the first part of an event's tags, without its sequence.
+/// The checksum of the first part of an event's tags, without its sequence.
 inline std::int64_t tags_checksum(std::string_view tags) {
   return database::checksum_of({0, 0}, {tags});
 }

@@ -1,4 +1,4 @@
-// What wakes a thread that follows the store.
+// Wakes a thread that follows the store.
 #pragma once
 
 #include "database/commit_watch.hpp"
@@ -11,8 +11,8 @@
 
 namespace stela::postgres {
 
-/// Sleeps at the doorbell. Where there is none, it looks for other processes' events, more often
-/// while they come.
+/// Sleeps at the doorbell. Without one, it polls for events of other processes, more often while
+/// they come.
 class CommitWatch final : public database::CommitWatch {
  public:
   CommitWatch(EventStore& store, Sessions& sessions);
@@ -25,15 +25,15 @@ class CommitWatch final : public database::CommitWatch {
   void wait_until(Time deadline) override;
 
  private:
-  /// False if time has passed.
+  /// False after a time-out.
   bool sleep_until(Time deadline);
   bool sees_events();
 
   Sessions& sessions_;
-  /// Can be read once it is woken.
+  /// Becomes readable at a wake-up.
   const int woken_;
   Subscription commits_;
-  // The sleeping thread's own.
+  // Only the sleeping thread uses these.
   Doorbell bell_;
   Time next_look_ = {};
   Time last_came_ = {};

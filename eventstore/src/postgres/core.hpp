@@ -1,4 +1,4 @@
-// What a store on PostgreSQL is made of.
+// The engine's part of a store on PostgreSQL.
 #pragma once
 
 #include "database/core.hpp"
@@ -49,7 +49,7 @@ class Core final : public Store::Core, private Reading {
   void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
   void drop_snapshot(const StreamId& stream) override;
   void transact(FunctionRef<void(Transaction&)> work) override;
-  /// What isn't committed is seen through its transaction alone.
+  /// Uncommitted events are visible only in their own transaction.
   std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence) override { return nullptr; }
   void attach(TransactionParticipant& participant) override;
   void detach(TransactionParticipant& participant) override { writer_.detach(participant); }
@@ -64,7 +64,7 @@ class Core final : public Store::Core, private Reading {
   std::int64_t last_known_sequence() override { return last_sequence().value(); }
 
   const ConnectionOptions& connection_options() const noexcept { return connection_options_; }
-  /// How many sessions are read over at once.
+  /// The most sessions that read at once.
   int readers() const noexcept { return options_.readers.value_or(default_readers()); }
   KindTable& kinds() noexcept { return kinds_; }
   void for_each_tag(std::string_view after,
@@ -75,7 +75,7 @@ class Core final : public Store::Core, private Reading {
   bool forget_tags(std::string_view type, std::string_view category) override;
 
   const Clock& clock() const noexcept override { return *options_.clock; }
-  /// The server's, unless the caller has brought a clock.
+  /// The server's time, unless the caller brought a clock.
   Timestamp now() const override;
   Timestamp now(database::Connection& connection) const override;
   void read(Work work) override;
@@ -90,11 +90,11 @@ class Core final : public Store::Core, private Reading {
   void refuse_second(std::string_view participant) const override {
     writer_.refuse_second(participant);
   }
-  /// What data participants need of the database is read by the server, at each append.
+  /// The server reads the data participants' state at each append.
   void forget_caches() override {}
   void migrate(std::string_view module, std::span<const database::Migration> migrations,
                std::span<const database::Migration> on_postgres) override;
-  /// What is read is durable before it is answered, unless a report is made of it.
+  /// Reads wait for durability, except for reports.
   bool is_relaxed() const noexcept override { return false; }
   bool is_shared() const noexcept override { return true; }
   void sync() override {}
@@ -104,7 +104,7 @@ class Core final : public Store::Core, private Reading {
   std::optional<bool> is_present(std::int64_t number) const noexcept override;
 
  private:
-  /// What a store's first connection finds out for all of them.
+  /// Facts that a store's first connection finds out for all of them.
   struct Contact {
     ConnectionOptions connection_options;
     Facts facts;
@@ -117,11 +117,11 @@ class Core final : public Store::Core, private Reading {
   /// UsageError if the request can't be stored.
   void fill(WriteWork& work, const AppendRequest& request) const;
   void notify(const WriteWork& work) noexcept;
-  /// The caller has brought one, which leases follow as well.
+  /// The caller brought a clock, which leases follow as well.
   bool has_own_clock() const noexcept;
   Uuid read(FunctionRef<void(Connection&)> work) override { return sessions_.read(work); }
   bool vouch(const Uuid& run, std::int64_t sequence) override {
-    // A standby shows what is on its disk.
+    // Events on a standby are already on its disk.
     if (run.is_nil() || !options_.durable_reads) return true;
     if (durability_.flush(run, sequence, commit_deadline())) return true;
     sessions_.distrust();

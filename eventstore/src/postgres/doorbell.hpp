@@ -1,4 +1,4 @@
-// How an append wakes followers in other processes.
+// Lets an append wake followers in other processes.
 #pragma once
 
 #include "postgres/server_session.hpp"
@@ -12,9 +12,10 @@
 
 namespace stela::postgres {
 
-/// Where a follower sleeps until another process appends. It holds a lock meanwhile, shared with
-/// others who sleep. Each append tries that lock under the order lock, and keeps it until it is
-/// committed; one that doesn't get it rings after its commit. So nobody rings while nobody sleeps.
+/// A follower sleeps here until another process appends. Meanwhile it holds a lock, shared with
+/// other sleepers. Each append tries that lock under the order lock, and keeps it until it has
+/// committed; if it can't get the lock, it rings after its commit. So nobody rings when nobody
+/// sleeps.
 /// Threads: one at a time.
 class Doorbell {
  public:
@@ -22,22 +23,23 @@ class Doorbell {
 
   explicit Doorbell(Sessions& sessions) noexcept : sessions_{sessions} {}
 
-  /// Lies down, and looks after that: the last sequence. What is appended from then on rings.
-  /// Again, it only looks. Nothing if an append is being committed just then, or where nobody can
-  /// sleep: behind a pooler, and on a standby.
+  /// Takes the sleepers' lock, then returns the last sequence: later appends ring. Called again, it
+  /// only returns the sequence. Nothing if an append is being committed just then, or where
+  /// sleeping is impossible: behind a pooler, and on a standby.
   std::optional<std::int64_t> lie_down();
   bool is_asleep() const noexcept { return is_asleep_; }
-  /// Until somebody rings, `other` can be read, or `until`. True if somebody may have rung.
+  /// Sleeps until a ring, until `other` is readable, or until `until`. True if there may have been
+  /// a ring.
   bool sleep(int other, Time until);
-  /// Nobody needs to ring from now on. Waits for nothing.
+  /// Nobody needs to ring from now on. Doesn't wait.
   void get_up() noexcept;
 
  private:
-  /// The answer to that. False if there is none in time.
+  /// Reads the server's answer to `get_up`. False if none comes in time.
   bool has_got_up() noexcept;
-  /// With its lock.
+  /// Closes the connection, which releases the lock.
   void close() noexcept;
-  /// On a connection that listens.
+  /// The connection that listens for rings.
   Connection& connection();
 
   Sessions& sessions_;
@@ -46,17 +48,18 @@ class Doorbell {
   bool is_getting_up_ = false;
 };
 
-/// The lock of those who sleep.
+/// The sleepers' lock.
 std::int64_t bell_lock(std::string_view schema) noexcept;
 
-/// In an append's transaction, under the order lock: false if somebody sleeps.
+/// For an append's transaction, under the order lock: false if there is a sleeper.
 inline constexpr std::string_view try_bell_sql = "SELECT pg_try_advisory_xact_lock($1)";
 
-/// Wakes those who sleep. Outside of a transaction; what fails is left: they look once a second.
+/// Wakes the sleepers. Outside of a transaction. Failures are ignored, because sleepers also poll
+/// once a second.
 void ring(Connection& connection) noexcept;
 
-/// Waits until one of two descriptors can be read, or until then. Of the first whether it can; a
-/// negative one is none.
+/// Waits until one of two descriptors is readable, or until a time. Returns whether the first one
+/// is; a negative descriptor is ignored.
 bool wait_for_either(int first, int second, std::chrono::steady_clock::time_point until) noexcept;
 
 }  // namespace stela::postgres

@@ -1,4 +1,4 @@
-// Up to where the log is known to be on the disk.
+// How far the log is known to be on disk.
 #pragma once
 
 #include "postgres/server_session.hpp"
@@ -15,8 +15,8 @@
 
 namespace stela::postgres {
 
-/// Commits are visible before they are durable. One thread flushes for all that wait, and while it
-/// does, the next ones gather.
+/// Commits are visible before they are durable. One thread flushes for all waiting threads, while
+/// further ones queue for the next flush.
 /// Threads: any number at once.
 class Durability {
  public:
@@ -24,22 +24,22 @@ class Durability {
 
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Returns true when what `run` committed is durable: up to `sequence`, or without one all of
-  /// which the caller knows. False if the run has ended, and may have lost it. StoreBusy or
-  /// StoreFailed if the server can't be asked, or doesn't confirm; StoreBusy, which names the
-  /// standby, if the server still waits for one at the deadline.
+  /// Returns true once commits of `run` are durable: up to `sequence`, or without one all that the
+  /// caller knows of. False if the run has ended, and may have lost them. StoreBusy or StoreFailed
+  /// if the server is unreachable or doesn't confirm; StoreBusy, naming the standby, if the server
+  /// still waits for one at the deadline.
   bool flush(const Uuid& run, std::optional<std::int64_t> sequence, Time deadline);
-  /// Somebody else's flush in `run` has covered the log up to `sequence`.
+  /// Records that another flush in `run` covered the log up to `sequence`.
   void note(const Uuid& run, std::int64_t sequence) noexcept;
 
  private:
   bool covers(const Uuid& run, const std::optional<std::int64_t>& sequence,
               std::uint64_t wanted) const noexcept;
-  /// On the flushing connection, which only the thread that set is_busy_ uses. Unset if a standby
-  /// has answered in place of the primary: it can't flush, and knows no run.
+  /// Flushes over the flushing connection, which only the thread that set is_busy_ uses. Unset if a
+  /// standby answered in place of the primary: it can't flush, and knows no run.
   std::optional<std::int64_t> flush_now(const Uuid& run, Time deadline);
   std::int64_t flush_on_session(Time deadline);
-  /// For those whose deadline has passed.
+  /// Finds out, after the deadline, why the flush didn't come.
   void find_why(std::unique_lock<std::mutex>& lock);
 
   Sessions& sessions_;
@@ -50,9 +50,9 @@ class Durability {
   // Guarded by mutex_.
   bool is_busy_ = false;
   std::uint64_t begun_ = 0;
-  /// Why flushes have failed since the last one that succeeded; or nothing.
+  /// Why flushes have failed since the last success; empty if none has.
   std::string why_;
-  /// The last flush that succeeded, the run that it was in, and the sequence that it covers.
+  /// The last successful flush, its run, and the sequence that it covers.
   std::uint64_t done_ = 0;
   Uuid run_;
   std::int64_t sequence_ = 0;

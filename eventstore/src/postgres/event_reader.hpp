@@ -1,4 +1,4 @@
-// Events by their sequence, for the modules beside this one.
+// Reads events by sequence, for other modules.
 #pragma once
 
 #include "database/event_reader.hpp"
@@ -12,7 +12,7 @@ class EventReader final : public database::EventReader {
  public:
   explicit EventReader(KindTable& kinds) noexcept : kinds_{kinds} {}
 
-  /// They are asked for by an array.
+  /// The sequences are passed as one array.
   std::int64_t widest_gap() const noexcept override {
     return std::numeric_limits<std::int64_t>::max();
   }

@@ -1,4 +1,4 @@
-// The appends of a group, as the arrays that the server's functions take, and their answer.
+// A group of appends as arrays for the server's functions, and the answer.
 #pragma once
 
 #include "database/data_participant.hpp"
@@ -22,51 +22,52 @@
 
 namespace stela::postgres {
 
-/// What stela.append_group gives, in its order.
+/// The result of stela.append_group, in its order.
 struct GroupAnswer {
   enum Outcome : std::int64_t { appended, repeated, in_conflict, in_condition };
 
   bool is_stale = false;
-  /// A follower sleeps, and must be woken once it is committed.
+  /// A follower sleeps, and must be woken after the commit.
   bool is_awaited = false;
   std::int64_t before = 0;
   std::int64_t after = 0;
-  /// By member.
+  /// One element for each member.
   std::vector<std::int64_t> outcomes = {}, firsts = {}, lasts = {}, id_checksums = {},
                             conflicts = {}, actual = {};
-  /// By append.
+  /// One element for each append.
   std::vector<std::int64_t> versions = {}, published = {};
-  /// By kind.
+  /// One element for each kind.
   std::vector<std::int64_t> kinds = {};
 };
 
 /// Threads: one at a time.
 class Group {
  public:
-  /// `data`: the participant whose rows go with the events, or null.
+  /// `data` is the participant whose rows go with the events, or null.
   Group(Timestamp now, database::DataParticipant* data) noexcept : now_{now}, data_{data} {}
 
-  /// The request and its metadata must outlive the group, and so must its stream ids. `outcomes`
-  /// are those of the transaction that appends.
+  /// The request, its metadata and its stream ids must outlive the group. `outcomes` belong to the
+  /// appending transaction.
   void add(const AppendRequest& request, std::string_view metadata, const OpenOutcomes& outcomes,
            UuidGenerator& ids);
   struct Call;
-  /// One of the lean functions can carry it out.
+  /// Whether one of the lean functions can carry it out.
   bool is_plain() const noexcept;
-  /// Events are sealed with keys, which `guard_sql` checks before the append, in its transaction.
+  /// Whether events are sealed with keys. `guard_sql` checks those before the append, in its
+  /// transaction.
   bool has_keys() const noexcept { return has_keys_; }
   static constexpr std::string_view guard_sql = "SELECT stela.guard_keys($1, $2, $3)";
-  /// They refer to the group.
+  /// The parameters refer to the group.
   Parameters guard(std::int64_t order_lock);
   std::size_t size() const noexcept { return members_.size(); }
 
-  /// What member `number` ended with: throws ConcurrencyConflict, ConditionConflict, or
-  /// CorruptEvent if the append id that it repeats is damaged.
+  /// The outcome of member `number`: throws ConcurrencyConflict, ConditionConflict, or CorruptEvent
+  /// if the append id that it repeats is damaged.
   AppendResult result_of(std::size_t number, const GroupAnswer& answer) const;
-  /// Its events as they are stored, if it appended any.
+  /// The member's stored events, if it appended any.
   void events_of(std::size_t number, const GroupAnswer& answer, KindTable& kinds,
                  FunctionRef<void(const StoredEvent&)> use) const;
-  /// The ids of its events.
+  /// The ids of the member's events.
   std::vector<Uuid> ids_of(std::size_t number) const;
 
  private:
@@ -76,11 +77,11 @@ class Group {
     const AppendRequest* request;
     std::string_view metadata;
     std::size_t first_append;
-    /// What its condition was read in is there.
+    /// What its condition was read from is committed, or part of this transaction.
     bool has_read_position;
 
-    /// Behind which its condition looks. A position that is nowhere is found missing once the
-    /// append id has been looked up.
+    /// The position after which its condition looks for events. A lost position is reported only
+    /// after the append id has been looked up.
     std::int64_t required_position() const noexcept {
       const GlobalSequence after = request->condition->after.value_or(GlobalSequence{0});
       return (has_read_position ? after : GlobalSequence::max()).value();
@@ -100,11 +101,11 @@ class Group {
     Uuid id;
     std::string_view correlation;
     std::string_view metadata;
-    /// The version of the last published one before, among those of the append; or 0.
+    /// The version of the stream's previous published event within the append; otherwise 0.
     std::int64_t previous;
     std::int64_t checksum;
     std::optional<std::uint32_t> key;
-    /// The stored form of its tags.
+    /// The tags in stored form.
     std::string tags;
 
     bool has_own_context() const noexcept { return request->context != nullptr; }
@@ -114,7 +115,7 @@ class Group {
   void add_event(const NewEvent& event, std::string_view correlation, const Uuid& id);
   std::size_t end_of_appends(std::size_t member) const noexcept;
   std::size_t end_of_events(std::size_t append) const noexcept;
-  /// And no member that only checks its condition.
+  /// True for one event without a member that only checks its condition.
   bool is_one_event() const noexcept {
     return members_.size() == 1 && appends_.size() == 1 && events_.size() == 1;
   }
@@ -131,30 +132,30 @@ class Group {
   std::map<KindKey, std::size_t> kinds_;
   std::vector<std::string_view> stream_names_;
   std::vector<KindKey> kind_keys_;
-  /// Correlations that begin with an event of theirs.
+  /// Correlations that start with one of the group's events.
   std::deque<std::string> correlations_;
-  /// Of events with a context of their own.
+  /// The metadata of events with a context of their own.
   std::deque<std::string> own_metadata_;
-  /// Of personal fields.
+  /// The keys of personal fields.
   Array keys_ = Array::of_bytes();
   std::int64_t newest_key_ = 0;
   bool has_keys_ = false;
 };
 
-/// A call of one of the functions: its arrays, and the parameters that refer to them.
+/// A function call: its arrays, and the parameters that refer to them.
 struct Group::Call {
-  /// In a transaction of its own, which must not be flushed, for the participants of `epoch` and
-  /// the run that the connection is in.
+  /// For a call in a transaction of its own, which must not be flushed, with the participants of
+  /// `epoch` and the connection's run.
   struct Own {
     std::int64_t order_lock;
     std::int64_t bell;
     Uuid id;
   };
-  /// stela.append_group. Without `own`, inside a transaction of the user's, which has the lock and
-  /// an id.
+  /// Calls stela.append_group. Without `own`, it is inside a user's transaction, which has the lock
+  /// and an id.
   static Call of_group(const Group& group, const std::optional<Own>& own, const Uuid& epoch,
                        const Uuid& run);
-  /// On a lane: stela.append_one for one event, otherwise stela.append_group_plain.
+  /// A call on a lane: stela.append_one for one event, otherwise stela.append_group_plain.
   static Call of_plain(const Group& group, const Own& own, const Uuid& epoch, const Uuid& run);
 
   GroupAnswer answer(const Result& row) const { return read_(group_, row); }

@@ -1,4 +1,4 @@
-// The looking at a schema of PostgreSQL, and the checks that are its own.
+// The inspection of a schema of PostgreSQL, and its own checks.
 #pragma once
 
 #include "care/inspection.hpp"
@@ -17,7 +17,7 @@ class ServerInspection final : public care::Inspection {
                    const VerifyOptions& options);
 
   database::Database& database() noexcept override { return core_; }
-  /// As `read`, for statements of PostgreSQL's own.
+  /// As `read`, for PostgreSQL's own statements.
   bool query(FunctionRef<void(Connection&)> work);
   void check_schema(std::string_view module, std::span<const database::Migration> migrations,
                     std::span<const database::Migration> on_postgres) override;

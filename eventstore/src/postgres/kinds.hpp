@@ -1,4 +1,4 @@
-// The kinds of events that this process has met.
+// This process's cache of event kinds.
 #pragma once
 
 #include <stela/framework/stored_event.hpp>
@@ -12,8 +12,8 @@
 
 namespace stela::postgres {
 
-/// Kinds by all that they are: the server that crashed may give a number to another kind. They live
-/// as long as the table.
+/// Kinds are compared completely: after a crash, the server may reuse a number for another kind.
+/// Results are valid as long as the table.
 /// Threads: any number at once.
 class KindTable {
  public:
@@ -35,7 +35,7 @@ class KindTable {
   const EventKind* find_known(const Key& key) const;
 
   std::shared_mutex mutex_;
-  /// Guarded by mutex_; by number.
+  /// By number; guarded by mutex_.
   std::unordered_multimap<std::int32_t, std::unique_ptr<const EventKind>> kinds_;
 };
 

@@ -16,22 +16,22 @@
 
 namespace stela::postgres {
 
-/// A connection for groups of appends alone. A group's flush goes behind its append in the same
-/// round trip: the append ends before the flush begins, so that others append meanwhile, on another
-/// connection.
+/// A connection only for groups of appends. A group's flush follows its append in the same round
+/// trip. The append's transaction ends before the flush begins, so that others can append meanwhile
+/// on another connection.
 struct Lane {
   std::unique_ptr<ServerSession> session;
-  /// From when the leader takes it until the flush has been answered.
+  /// True from when the leader takes the lane until the flush is answered.
   std::atomic<bool> is_busy{false};
 };
 
-/// Two: one flush is under way, and another waits for the disk behind it.
+/// Two lanes: one flush is in flight, and another waits for the disk after it.
 using Lanes = std::array<Lane, 2>;
 
-/// What a session of a lane has for its life. Its transactions wait so long for a lock.
+/// Configures a lane's session. Its transactions wait at most this long for a lock.
 void set_up_lane(Connection& connection, const std::string& lock_timeout);
 
-/// A group whose append has been answered, and whose flush hasn't.
+/// A group whose append has been answered, while its flush is still in flight.
 struct Flight {
   Lane* lane = nullptr;
   /// Set once the append was sent with its flush.
@@ -42,8 +42,8 @@ struct Flight {
   std::chrono::steady_clock::time_point deadline = {};
 };
 
-/// What goes behind an append: a commit record of its own, which the server flushes with all that
-/// stands before it.
+/// Follows an append: a commit record of its own, which the server flushes together with everything
+/// before it.
 inline constexpr std::string_view flush_sql = "SELECT pg_logical_emit_message(true, 'stela', '')";
 
 }  // namespace stela::postgres

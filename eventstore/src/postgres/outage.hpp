@@ -1,4 +1,4 @@
-// A server that can't be reached.
+// Handles a server that can't be reached.
 #pragma once
 
 #include <stela/framework/error.hpp>
@@ -11,16 +11,16 @@
 
 namespace stela::postgres {
 
-/// Spaces out the attempts to reach the server, whichever thread makes them, and lets callers wait
-/// for it when it has just gone. After that they are refused at once between two attempts.
+/// Spaces out the attempts to reach the server, across all threads, and lets callers wait for it
+/// when it has just gone. After that, calls between two attempts fail at once.
 /// Threads: any number at once.
 class Outage {
  public:
   explicit Outage(std::chrono::milliseconds patience) noexcept : patience_{patience} {}
 
-  /// StoreBusy with what the last attempt ended with, while the server can't be reached.
+  /// While the server can't be reached, throws StoreBusy with the last attempt's error.
   void check();
-  /// Runs `attempt`, again after a StoreBusy as long as there is patience. What it gave.
+  /// Runs `attempt`, and repeats it after a StoreBusy while there is patience. Returns its result.
   template <class Attempt>
   auto outlast(Attempt&& attempt) -> decltype(attempt()) {
     while (true) {
@@ -38,7 +38,7 @@ class Outage {
  private:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// StoreBusy with what the last attempt ended with, if the next one isn't due and there is no
+  /// StoreBusy with the last attempt's error, if the next attempt isn't due and there is no
   /// patience left.
   void wait_for_turn();
   bool may_try_again(std::string why);

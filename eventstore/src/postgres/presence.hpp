@@ -1,4 +1,4 @@
-// That a process lives, as others see it: a lock that ends with its connection.
+// Shows others that a process lives: by a lock that ends with its connection.
 #pragma once
 
 #include "database/owner.hpp"
@@ -13,8 +13,8 @@
 
 namespace stela::postgres {
 
-/// The presences of a store, on one connection, which is there while one of them is. Behind a
-/// pooler nobody sees them: locks of a session would be the pooler's. It must outlive them.
+/// The presences of a store, on one connection, which stays open while one of them exists. Behind a
+/// pooler nobody sees them: session locks would belong to the pooler. It must outlive them.
 /// Threads: any number at once.
 class Presences {
  public:
@@ -25,7 +25,7 @@ class Presences {
  private:
   class Presence;
 
-  /// Locks the number, and again all that were lost with the connection.
+  /// Locks the number, and relocks all numbers that were lost with the connection.
   void hold(std::int64_t number);
   void drop(std::int64_t number) noexcept;
   void find_connection();
@@ -35,11 +35,11 @@ class Presences {
   std::mutex mutex_;
   // Guarded by mutex_.
   std::unique_ptr<ServerSession> session_;
-  /// Whether it is locked on the connection.
+  /// Whether each number is locked on the connection.
   std::map<std::int64_t, bool> numbers_;
 };
 
-/// Nothing if the server doesn't say.
+/// Nothing if the server can't tell.
 std::optional<bool> is_present(Sessions& sessions, std::int64_t number) noexcept;
 
 }  // namespace stela::postgres

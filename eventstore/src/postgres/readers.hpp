@@ -1,4 +1,4 @@
-// Reading, and that what was read can't be lost.
+// Reading, and making sure that the results can't be lost.
 #pragma once
 
 #include "postgres/server_session.hpp"
@@ -9,22 +9,22 @@
 
 namespace stela::postgres {
 
-/// Where a cursor gets a connection from, one page at a time.
+/// Lends connections to cursors, one page at a time.
 class Reading {
  public:
   virtual ~Reading() = default;
-  /// Runs `work`, maybe twice. The run of the server that it was in.
+  /// Runs `work`, perhaps twice. Returns the server's run that it was in.
   virtual Uuid read(FunctionRef<void(Connection&)> work) = 0;
-  /// True when what was read in `run` up to `sequence` can't be lost any more. False if it may be
+  /// True once results read in `run` up to `sequence` can no longer be lost. False if they may be
   /// lost already, and must be read again.
   virtual bool vouch(const Uuid& run, std::int64_t sequence) = 0;
 };
 
-/// Reads by `work`, which says up to which sequence its answer reaches, until that is durable.
-/// StoreBusy if the server is restarted again and again.
+/// Reads by `work`, which returns the highest sequence in its answer, until that is durable.
+/// StoreBusy if the server keeps restarting.
 void read_durably(Reading& reading, FunctionRef<std::int64_t(Connection&)> work);
 
-/// Of the last event; 0 if there is none.
+/// The sequence of the last event; 0 if there is none.
 std::int64_t last_sequence(Connection& connection);
 
 }  // namespace stela::postgres

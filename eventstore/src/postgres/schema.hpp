@@ -1,4 +1,4 @@
-// Making and migrating the tables of a store on PostgreSQL.
+// Creating and migrating the tables of a store on PostgreSQL.
 #pragma once
 
 #include "database/migration.hpp"
@@ -20,39 +20,39 @@ namespace stela::postgres {
 struct Facts {
   Uuid store_id = {};
   Codec codec = Codec::json;
-  /// Unset by a Stela that didn't know of it: as if empty.
+  /// Unset by a Stela that didn't know this fact: treated as empty.
   std::optional<std::string> sql_schema = {};
 };
 
-/// The one that a store is made with.
+/// The schema for SQL that a new store gets.
 std::string sql_schema_of(const Options& options);
 
 struct Module {
   std::string_view name;
   std::span<const database::Migration> migrations;
-  /// Of a store of events, whose tables are guarded.
+  /// The module belongs to an event store, whose tables are guarded.
   bool is_of_store = true;
 };
 
-/// How the ledger knows a migration again: the checksum of its text, in hexadecimal.
+/// The ledger's identity of a migration: the checksum of its text, in hexadecimal.
 std::string checksum_of(const database::Migration& migration);
 
 /// How many migrations of each module this process knows.
 using KnownModules = std::map<std::string, std::int64_t, std::less<>>;
 
-/// SchemaMismatch if a newer Stela has migrated the tables so that this process may not write to
-/// them any more. Modules that it doesn't use don't matter.
+/// SchemaMismatch if a newer Stela's migrations forbid this process to write. Modules that it
+/// doesn't use don't matter.
 void check_writer(Connection& connection, const KnownModules& known);
 
-/// Whether there is nothing to bring up to date. Throws as `migrate`.
+/// Whether there is nothing to migrate. Throws as `migrate` does.
 bool is_migrated(Connection& connection, const Options& options, const Module& module);
 
-/// Brings the tables of a module up to date. A newer Stela's tables are left as they are, and will
-/// do unless one of its migrations shut out older writers, or readers: SchemaMismatch. So it is if
-/// they were made by other migrations; StoreBusy if another process migrates for too long.
+/// Brings the tables of a module up to date. Tables of a newer Stela are left alone, and are fine
+/// unless a migration shut out older writers or readers: SchemaMismatch. The same if other
+/// migrations made the tables. StoreBusy if another process migrates for too long.
 void migrate(Connection& connection, const Options& options, const Module& module);
 
-/// Brings the tables up to date as `migrate`, and reads the facts of the store or sets them.
+/// Brings the tables up to date as `migrate` does, and reads the store's facts, or sets them.
 /// UsageError if `options` asks for other facts.
 Facts prepare(Connection& connection, const Options& options);
 

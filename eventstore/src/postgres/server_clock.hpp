@@ -1,4 +1,4 @@
-// The time by the server's clock, which all who use the database share.
+// The server's time, which all users of the database share.
 #pragma once
 
 #include "postgres/server_session.hpp"
@@ -10,10 +10,10 @@
 
 namespace stela::postgres {
 
-/// The server's clock, as it answers.
+/// Asks the server for the time.
 Timestamp ask_for_time(Connection& connection);
 
-/// What it answered, and when by the host's steady clock.
+/// The server's answer, and when it came by the host's steady clock.
 struct ServerTime {
   static ServerTime ask(Connection& connection);
 
@@ -21,7 +21,7 @@ struct ServerTime {
   Timestamp answer = {};
 };
 
-/// Asks the server about once a second, and goes by the host's steady clock in between.
+/// Asks the server about once a second, and uses the host's steady clock in between.
 /// Threads: any number at once.
 class ServerClock {
  public:

@@ -1,4 +1,4 @@
-// Connections to a store's server, and which of its runs they are in.
+// Connections to a store's server, and the server's run that each is in.
 #pragma once
 
 #include "database/database.hpp"
@@ -22,68 +22,69 @@ namespace stela::postgres {
 
 Uuid to_uuid(std::string_view bytes) noexcept;
 
-/// Where SQL of the user's finds its tables first.
+/// Sets the schema where the user's SQL finds its tables first.
 void find_first_in(Connection& connection, const std::string& schema);
-/// Sets what a session has for its life; nothing behind a pooler. UsageError if it is behind one
-/// and its options don't say so.
+/// Applies a session's lasting settings; none behind a pooler. UsageError if there is a pooler that
+/// the options don't mention.
 void set_up(Connection& connection);
-/// Before a COMMIT, if SQL of the user's ran in the transaction: what it set for the session, it
-/// set until then. The transaction's own settings are gone, too.
+/// Before a COMMIT, if the user's SQL ran in the transaction: undoes its session settings. The
+/// transaction's own settings are gone, too.
 void add_restoring(Connection::Pipeline& pipeline, const Connection& connection);
-/// Whether the server's process isn't the one that the connection was told of.
+/// Whether the server's process differs from the one that the connection was told of.
 bool is_behind_pooler(Connection& connection);
 
-/// What begins each transaction that writes, whatever the server's defaults are.
+/// Begins each writing transaction, whatever the server's defaults are.
 inline constexpr std::string_view begin_sql =
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE NOT DEFERRABLE";
-/// What tells a standby, and the run.
+/// Tells whether the server is a standby, and its run.
 inline constexpr std::string_view run_sql = "SELECT is_standby, run FROM stela.server_run()";
 
-/// Begins a transaction by `begin` and what `more` adds, in one round trip. Behind a pooler it has
-/// the settings of a session too, and the connection is told in which run it is.
+/// Begins a transaction by `begin` and the statements that `more` adds, in one round trip. Behind a
+/// pooler it also applies the session's settings, and records the connection's run.
 void begin_transaction(Connection& connection, std::string_view begin, std::string_view doing,
                        FunctionRef<void(Connection::Pipeline&)> more);
-/// What `run_sql` gave: the connection is told. False if the run isn't noted yet.
+/// Records the result of `run_sql` in the connection. False if the server's run isn't recorded yet.
 bool take_run(Connection& connection, const Result& row);
 
-/// A connection ends with the server's run, so that it is in one run as long as it lives, unless a
-/// dump takes the place of the tables meanwhile; behind a pooler each transaction is in a run of
-/// its own. A standby has none. The tables must be there. Threads: one at a time.
+/// A connection ends with the server's run, so it stays in one run, unless a restored dump replaces
+/// the tables meanwhile; behind a pooler each transaction has its own run. A standby has none. The
+/// tables must exist. Threads: one at a time.
 struct ServerSession {
   explicit ServerSession(const ConnectionOptions& options);
-  /// A store's first one: it isn't set up yet, and is asked for its run once it is used.
+  /// Tags a store's first session: it isn't set up yet, and is asked for its run at its first use.
   struct First {};
   ServerSession(const ConnectionOptions& options, First) : connection{options} {}
 
-  /// Asks in which run it is.
+  /// Asks for the run.
   void find_run();
-  /// ConnectionLost if the standby that it was made to has been promoted since: it shows now what
-  /// may be lost.
+  /// ConnectionLost if the standby of this connection has been promoted: it may now show events
+  /// that can be lost.
   void check_is_standby() const;
-  /// What this run has committed is visible to all of its connections. What a run hadn't flushed
-  /// when it ended is lost, and its numbers are given out again.
+  /// The commits of this run are visible to all its connections. When a run ends, unflushed commits
+  /// are lost, and their numbers are assigned again.
   Uuid run() const noexcept { return connection.run(); }
 
   Connection connection;
-  /// When it was asked last.
+  /// The time of the last look at the run.
   std::chrono::steady_clock::time_point run_found_at = {};
 };
 
-/// How many sessions a process reads over, unless its options say otherwise.
+/// How many sessions a process reads with by default.
 int default_readers() noexcept;
 
-/// Sessions, opened as they are needed and kept. At most `readers` of them are lent at once: who
-/// finds them all lent waits, for as long as the options have patience, and the first one first.
-/// Only threads that others may wait for wait for nobody. They get a session beyond that number,
-/// which is closed when they give it back.
+/// Sessions, opened on demand and kept. At most `readers` of them are lent at once: when all are
+/// lent, threads wait in order of arrival, for as long as the options allow. Only threads that
+/// others may be waiting for don't wait. They get an extra session, which is closed when they
+/// return it.
 /// Threads: any number at once.
 class Sessions {
  public:
   /// `first` may be null.
   Sessions(ConnectionOptions options, int readers, std::unique_ptr<ServerSession> first);
 
-  /// While one lives, its thread waits for no session of any store: others wait for what the thread
-  /// holds. It also is urgent while it has a session, and inside a transaction.
+  /// While one lives, its thread waits for no session of any store, because others wait for
+  /// resources that the thread holds. A thread is also urgent while it has a session, and inside a
+  /// transaction.
   /// Threads: belongs to the thread that made it.
   class Urgent {
    public:
@@ -95,20 +96,20 @@ class Sessions {
     static bool is_thread() noexcept;
   };
 
-  /// A new one, that is neither counted nor kept. While the server can't be reached it tries again.
+  /// Opens a new session, neither counted nor kept. Retries while the server can't be reached.
   std::unique_ptr<ServerSession> open();
-  /// Runs statements that only read, and again on a new connection if one that was kept is lost.
-  /// The run that they were in; nil on a standby. StoreBusy if no session becomes free in time.
+  /// Runs statements that only read, again on a new connection if a kept one is lost. Returns their
+  /// run; nil on a standby. StoreBusy if no session becomes free in time.
   Uuid read(FunctionRef<void(Connection&)> work);
-  /// The same of statements that have a transaction of their own.
+  /// The same for statements with a transaction of their own.
   Uuid lend(FunctionRef<void(Connection&)> work);
-  /// Runs `begin`, and again on a new connection if one that was kept is lost; then `work`, once,
-  /// and rolls back what it leaves open. The run that it was in. StoreBusy as above.
+  /// Runs `begin`, again on a new connection if a kept one is lost; then runs `work` once, and
+  /// rolls back any transaction left open. Returns its run. StoreBusy as above.
   Uuid run(FunctionRef<void(Connection&)> begin, FunctionRef<void(Connection&)> work);
-  /// Asks all of them for their run, before they are used next. Else they are asked from time to
+  /// Makes all sessions ask for their run before their next use. Otherwise they ask from time to
   /// time.
   void distrust() noexcept;
-  /// Asks `session` for its run if that is due. It needn't be one of those that are kept.
+  /// Asks for the run of `session` if that is due. It may be a session that isn't kept.
   void check_run(ServerSession& session);
   const ConnectionOptions& options() const noexcept { return options_; }
 
@@ -116,8 +117,8 @@ class Sessions {
   class Loan;
   struct Waiter;
 
-  /// A place among the readers, and a session if one is kept. False: there is none, and the caller
-  /// mustn't wait.
+  /// Takes a place among the readers, and a kept session if there is one. False if no place is free
+  /// and the caller must not wait.
   bool take_place(std::unique_ptr<ServerSession>& session);
   void wait_for_place(std::unique_lock<std::mutex>& lock, Waiter& waiter);
   void give_place(std::unique_ptr<ServerSession> session) noexcept;
@@ -132,8 +133,8 @@ class Sessions {
   std::mutex mutex_;
   // Guarded by mutex_.
   std::vector<std::unique_ptr<ServerSession>> idle_;
-  /// Places, with a session or without one yet. Together with the idle ones they are never more
-  /// than the readers, and nobody waits while one is free.
+  /// Places in use, with or without a session yet. Together with the idle sessions they never
+  /// exceed the readers, and nobody waits while one is free.
   std::size_t lent_ = 0;
   std::list<Waiter*> waiting_;
   std::chrono::steady_clock::time_point distrusted_at_ = {};
@@ -144,11 +145,11 @@ inline constexpr std::string_view lock_sql = "SELECT pg_advisory_xact_lock($1)";
 /// The order lock of the store in `schema`.
 std::int64_t order_lock(std::string_view schema) noexcept;
 
-/// What writes of other modules share, and those that must be alone with the tables take for
-/// themselves.
+/// Other modules' writes share this lock; work that must be alone with the tables takes it
+/// exclusively.
 std::int64_t module_lock(std::string_view schema) noexcept;
 
-/// The value of synchronous_commit.
+/// The value for synchronous_commit.
 std::string_view sync_word(database::Sync sync) noexcept;
 
 /// StoreFailed if the server answered COMMIT with ROLLBACK.

@@ -12,15 +12,15 @@
 namespace stela::postgres {
 
 struct Settled {
-  /// It never was committed, and never will be.
+  /// It was never committed, and never will be.
   bool is_void = false;
-  /// What the group appended, if it was one of appends.
+  /// The group's events, if it was one of appends.
   std::int64_t first = 0;
   std::int64_t last = 0;
 };
 
-/// Asks under the order lock whether `group` was committed, and makes sure that it never will be if
-/// it wasn't. What it says is durable.
+/// Asks under the order lock whether `group` was committed, and if not, makes sure that it never
+/// will be. The answer is durable.
 Settled settle_group(ServerSession& session, const Uuid& group, std::int64_t order_lock,
                      const std::string& lock_timeout, const StandbyPatience& patience);
 

@@ -1,4 +1,4 @@
-// Snapshots: the newest of each stream that has one.
+// Snapshots: the newest of each stream.
 #pragma once
 
 #include "postgres/readers.hpp"
@@ -9,11 +9,11 @@
 
 namespace stela::postgres {
 
-/// One that doesn't match its checksum is logged, and none.
+/// A snapshot that doesn't match its checksum is logged and ignored.
 std::optional<StoredSnapshot> find_snapshot(Reading& reading, const Conventions& conventions,
                                             const StreamId& stream, StreamVersion to,
                                             GlobalSequence up_to);
-/// Both may be lost with the server's next crash.
+/// The write may be lost in the server's next crash.
 void save_snapshot(Connection& connection, const StreamId& stream, const StoredSnapshot& snapshot,
                    Timestamp now);
 void drop_snapshot(Connection& connection, const StreamId& stream);

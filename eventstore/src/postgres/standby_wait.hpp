@@ -1,4 +1,4 @@
-// Commits that a synchronous standby doesn't confirm.
+// Handles commits that a synchronous standby doesn't confirm.
 #pragma once
 
 #include "postgres/server_session.hpp"
@@ -9,15 +9,15 @@
 
 namespace stela::postgres {
 
-/// For how long, and over which sessions the server is asked meanwhile.
+/// How long to wait, and the sessions for asking the server meanwhile.
 struct StandbyPatience {
   Sessions& sessions;
   std::chrono::steady_clock::time_point deadline;
 };
 
-/// While it lives, a commit on `connection` waits for a standby until the deadline, and then the
-/// server is told to wait no more: what isn't answered would hold the connection on the server for
-/// as long as the standby is missing. Other silence is that of any connection.
+/// While it lives, a commit on `connection` waits for a standby until the deadline. Then it tells
+/// the server to stop waiting: otherwise the unanswered commit would hold the connection on the
+/// server for as long as the standby is missing. Other silence counts as for any connection.
 /// Threads: that of the connection.
 class StandbyWait final : private Connection::Silence {
  public:
@@ -26,8 +26,8 @@ class StandbyWait final : private Connection::Silence {
   StandbyWait(const StandbyWait&) = delete;
   StandbyWait& operator=(const StandbyWait&) = delete;
 
-  /// StoreBusy if the server warned of the commit that it has just answered: a standby didn't
-  /// confirm it. It names the standby.
+  /// StoreBusy, naming the standby, if the server warned that a standby didn't confirm the last
+  /// commit.
   void check_confirmed();
 
  private:
@@ -39,29 +39,29 @@ class StandbyWait final : private Connection::Silence {
   Connection& connection_;
   const StandbyPatience patience_;
   Time next_look_;
-  /// After it has been told to stop, the server's answer is awaited as long as any.
+  /// After the cancel, the answer is awaited as long as any other.
   bool has_cancelled_ = false;
-  /// What the commit waits for, when it was last looked at; empty if for no standby.
+  /// The standby that the commit waited for at the last look; empty if none.
   std::string standby_;
 };
 
-/// Comes in a transaction before its COMMIT, if that waits for a standby: the server says then what
-/// isn't confirmed, whatever messages the role asks for.
+/// For a transaction before a COMMIT that waits for a standby: makes the server report an
+/// unconfirmed commit, whatever messages the role asks for.
 inline constexpr std::string_view confirmed_sql =
     "SELECT set_config('synchronous_commit', 'on', true), "
     "set_config('client_min_messages', 'warning', true)";
-/// The same, if it doesn't wait.
+/// The same for a COMMIT that doesn't wait.
 inline constexpr std::string_view unconfirmed_sql =
     "SELECT set_config('synchronous_commit', 'off', true)";
 
-/// Ends a transaction of statements of Stela's own. CommitInDoubt if the answer is lost, unless it
-/// may be lost itself; StoreBusy, which names the standby, if that hasn't confirmed it at the
-/// deadline.
+/// Ends a transaction of Stela's own statements. CommitInDoubt if the answer is lost, unless the
+/// commit may be lost anyway. StoreBusy, naming the standby, if it hasn't confirmed the commit at
+/// the deadline.
 void commit_statements(Connection& connection, database::Sync sync,
                        const StandbyPatience& patience);
 
-/// For which standby the commits of this database wait now, for an error; empty if for none, or if
-/// the server can't be asked. By `pid` alone, or without one by any.
+/// The standby that this database's commits are waiting for, for an error; empty if none, or if the
+/// server can't be asked. Only the commit of process `pid`, unless that is 0.
 std::string find_awaited_standby(Sessions& sessions, std::int64_t pid = 0) noexcept;
 
 }  // namespace stela::postgres

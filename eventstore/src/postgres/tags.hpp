@@ -1,4 +1,4 @@
-// Tags on PostgreSQL: how they are written, and read back.
+// Tags on PostgreSQL: writing and reading them.
 #pragma once
 
 #include "database/postgres/connection.hpp"
@@ -17,27 +17,27 @@
 
 namespace stela::postgres {
 
-/// How the index knows a tag, as on SQLite.
+/// The index key of a tag, as on SQLite.
 std::int64_t hash_of_tag(std::string_view tag) noexcept;
 
-/// The items of a query, one element each: types and tags separated by spaces, NULL for any, and
+/// Adds one element for each item of a query: types and tags separated by spaces, NULL for any, and
 /// the hash of the first tag.
 void add_query_items(const Query& query, Array& types, Array& tags, Array& hashes);
 
-/// The stored forms of tags, by sequence, of those of these events that have any. CorruptEvent if
-/// one doesn't match its checksum.
+/// The stored tags of those of these events that have any, by sequence. CorruptEvent if one doesn't
+/// match its checksum.
 std::map<std::int64_t, std::string> read_tags(Connection& connection, Array& sequences);
 
-/// The stored form of one event's tags, of its parts: lines of a number, a checksum and tags.
+/// Joins the parts of one event's stored tags: lines of a number, a checksum and tags.
 std::string join_tag_parts(std::string_view lines, std::int64_t sequence);
 
 TagFacts read_tag_facts(Connection& connection);
-/// Also outside of transactions, where a pooler's connection has no search_path.
+/// Also works outside of transactions, where a pooler's connection has no search_path.
 PersonalTypes read_personal_types(Connection& connection);
 void add_personal_types(Connection& connection, const PersonalTypes& types);
-/// Notes what a type declares. Under the order lock.
+/// Records a type's declaration. Under the order lock.
 void declare_tags(Connection& connection, std::span<const TagFact> additions);
-/// TagsMissing if events in history lack what is needed.
+/// TagsMissing if existing events lack a needed tag.
 void check_needs(Connection& connection, std::span<const TagNeed> needs);
 Standpoint read_standpoint(Connection& connection);
 /// A row of append ids.
@@ -47,11 +47,11 @@ struct AppendRow {
   std::int64_t last;
   std::int64_t checksum;
 };
-/// CorruptEvent if it isn't what was stored.
+/// CorruptEvent if the row differs from what was stored.
 AppendResult append_of(const AppendRow& row);
-/// Which flush covers it.
+/// The sequence that a flush must cover to make the append durable.
 std::int64_t sequence_of_append(const AppendResult& append) noexcept;
-/// The append under this id, durable before it is answered.
+/// The append with this id, returned once it is durable.
 std::optional<AppendResult> find_append(Reading& reading, std::string_view append_id);
 
 }  // namespace stela::postgres

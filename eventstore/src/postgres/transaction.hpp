@@ -9,7 +9,7 @@
 
 namespace stela::postgres {
 
-/// Threads: the one that leads.
+/// Threads: the leader.
 class UserTransaction final : public Transaction,
                               public database::OpenTransaction,
                               private Reading {

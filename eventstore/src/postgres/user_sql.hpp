@@ -1,4 +1,4 @@
-// SQL of the user's in a transaction of the store.
+// The user's SQL in a transaction of the store.
 #pragma once
 
 #include "database/postgres/connection.hpp"
@@ -12,9 +12,9 @@
 namespace stela::postgres {
 
 /// Runs one statement in the open transaction, between savepoints: if it fails, the transaction
-/// continues. It finds the user's tables, and Stela's after them, which it only reads. How many
-/// rows it changed; fills `rows` unless it is null. UsageError if it is wrong, ends the transaction
-/// or changes what is Stela's.
+/// continues. It finds the user's tables first, then Stela's, which it may only read. Returns how
+/// many rows it changed, and fills `rows` unless it is null. UsageError if it is wrong, ends the
+/// transaction or changes Stela's tables.
 std::int64_t run_user_sql(Connection& connection, std::string_view sql,
                           std::span<const SqlValue> values, Rows* rows);
 

@@ -1,4 +1,4 @@
-// How the writer turns an append into rows.
+// Converts an append to rows, for the writer.
 #include "database/checksum.hpp"
 #include "forgotten_keys.hpp"
 #include "sqlite/append_id.hpp"
@@ -20,10 +20,10 @@
 namespace stela::sqlite {
 namespace {
 
-/// What a stream got from one append.
+/// The result of one append for a stream.
 struct Appended {
   std::int64_t events = 0;
-  /// The last one.
+  /// The stream's last version.
   std::int64_t version = 0;
 };
 
@@ -111,7 +111,7 @@ void Writer::check_condition(const AppendCondition& condition, const WriteWork& 
   check_holds(condition, *connection_, kinds_);
 }
 
-/// Before anything is inserted, so that a conflict costs no rows.
+/// Called before any insert, so that a conflict costs no rows.
 void Writer::check_versions(std::span<const StreamAppend> streams) {
   // A stream may appear several times.
   std::unordered_map<const StreamHead*, std::int64_t> versions;
@@ -144,7 +144,7 @@ bool Writer::repeat(const AppendRequest& request, AppendResult& result) {
   if (!found) return false;
   result = *found;
   const auto appended = appended_versions(*connection_, result);
-  // A stream may stand in the request several times.
+  // A stream may appear several times.
   std::unordered_map<std::int64_t, std::int64_t> wanted;
   for (const StreamAppend& append : request.streams) {
     const std::int64_t stream = head_of(append.stream).second.stream;
@@ -217,7 +217,7 @@ void Writer::insert_event(const StreamAppend& append, const NewEvent& event, Str
   kind_blocks_.note(*connection_, static_cast<std::size_t>(kind.number), stored.sequence.value());
 
   if (participants_.has_user_code() || work.wants_events) appended_.push_back(stored);
-  // The first of several events that are appended together begins their correlation.
+  // The first of several appended events begins their correlation.
   if (work.correlation.empty()) work.correlation = stored.id.to_string();
   last_sequence_ = stored.sequence.value();
   plan_rows(append, event, head.stream, stored.metadata);
@@ -235,7 +235,7 @@ void Writer::plan_rows(const StreamAppend& append, const NewEvent& event, std::i
 
 void Writer::keep_events(WriteWork& work) {
   if (work.request != nullptr) {
-    // They point into the request and its work, whose caller is waiting.
+    // These events point into the request and its work, whose caller is waiting.
     for (const StoredEvent& event : appended_) work.events.push_back(event);
     return;
   }

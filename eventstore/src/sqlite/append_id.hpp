@@ -1,4 +1,4 @@
-// The look-up of the id of an append.
+// Looks up append ids.
 #pragma once
 
 #include "database/sqlite/connection.hpp"

@@ -26,7 +26,7 @@ constexpr int pages_a_step = 256;
                    "' is there already, and a backup overwrites nothing; name another file"};
 }
 
-/// The files that make up a database, or would be taken for a part of one.
+/// Refuses existing files that belong to a database, or would be taken for part of one.
 void check_target(const std::string& path) {
   check_name(path);
   std::error_code ignored;
@@ -40,7 +40,7 @@ void check_target(const std::string& path) {
   }
 }
 
-/// What it took to write to the copy goes with this.
+/// Removes the auxiliary files of the copy.
 class LogOfCopy {
  public:
   explicit LogOfCopy(std::string path) : path_{std::move(path)} {}
@@ -54,7 +54,7 @@ class LogOfCopy {
   const std::string path_;
 };
 
-/// A read transaction: what is copied is the database at one moment.
+/// A read transaction, so that the copy is of one moment.
 class ReadSnapshot {
  public:
   explicit ReadSnapshot(Connection& connection) : connection_{connection} {
@@ -99,13 +99,13 @@ bool copy_pages(Connection& from, Connection& to, const std::string& path,
   return true;
 }
 
-/// Says in the copy that it is one: whoever acts on what is due must ask what happened since.
+/// Marks the copy as a copy: work that is due in it may have been done since, so check first.
 void note_copy(Connection& to, Timestamp now) {
   constexpr std::string_view name = "copied_at";
   const std::string value = std::to_string(now.time_since_epoch().count());
   to.run(sql::replace_fact{
       .name = name, .value = value, .checksum = database::checksum_of({}, {name, value})});
-  // The copy has a log from now on, as the original has; the file must have it all.
+  // From now on the copy has a log, like the original; the file must contain everything.
   to.execute("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
@@ -114,8 +114,8 @@ void copy_database(Connection& from, const std::string& vfs, const std::string& 
   ReadSnapshot snapshot{from};
   result.last = snapshot.last_sequence();
   Connection to{path, {.flags = SQLITE_OPEN_READWRITE, .vfs = vfs}};
-  // What goes wrong takes the file with it, so nothing needs a journal; but the file is synced
-  // before it gets its name.
+  // A failure removes the file, so no journal is needed; but the file is synced before it gets its
+  // name.
   to.execute("PRAGMA journal_mode = OFF");
   to.execute("PRAGMA synchronous = FULL");
   result.finished = copy_pages(from, to, path, options);

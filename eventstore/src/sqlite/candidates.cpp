@@ -12,15 +12,15 @@
 namespace stela::sqlite {
 namespace {
 
-/// A filter may match nothing for long: so many events are looked at in one statement.
+/// The most events that one statement scans, because a filter may match nothing for long.
 constexpr std::int64_t window = 65'536;
 
-/// More streams than these are looked for among all events.
+/// With more streams than this, all events are scanned.
 constexpr std::size_t max_streams = 256;
-/// A window in which they have more events than this is read as a whole.
+/// A window with more events than this is read entirely.
 constexpr std::size_t max_single_events = window / 16;
 
-/// Everywhere, a window at a time.
+/// All events, one window at a time.
 class AllEvents final : public Candidates {
  public:
   explicit AllEvents(bool forward) noexcept : forward_{forward} {}
@@ -47,7 +47,7 @@ class KindEvents final : public Candidates {
     while (at_ < blocks_.size() && distance(blocks_[at_], from) < 0) ++at_;
     if (at_ == blocks_.size() && !are_all_known_) find_blocks(connection, from);
     if (at_ == blocks_.size()) return std::nullopt;
-    // As far as they follow each other without a gap.
+    // Join adjacent blocks.
     std::size_t last = at_;
     while (last + 1 < blocks_.size() && last + 1 - at_ < max_blocks &&
            distance(blocks_[last + 1], blocks_[last]) == 1) {
@@ -73,7 +73,7 @@ class KindEvents final : public Candidates {
     while (rows.step()) kinds_->push_back(rows.kind());
   }
 
-  /// The next blocks of each kind, as far as those of all kinds are known.
+  /// Finds the next blocks of each kind, as far as the blocks of all kinds are known.
   void find_blocks(Connection& connection, std::int64_t from) {
     blocks_.clear();
     at_ = 0;
@@ -102,10 +102,10 @@ class KindEvents final : public Candidates {
   std::string categories_;
   std::string types_;
   std::optional<std::vector<std::int64_t>> kinds_;
-  /// Blocks that were found, from at_ on not read yet.
+  /// The blocks found so far; those from at_ on are unread.
   std::vector<std::int64_t> blocks_;
   std::size_t at_ = 0;
-  /// None follow those.
+  /// No blocks follow those.
   bool are_all_known_ = false;
 };
 
@@ -135,7 +135,7 @@ class StreamEvents final : public Candidates {
   struct Stream {
     std::int64_t number;
     std::int64_t last_version;
-    /// Its next event; none if `version` is 0.
+    /// The stream's next event; none if `version` is 0.
     std::int64_t version = 0;
     std::int64_t sequence = 0;
   };
@@ -156,7 +156,7 @@ class StreamEvents final : public Candidates {
     }
   }
 
-  /// Finds its next event within `left`: a stream's sequences grow with its versions.
+  /// Finds the stream's next event within `left`: its sequences grow with its versions.
   void seek(Connection& connection, Stream& stream, Range left) {
     std::int64_t low = 0;
     std::int64_t high = stream.last_version + 1;
@@ -183,8 +183,8 @@ class StreamEvents final : public Candidates {
                        std::to_string(stream) + " is missing; restore it from a backup"};
   }
 
-  /// Finds the events of the window that begins with the next one; if they are too many, that
-  /// window is what to read.
+  /// Finds the events of the window that starts at the next one. If there are too many, returns the
+  /// window itself.
   std::optional<Range> look(Connection& connection, Range left) {
     found_.clear();
     at_ = 0;
@@ -210,7 +210,7 @@ class StreamEvents final : public Candidates {
     return whole;
   }
 
-  /// Moves on to its first event behind `range`, or stops where there are too many.
+  /// Advances to the stream's first event after `range`, or stops at too many events.
   void collect(Connection& connection, Stream& stream, Range range) {
     if (stream.version == 0 || !is_within(stream.sequence, range)) return;
     auto rows = forward_ ? find<sql::stream_sequences>(connection, stream)
@@ -238,7 +238,7 @@ class StreamEvents final : public Candidates {
   std::vector<Stream> streams_;
   std::vector<std::int64_t> found_;
   std::size_t at_ = 0;
-  /// The last range was a whole window: the streams stand somewhere in it.
+  /// The last range was an entire window: the streams' positions are somewhere in it.
   bool was_whole_ = false;
 };
 

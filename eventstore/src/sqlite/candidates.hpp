@@ -1,4 +1,4 @@
-// Where a filtered read of the whole store has to look.
+// Finds the ranges that a filtered read of all events must scan.
 #pragma once
 
 #include "database/sqlite/connection.hpp"
@@ -15,18 +15,18 @@ namespace stela::sqlite {
 
 using ledger::Range;
 
-/// The ranges that hold every event which a filter can select, in the direction of the read. They
-/// may hold others as well; none is longer than a read transaction should last.
+/// Ranges that contain every event a filter can select, in the direction of the read. They may
+/// contain others; none is longer than a read transaction should last.
 /// Threads: one at a time.
 class Candidates {
  public:
   virtual ~Candidates() = default;
-  /// The next one within `left`, what is not yet read; nothing if there is none. To be asked with
-  /// what the one before left over, so that the ranges follow each other.
+  /// The next range within `left`, the unread rest; nothing if there is none. Call it with the rest
+  /// after the previous range, so that ranges are consecutive.
   virtual std::optional<Range> next(Connection& connection, Range left) = 0;
 };
 
-/// `categories` and `types`: JSON arrays, empty for all.
+/// `categories` and `types` are JSON arrays, empty for all.
 std::unique_ptr<Candidates> find_candidates(const AllQuery& query, const std::string& categories,
                                             const std::string& types);
 

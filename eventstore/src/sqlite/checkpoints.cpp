@@ -19,9 +19,9 @@ Checkpoints::Checkpoints(Connection& connection, const Settings& settings)
 
 void Checkpoints::run_if_due() noexcept {
   if (log_pages_ < due_at_) return;
-  // Waits for those who read older states, and then until nobody needs the log, so that the next
-  // commit begins it anew: readers come and go, and it would grow for ever. Only for a moment, as
-  // everybody else waits meanwhile; a longer one each time that it was in vain.
+  // Waits for readers of older states, and then until nobody needs the log, so that the next commit
+  // starts it over. Otherwise it would grow for ever, because readers come and go. All writers wait
+  // meanwhile, so the wait is short; it grows after each failure.
   sqlite3_busy_timeout(database_, static_cast<int>(wait_.count()));
   int pages = 0;
   int moved = 0;

@@ -1,4 +1,4 @@
-// When the write-ahead log is moved into the database, and how long it was.
+// Decides when to move the write-ahead log into the database, and tracks its length.
 #pragma once
 
 #include "database/sqlite/connection.hpp"
@@ -11,7 +11,7 @@
 namespace stela::sqlite {
 
 /// The log of a writing connection, and the checkpoints that keep it short.
-/// Threads: the one that leads the writer, under the write lock.
+/// Threads: the leader of the writer, under the write lock.
 class Checkpoints {
  public:
   struct Settings {
@@ -21,20 +21,20 @@ class Checkpoints {
     const Conventions* conventions = nullptr;
   };
 
-  /// `connection` tells it how long the log is after each commit, and must outlive it.
+  /// `connection` reports the log's length after each commit, and must outlive it.
   Checkpoints(Connection& connection, const Settings& settings);
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  /// How long the log was after the last commit.
+  /// The log's length after the last commit.
   int log_pages() const noexcept { return log_pages_; }
 
-  /// Moves a log that has grown long, so that the next commit begins it anew. What fails is logged,
-  /// and tried again when the log has grown further.
+  /// Moves a long log into the database, so that the next commit starts it over. A failure is
+  /// logged, and retried when the log has grown further.
   void run_if_due() noexcept;
-  /// Moves and empties the log, waiting for whoever reads an older state.
+  /// Moves and empties the log, waiting for readers of an older state.
   CheckpointResult run();
-  /// The same for whoever leaves: without waiting, and as far as it goes.
+  /// The same at closing: without waiting, and as far as possible.
   void run_at_once() noexcept;
 
  private:

@@ -21,10 +21,11 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-/// How soon to look for a commit that a write to the log announced: it can be seen when the disk
-/// has synced it.
+/// How soon to check for a commit after a write to the log: it becomes visible once the disk has
+/// synced it.
 constexpr std::chrono::nanoseconds first_look = 250us;
-/// How often to look if the log can't be watched: the system has no more watches, or it is gone.
+/// How often to check if the log can't be watched: the system has no watches left, or the log is
+/// gone.
 constexpr std::chrono::nanoseconds unwatched_look = 5ms;
 constexpr std::string_view data_version = "PRAGMA data_version";
 
@@ -48,7 +49,7 @@ CommitWatch::~CommitWatch() {
 void CommitWatch::wake() noexcept {
   if (signalled_.exchange(true, std::memory_order_acq_rel)) return;
   const std::uint64_t one = 1;
-  // It can only fail when it is signalled already.
+  // It fails only if it is signalled already.
   [[maybe_unused]] const ssize_t written = write(event_, &one, sizeof one);
 }
 
@@ -57,7 +58,7 @@ void CommitWatch::wait_until(Time deadline) {
     watch_log();
     const bool woken = sleep_until(std::min(deadline, next_look()));
     if (woken || steady_clock::now() >= deadline) return;
-    // What is seen may be a commit of our own: looking goes on the next time.
+    // It may be one of this process's own commits: the next call checks again.
     if (connection_ && sees_commit()) return;
   }
 }
@@ -67,7 +68,7 @@ CommitWatch::Time CommitWatch::next_look() const {
   const Time now = steady_clock::now();
   if (!watching_) return now + unwatched_look;
   const std::chrono::nanoseconds passed = now - written_at_;
-  // Often at first, as a commit mostly follows at once; but a disk may take as long as it likes.
+  // Often at first, because a commit usually follows at once; but a disk may take any time.
   return now + std::max(first_look, passed / 4);
 }
 
@@ -90,7 +91,7 @@ bool CommitWatch::sleep_until(Time deadline) {
 void CommitWatch::watch_log() {
   if (watch_ < 0 || watching_) return;
   watching_ = inotify_add_watch(watch_, log_.c_str(), IN_MODIFY | IN_DELETE_SELF) >= 0;
-  // A commit that was written just before may not be seen yet.
+  // A commit written just before may not be visible yet.
   if (watching_) written_at_ = steady_clock::now();
 }
 

@@ -1,4 +1,4 @@
-// What wakes a thread that follows an SQLite store.
+// Wakes a thread that follows an SQLite store.
 #pragma once
 
 #include "database/commit_watch.hpp"
@@ -32,20 +32,21 @@ class STELA_EVENTSTORE_EXPORT CommitWatch final : public database::CommitWatch {
  private:
   /// True if `wake` was called.
   bool sleep_until(Time deadline);
-  /// When to look whether somebody has committed, though nobody says so.
+  /// When to poll for commits that nobody announced.
   Time next_look() const;
   void watch_log();
   bool read_watch();
   bool sees_commit();
 
-  /// The file that every commit writes to; empty for a database that nobody else can see.
+  /// The file that every commit writes to; empty for a private database.
   const std::string log_;
-  /// Of its own, as each connection counts the commits that it has seen; null without a log.
+  /// A separate connection, because each connection counts the commits that it has seen; null
+  /// without a log.
   const std::unique_ptr<Connection> connection_;
   int event_ = -1;
   int watch_ = -1;
   bool watching_ = false;
-  /// When somebody last wrote to the log.
+  /// The time of the last observed write to the log.
   Time written_at_ = {};
   std::int64_t seen_version_ = 0;
   std::atomic<bool> signalled_{false};

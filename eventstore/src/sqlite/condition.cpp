@@ -12,7 +12,7 @@
 namespace stela::sqlite {
 namespace {
 
-/// Looks for the first event that matches, up to one that was found already.
+/// Finds the first matching event, up to one that was found already.
 class Search {
  public:
   Search(Connection& connection, KindTable& kinds) noexcept

@@ -1,4 +1,4 @@
-// The check of an append's condition, inside its transaction.
+// Checks an append's condition, inside its transaction.
 #pragma once
 
 #include "database/sqlite/connection.hpp"
@@ -9,7 +9,7 @@
 
 namespace stela::sqlite {
 
-/// ConditionConflict, which names the first event after the condition's position that matches.
+/// ConditionConflict, naming the first matching event after the condition's position.
 void check_holds(const AppendCondition& condition, Connection& connection, KindTable& kinds);
 
 }  // namespace stela::sqlite

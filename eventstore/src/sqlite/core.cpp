@@ -27,8 +27,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// From which migration of its own on a store can be read as it is: later ones made no difference
-/// to that.
+/// The first of the store's migrations whose tables can be read as they are: later ones don't
+/// change how to read.
 constexpr std::size_t readable_since = 1;
 
 /// The longest that SQLite can wait, 24 days.
@@ -50,9 +50,9 @@ std::uintmax_t size_of(const std::string& path) {
   return error ? 0 : size;
 }
 
-/// SQLite drops a log that it finds beside an empty file, with all that was committed to it.
+/// SQLite drops a log beside an empty file, including all its commits.
 void check_log_has_a_database(const std::string& path) {
-  // The log first: a database that is just being made is never empty once it has one.
+  // The log first: a database that is being created is never empty once it has one.
   std::error_code ignored;
   const std::string real = fs::weakly_canonical(path, ignored).string();
   if (size_of(real + "-wal") == 0 || size_of(real) > 0) return;
@@ -61,7 +61,7 @@ void check_log_has_a_database(const std::string& path) {
                     "or, to begin a new one, move the log away"};
 }
 
-/// Whoever opens a file by another name has another log and another lock.
+/// A process that opens a file by another name has another log and another lock.
 void check_has_one_name(const std::string& path) {
   std::error_code error;
   const std::uintmax_t names = fs::hard_link_count(path, error);
@@ -72,7 +72,7 @@ void check_has_one_name(const std::string& path) {
       "committed events; remove the other names, or open a copy"};
 }
 
-/// Unset where the system doesn't say.
+/// Unset if the system can't tell.
 std::optional<std::uint64_t> mount_of(const fs::path& path) {
   struct statx found {};
   if (statx(AT_FDCWD, path.c_str(), 0, STATX_MNT_ID, &found) != 0) return {};
@@ -80,11 +80,11 @@ std::optional<std::uint64_t> mount_of(const fs::path& path) {
   return found.stx_mnt_id;
 }
 
-/// A file that is mounted alone has its log and its lock elsewhere than the file it is.
+/// A file that is mounted alone has its log and its lock in another folder than the original file.
 void check_is_no_mount(const std::string& path) {
   std::error_code error;
   const fs::path real = fs::weakly_canonical(path, error);
-  // One that isn't there, or that somebody makes just now, isn't mounted.
+  // A missing file, or one that is being created, isn't mounted.
   const auto of_file = error ? std::nullopt : mount_of(real);
   if (!of_file || of_file == mount_of(real.parent_path()).value_or(*of_file)) return;
   throw StoreFailed{
@@ -105,15 +105,15 @@ std::unique_ptr<Connection> open_to_write(const std::string& path, const Options
   of_first.flags |= SQLITE_OPEN_CREATE;
   auto connection = std::make_unique<Connection>(path, of_first);
   check_writable(*connection, path);
-  // Before anything is put beside a file that isn't ours.
+  // Before any file is put beside a foreign database.
   recognise(*connection, path, options);
-  // A file can also say of itself that it is to be read only.
+  // The file itself can say that it is read-only.
   check_writable(*connection, path);
   return connection;
 }
 
-/// With the log, where there is one, as whoever writes; else of the file alone, so that nothing
-/// needs to be put beside it. Sets which of the two.
+/// With its log, if there is one, as a writer would; otherwise the file alone, so that no file need
+/// be put beside it. Sets `immutable` accordingly.
 std::unique_ptr<Connection> open_to_read(const std::string& path, ConnectionOptions& options) {
   std::error_code ignored;
   const std::string real = fs::weakly_canonical(path, ignored).string();
@@ -137,14 +137,14 @@ struct Length {
 
 Length length_of(Connection& connection, const std::string& path) {
   const std::uintmax_t actual = size_of(path);
-  // What isn't in the file may be in the log.
+  // Missing pages may be in the log.
   if (size_of(path + "-wal") > 0) return {actual, actual};
   return {actual, static_cast<std::uintmax_t>(connection.integer("PRAGMA page_count").value_or(0) *
                                               connection.integer("PRAGMA page_size").value_or(0))};
 }
 
-/// SQLite reads what was cut off the end of a file as zeros: events would be missing, and their
-/// sequences given away again.
+/// SQLite reads zeros in place of a file's lost end: events would be missing, and their sequences
+/// assigned again.
 void check_length(Connection& connection, const std::string& path) {
   const Length length = length_of(connection, path);
   if (length.actual == length.expected) return;
@@ -164,7 +164,7 @@ void use_log(Connection& connection, const std::string& path) {
   throw StoreFailed{"'" + path + "' can't have a write-ahead log; is it on a network file system?"};
 }
 
-/// Of those that the blocks of kinds reach to, which is at most a block further than the events.
+/// The last sequence in the blocks of kinds, at most a block beyond the events.
 std::int64_t last_sequence_of_blocks(Connection& connection) {
   const std::int64_t block = connection.integer("SELECT max(block) FROM kind_blocks").value_or(-1);
   return (block + 1) * block_size - 1;
@@ -175,7 +175,7 @@ StoreIdentity identity_of(const std::string& path, const Facts& facts) {
   return {facts.store_id, path.empty() ? in_memory : "'" + path + "'"};
 }
 
-/// What a long reader made the log grow to is given back when it begins anew.
+/// Frees the space of a log that a long reader made grow, when the log starts over.
 void limit_log(Connection& connection, int checkpoint_pages) {
   constexpr std::int64_t bytes_a_page = 4096;
   connection.execute("PRAGMA journal_size_limit = " +
@@ -190,7 +190,7 @@ void check_name(const std::string& path) {
   if (path == ":memory:") {
     throw UsageError{"for a database in memory use open_in_memory; a file is './:memory:'"};
   }
-  // It may hold a password, which isn't shown.
+  // The path may hold a password, so the error doesn't repeat it.
   if (path.starts_with("postgresql://") || path.starts_with("postgres://")) {
     throw UsageError{
         "this is the URL of a server, and no file of SQLite's; stela::open and postgres::open take "
@@ -265,8 +265,8 @@ std::unique_ptr<Connection> Core::open_connection() {
   }
   auto connection = options_.read_only ? open_to_read(path_, connection_options_)
                                        : open_to_write(path_, options_, connection_options_);
-  // Absolute, and without links: where SQLite keeps the log, whoever opens the file and from
-  // whichever folder.
+  // Absolute and without links: the place where SQLite keeps the log, whichever path or folder the
+  // file is opened by.
   path_ = sqlite3_db_filename(connection->handle(), "main");
   return connection;
 }
@@ -285,7 +285,7 @@ void Core::prepare(Connection& connection, WriteLock& lock) {
 
 bool Core::is_ready(Connection& connection) const {
   if (path_.empty() || options_.read_only || !has_log(connection)) return false;
-  // Somebody who writes meanwhile makes them differ too: under the lock nobody does.
+  // A concurrent writer makes them differ too; under the lock there is none.
   const Length length = length_of(connection, path_);
   return length.actual == length.expected &&
          is_migrated(connection, "eventstore", sql::migrations) && find_facts(connection);
@@ -303,7 +303,7 @@ void Core::make_ready(Connection& connection) {
 }
 
 Core::~Core() {
-  // Readers go first, so that the writer can move the whole log into the database.
+  // Destroy the readers first, so that the writer can move the entire log into the database.
   readers_.reset();
 }
 
@@ -336,7 +336,7 @@ void Core::sync() {
     try {
       connection.sync_log();
     } catch (const StoreFailed& e) {
-      // The system reports it once; whoever asks again is told that all is well.
+      // The system reports the error only once, and success afterwards.
       writer_->give_up(e.what());
       throw;
     }

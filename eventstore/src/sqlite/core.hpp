@@ -1,4 +1,4 @@
-// What an SQLite store is made of.
+// The engine's part of a store on SQLite.
 #pragma once
 
 #include "database/core.hpp"
@@ -19,10 +19,11 @@
 
 namespace stela::sqlite {
 
-/// UsageError if SQLite would take `path` for something else than the name of a file.
+/// UsageError if SQLite would take `path` for something other than a file name.
 void check_name(const std::string& path);
 
-/// UsageError or StoreFailed if no database can be at `path`, in words better than SQLite's.
+/// UsageError or StoreFailed, with a clearer message than SQLite's, if no database can be at
+/// `path`.
 void check_path(const std::string& path, const Options& options);
 
 /// Threads: any number at once.
@@ -106,13 +107,12 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
   Connection& writing() noexcept override { return writer_->connection(); }
   void tidy(FunctionRef<void()> work) override;
 
-  /// Where readers get their connections: a pool, or for a database in memory the writer's own.
+  /// Lends connections to readers: from a pool, or for a database in memory the writer's own.
   Reading& reading() noexcept { return *reading_; }
-  /// A connection of the caller's own to the same database. UsageError in memory; StoreFailed if
-  /// the file isn't at its path any more.
+  /// A separate connection for the caller to the same database. UsageError in memory; StoreFailed
+  /// if the file is no longer at its path.
   std::unique_ptr<Connection> connect() const;
-  /// StoreFailed if the file isn't at its path any more: for those who read on a connection of
-  /// their own.
+  /// StoreFailed if the file is no longer at its path: for readers with a connection of their own.
   void check_place() const { place_->check(); }
 
  private:
@@ -120,7 +120,7 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
   void fill(WriteWork& work, const AppendRequest& request) const;
   void notify(const WriteWork& work) noexcept;
   std::unique_ptr<Connection> open_connection();
-  /// Makes what isn't there yet, under the write lock; of a database that is ready it waits for
+  /// Creates missing tables and facts under the write lock; if the database is ready, waits for
   /// nobody.
   void prepare(Connection& connection, WriteLock& lock);
   bool is_ready(Connection& connection) const;

@@ -21,7 +21,7 @@ void EventImport::settle_tag_types(database::Connection& connection,
 
 EventImport::Outcome EventImport::store(database::Connection& connection,
                                         std::span<const ParsedEvent> events) {
-  // What a transaction that failed put into them is gone with it.
+  // The failed transaction's entries are void.
   heads_.clear();
   kind_blocks_.clear();
   Outcome outcome;

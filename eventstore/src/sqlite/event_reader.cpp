@@ -40,11 +40,11 @@ void EventReader::read_rows(database::Connection& connection, const database::Ro
       event.emplace(rows.read(row));
       found.event = &*event;
     } catch (const CorruptRow& e) {
-      // Only the row itself: what ails the disk ails every row.
+      // Only the row is damaged: a failing disk is thrown.
       found.problem = e.what();
       found.fault = e.problem();
     } catch (const CorruptEvent& e) {
-      // Its tags.
+      // The event's tags are damaged.
       found.problem = found.fault = e.what();
     }
     if (!use(found)) return;

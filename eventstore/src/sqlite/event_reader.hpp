@@ -1,4 +1,4 @@
-// Events by their sequence, for the modules beside this one.
+// Reads events by sequence, for other modules.
 #pragma once
 
 #include "database/event_reader.hpp"
@@ -10,7 +10,7 @@ class EventReader final : public database::EventReader {
  public:
   explicit EventReader(KindTable& kinds) noexcept : kinds_{kinds} {}
 
-  /// Reading a few events too many costs less than another statement.
+  /// Reading a few extra events costs less than another statement.
   std::int64_t widest_gap() const noexcept override { return 3; }
   void read(database::Connection& connection, std::span<const std::int64_t> sequences,
             FunctionRef<bool(const database::EventRow&)> use) override;

@@ -1,4 +1,4 @@
-// Rows of the events table as stored events, and the other way round.
+// Converts rows of the events table to stored events, and back.
 #pragma once
 
 #include "database/event_page.hpp"
@@ -20,33 +20,33 @@
 
 namespace stela::sqlite {
 
-/// Of the last event; 0 if there is none.
+/// The sequence of the last event; 0 if there is none.
 STELA_EVENTSTORE_EXPORT std::int64_t last_sequence(Connection& connection);
-/// The largest in the index of streams and versions, all of which it reads: larger than
-/// `last_sequence` if the table has lost events at its end.
+/// The highest sequence in the index of streams and versions, which it reads completely. Higher
+/// than `last_sequence` if the table has lost events at its end.
 std::int64_t last_indexed_sequence(Connection& connection);
 
-/// Where a stream stands, asked of the database inside a write transaction; zeros if it has no
-/// events. CorruptEvent if its last event is damaged, or missing though the index knows of it.
+/// The head of a stream, read inside a write transaction; zeros if it has no events. CorruptEvent
+/// if its last event is damaged, or missing though the index lists it.
 StreamHead find_head(Connection& connection, KindTable& kinds, const StreamId& stream);
 
-/// The number of a stream that is new.
+/// Returns the number of a new stream.
 std::int64_t insert_stream(Connection& connection, const StreamId& stream);
 
-/// Writes an event as it is, with its checksum.
+/// Writes an event unchanged, with its checksum.
 void insert_row(Connection& connection, std::int64_t stream, const StoredEvent& event);
 
-/// Names of streams by their number, as one reader has met them.
+/// A reader's cache of stream names by number.
 class STELA_EVENTSTORE_EXPORT StreamNames {
  public:
-  /// Some 18 MB. A name that has to be asked for costs more than reading the event: it doubles the
-  /// time of a replay whose events belong to more streams in turns than are remembered.
+  /// About 18 MB. Looking up a name costs more than reading the event: a replay takes twice as long
+  /// if its events alternate between more streams than the cache holds.
   static constexpr std::size_t max_size = 131'072;
 
-  /// CorruptEvent if the database has no such stream, or a name that isn't one.
+  /// CorruptEvent if the database has no such stream, or its name is invalid.
   const StreamId& find(std::int64_t stream, Connection& connection);
   void add(std::int64_t stream, const StreamId& id) { names_.emplace(stream, id); }
-  /// Bounds the memory; only while nobody points to a name.
+  /// Bounds the memory. Call it only while no name is in use.
   void trim() noexcept {
     if (names_.size() > max_size) names_.clear();
   }
@@ -55,7 +55,7 @@ class STELA_EVENTSTORE_EXPORT StreamNames {
   std::unordered_map<std::int64_t, StreamId> names_;
 };
 
-/// Turns rows of the events table into events.
+/// Converts rows of the events table to events.
 struct STELA_EVENTSTORE_EXPORT EventRows {
   Connection& connection;
   KindTable& kinds;
@@ -63,18 +63,18 @@ struct STELA_EVENTSTORE_EXPORT EventRows {
   /// Set if all rows are of this stream.
   const StreamId* stream = nullptr;
   Succession* succession = nullptr;
-  /// Set if the tags of each event are to be read, too: where to keep those of the last one.
+  /// Where to keep the tags of the last event; set if tags are read, too.
   std::string* tags = nullptr;
-  /// The kind table is shared with other threads; what this page met of it needn't be locked again.
+  /// The kinds of this page, to save locking: the kind table is shared with other threads.
   std::array<const EventKind*, 16> met_kinds = {};
 
-  /// Appends `rows` to `page`; false if the page was full before they ended. A row
-  /// that is damaged, or can't be read, ends the page before it; as the first of a page it is a
-  /// CorruptEvent that names it, or what SQLite said.
+  /// Appends `rows` to `page`; false if the page became full before they ended. A damaged or
+  /// unreadable row ends the page before it; at the start of a page it is a CorruptEvent, which
+  /// names it, or SQLite's error.
   bool fill(EventPage& page, sql::event_row& rows);
 
-  /// The event of the row that `row` stands on, valid until its next step. CorruptEvent that names
-  /// it if it isn't what was stored.
+  /// The event of the current row, valid until its next step. CorruptEvent, naming it, if it
+  /// differs from what was stored.
   StoredEvent read(const sql::event_row& row);
   /// The same, with the event's tags. `tags` must be set.
   StoredEvent read(const sql::tagged_event::Row& row);

@@ -1,4 +1,4 @@
-// The checks of the file as SQLite sees it, and of the schema in it.
+// Checks the file as SQLite sees it, and its schema.
 #include "database/checksum.hpp"
 #include "database/sqlite/failure.hpp"
 #include "sqlite/inspection.hpp"
@@ -18,7 +18,7 @@
 namespace stela::sqlite {
 namespace {
 
-// Of the table ?1, or of the whole file where it is NULL.
+// For the table ?1, or for the entire file if it is NULL.
 constexpr std::string_view quick_check_sql = "SELECT * FROM pragma_quick_check(?1)";
 constexpr std::string_view integrity_check_sql = "SELECT * FROM pragma_integrity_check(?1)";
 constexpr std::string_view foreign_key_check_sql = "SELECT * FROM pragma_foreign_key_check(?1)";
@@ -35,8 +35,8 @@ std::string in_one_line(std::string_view text) {
   return line;
 }
 
-/// What the file says: a connection that reads it without a log says that there is none. Through
-/// SQLite's own descriptor: to close another one would end the locks of the whole process.
+/// The mode in the file's header: a connection that reads the file without a log reports none. Read
+/// through SQLite's own descriptor, because closing another one would end all locks of the process.
 bool says_log(Connection& connection) {
   constexpr sqlite3_int64 write_version = 18;
   constexpr char of_log = 2;
@@ -47,7 +47,7 @@ bool says_log(Connection& connection) {
          file->pMethods->xRead(file, &found, 1, write_version) == SQLITE_OK && found == of_log;
 }
 
-/// A trigger or an index holds nothing that can't be made again.
+/// A trigger or an index holds no data, so it can be created again.
 std::string advice_for(const std::string& name, const Object& object, bool is_there) {
   const bool holds_nothing = object.type == "trigger" || object.type == "index";
   if (!holds_nothing || object.sql.empty()) return std::string{hand_advice};
@@ -57,8 +57,8 @@ std::string advice_for(const std::string& name, const Object& object, bool is_th
   return advice + object.sql;
 }
 
-/// Those that the database has had, as far as its ledger goes: verify opens only the event store,
-/// and another module's tables may wait for the application to migrate them.
+/// The migrations that the database's ledger records: verify opens only the event store, and
+/// another module's tables may wait for the application to migrate them.
 std::span<const database::Migration> applied_to(Connection& connection, std::string_view module,
                                                 std::span<const database::Migration> migrations) {
   const std::size_t noted = noted_migrations(connection, module).size();
@@ -118,11 +118,11 @@ void check_participants_in(FileInspection& inspection, Connection& connection) {
   }
 }
 
-/// One of SQLite's own checks, of a table; of the whole file if there is none.
+/// One of SQLite's own checks, of a table; of the entire file if it is empty.
 using FileCheck = std::vector<Problem> (*)(const FileInspection&, Connection&,
                                            std::string_view table);
 
-/// NULL for the whole file.
+/// Binds NULL for the entire file.
 void bind_table(Query& query, std::string_view table) {
   table.empty() ? query.bind(1, nullptr) : query.bind(1, table);
 }
@@ -158,8 +158,8 @@ std::vector<Problem> find_broken_references(const FileInspection& inspection,
   return found;
 }
 
-/// Reports what `check` finds, if it can be made. Otherwise what it lacks, for another reason than
-/// damage.
+/// Runs `check` and reports its problems. If it can't run for a reason other than damage, returns
+/// that reason.
 std::optional<std::string> try_check(FileInspection& inspection, Connection& connection,
                                      FileCheck check, std::string_view table) {
   std::vector<Problem> found;
@@ -183,8 +183,8 @@ std::vector<std::string> names_of_tables(Connection& connection) {
 }
 
 /// The application may share this file; its indexes and constraints may need functions and
-/// collations that only it registers. SQLite checks nothing then, so each table is checked alone.
-/// What the check of all lacks, if it was made so.
+/// collations that only it registers. Then SQLite's check of the file fails, and each table is
+/// checked alone. Returns why the check of the file failed, if it did.
 std::optional<std::string> look_at_file(FileInspection& inspection, FileCheck check) {
   std::optional<std::string> lack;
   std::vector<std::string> tables;
@@ -207,7 +207,7 @@ std::optional<std::string> look_at_file(FileInspection& inspection, FileCheck ch
 void check_file(FileInspection& inspection) {
   inspection.progress(0, 2);
   if (auto lack = look_at_file(inspection, find_damage)) {
-    // The check of one table sees neither free pages nor that another table has one of its own.
+    // The check of one table sees neither free pages nor pages shared with another table.
     inspection.leave_unchecked("(free and shared pages)", std::move(*lack));
   }
   inspection.progress(1, 2);

@@ -19,7 +19,7 @@
 namespace stela::sqlite {
 namespace {
 
-/// The index is all that is left of such an event: it must not be rebuilt.
+/// The index is the only trace of such an event: it must not be rebuilt.
 constexpr std::string_view lost_advice =
     "an event that was appended seems to be gone: keep a copy, and restore a backup";
 
@@ -77,7 +77,7 @@ void check_kinds(FileInspection& inspection) {
   });
 }
 
-/// Readers of some kinds only look where the blocks of these say that there are any.
+/// Readers of selected kinds look only into the blocks listed for them.
 class BlocksCheck {
  public:
   explicit BlocksCheck(FileInspection& inspection) : inspection_{inspection} {}
@@ -96,7 +96,7 @@ class BlocksCheck {
 
  private:
   FileInspection& inspection_;
-  /// By kind: the block that was looked at last.
+  /// For each kind, the last block that was seen.
   std::vector<std::int64_t> seen_;
 };
 
@@ -131,7 +131,7 @@ FileInspection::FileInspection(Store& store, FunctionRef<void(const Problem&)> r
     : care::Inspection{sqlite_engine, report, options}, store_{store} {
   if (!sqlite::path(store).empty()) {
     connection_ = core_of(store).connect();
-    // Finds damaged pages where they are met, before anything is made of them.
+    // Detects damaged pages when they are read, before their contents are used.
     connection_->execute("PRAGMA cell_size_check = ON");
   }
 }

@@ -1,4 +1,4 @@
-// The looking at an SQLite file, and the checks that are its own.
+// The inspection of an SQLite file, and its own checks.
 #pragma once
 
 #include "care/inspection.hpp"
@@ -20,7 +20,7 @@ class FileInspection final : public care::Inspection {
                  const VerifyOptions& options);
 
   database::Database& database() noexcept override { return store_.database(); }
-  /// As `read`, for statements of SQLite's own.
+  /// As `read`, for SQLite's own statements.
   bool query(FunctionRef<void(Connection&)> work);
   void report(std::string where, std::string what, std::string advice) override;
   using care::Inspection::report;
@@ -36,7 +36,7 @@ class FileInspection final : public care::Inspection {
   std::string advice_on_damage() override;
 
   Store& store_;
-  /// A connection of its own, so that pages come from the disk and not from a reader's cache; null
+  /// A separate connection, so that pages come from the disk and not from a reader's cache; null
   /// for a database in memory.
   std::unique_ptr<Connection> connection_;
   KindTable kinds_;

@@ -1,4 +1,4 @@
-// Which blocks of sequences have events of a kind.
+// Which blocks of sequences contain events of a kind.
 #pragma once
 
 #include "database/sqlite/connection.hpp"
@@ -15,16 +15,16 @@ constexpr std::int64_t block_of(std::int64_t sequence) noexcept {
   return sequence / block_size;
 }
 
-/// What a writer notes of the events that it inserts, once for each kind in a block.
+/// Records, for each kind, the blocks that a writer inserts events into; once for each block.
 /// Threads: one at a time.
 class KindBlocks {
  public:
   void note(Connection& connection, std::size_t kind, std::int64_t sequence);
-  /// Something may have been rolled back.
+  /// Forgets recorded blocks, because a rollback may have undone them.
   void clear() noexcept { noted_.clear(); }
 
  private:
-  /// By kind: its last block that was noted, and 1 more.
+  /// For each kind, its last recorded block plus 1.
   std::vector<std::int64_t> noted_;
 };
 

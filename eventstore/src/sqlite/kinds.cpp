@@ -93,7 +93,7 @@ void KindTable::load(Connection& connection) {
   auto rows =
       connection.rows(sql::event_kinds{.after = static_cast<std::int64_t>(entries_.size())});
   while (rows.step()) {
-    // Numbers are dense; what stands behind a gap was tampered with, and stays unknown.
+    // Numbers are dense; kinds after a gap are the result of tampering, and stay unknown.
     if (rows.kind() != static_cast<std::int64_t>(entries_.size()) + 1) break;
     auto entry = std::make_unique<Entry>(
         Entry{std::string{rows.category()},

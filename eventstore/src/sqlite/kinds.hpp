@@ -1,4 +1,4 @@
-// The kinds of events of one database, as they are numbered there.
+// The event kinds of one database, with its numbers.
 #pragma once
 
 #include "database/sqlite/connection.hpp"
@@ -19,8 +19,8 @@
 
 namespace stela::sqlite {
 
-/// Kinds never change and never go, so what is handed out stays valid as long as the table; but for
-/// those that a transaction adds and rolls back, which are valid until the next one begins.
+/// Kinds never change or disappear, so results are valid as long as the table, except for kinds
+/// that a transaction adds and rolls back: those are valid until the next transaction begins.
 /// Threads: `find` from any thread, each with a connection of its own; the rest is the writer's.
 class KindTable {
  public:
@@ -31,18 +31,18 @@ class KindTable {
     bool publishes;
   };
 
-  /// Names the connection whose transactions add kinds: what it sees may be rolled back. Before
-  /// anything is asked.
+  /// Sets the connection whose transactions add kinds, which may be rolled back. Call it before
+  /// anything else.
   void set_writer(const Connection& writer) noexcept { writer_ = &writer; }
 
-  /// The kind of that number, looked up in the database if it is new here; null if there is none.
+  /// The kind with that number, from the database if it isn't cached; null if there is none.
   const EventKind* find(std::int64_t number, Connection& connection);
 
-  /// At the beginning of a write transaction.
+  /// Call it when a write transaction begins.
   void begin() noexcept { dropped_.clear(); }
-  /// Learns what other processes added.
+  /// Reads kinds that other processes added.
   void refresh(Connection& writer) { load(writer); }
-  /// The kind with that key, added to the database if it is new there.
+  /// The kind with that key; adds it to the database if it is new there.
   const EventKind& intern(const Key& key, Connection& writer);
 
   /// A point in the transaction to roll back to.
@@ -53,7 +53,7 @@ class KindTable {
                     added_.end());
     recent_ = {};
   }
-  /// False if there was no memory for all of it: then the rest has to be learnt by `refresh`.
+  /// False if memory was too short: then call `refresh` to read the rest.
   bool commit() noexcept;
 
  private:
@@ -67,7 +67,7 @@ class KindTable {
     }
   };
   using Entries = std::vector<std::unique_ptr<Entry>>;
-  /// Moves from one to another without memory of its own.
+  /// Entries move between chains without allocating memory.
   using Chain = std::list<std::unique_ptr<Entry>>;
 
   static std::size_t hash(const Key& key) noexcept;
@@ -76,16 +76,16 @@ class KindTable {
   const Entry* find_key(const Key& key);
   const EventKind& add_new(const Key& key, Connection& writer);
   void load(Connection& connection);
-  /// Takes the entry, or throws and leaves it.
+  /// Takes the entry; if it throws, the entry stays.
   void add(std::unique_ptr<Entry>& entry);
 
   const Connection* writer_ = nullptr;
   std::shared_mutex mutex_;
-  /// Guarded by mutex_; what is committed, by number - 1.
+  /// Committed kinds, by number - 1; guarded by mutex_.
   Entries entries_;
   std::unordered_multimap<std::size_t, const Entry*> by_key_;
-  /// The writer's own: what its transaction added or dropped again, what it committed beside an
-  /// entry that a reader had loaded first (listeners still see it), and what it used last.
+  /// Only the writer uses these: kinds that its transaction added or rolled back, kinds that it
+  /// committed after a reader had loaded them (listeners still see its entries), and its last ones.
   Chain added_;
   Chain dropped_;
   Chain twins_;

@@ -19,17 +19,17 @@
 
 namespace stela::sqlite {
 
-/// The lock files that this process has open, for a forked child to close: the one thing that
-/// belongs to the process, as a fork does.
+/// The lock files that this process has open, for a forked child to close. The only global object
+/// here, because a fork also affects the entire process.
 class OpenLockFiles {
  public:
   static OpenLockFiles& of_process() {
-    // Never destroyed: a fork may come later than the end of main.
+    // Never destroyed: a fork may come after the end of main.
     static OpenLockFiles* const files = new OpenLockFiles;
     return *files;
   }
 
-  /// Nobody can fork between its opening and its place in the list.
+  /// Prevents a fork between opening the file and listing it.
   void open(LockFile& file) {
     const std::lock_guard lock{mutex_};
     files_.push_back(&file);
@@ -62,7 +62,7 @@ class OpenLockFiles {
   }
 
   std::mutex mutex_;
-  /// Guarded by mutex_, as are their descriptors when they change.
+  /// The list and the files' descriptors are guarded by mutex_.
   std::vector<LockFile*> files_;
 };
 
@@ -70,8 +70,8 @@ namespace {
 
 constexpr int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
-/// Whoever may write to the database may lock it, whoever made the lock file: a new file gets the
-/// database's owner and mode, as far as this user may give them.
+/// Whoever may write to the database may lock it, whoever created the lock file: a new file gets
+/// the database's owner and mode, as far as this user may set them.
 void adopt(int descriptor, const struct stat& database) noexcept {
   const uid_t owner = geteuid() == 0 ? database.st_uid : static_cast<uid_t>(-1);
   [[maybe_unused]] const int owned = fchown(descriptor, owner, database.st_gid);
@@ -123,10 +123,10 @@ bool LockFile::is_deleted() const noexcept {
 
 int LockFile::open_or_make() const {
   struct stat database {};
-  // Without a database whoever wants to write to it is told so, and needs a lock to come to that.
+  // If the database is missing, opening it fails later, but that already needs a lock.
   if (stat(database_.c_str(), &database) != 0) database.st_mode = 0600;
   int descriptor = -1;
-  // Again only if somebody else makes or removes it between the two.
+  // Repeated only if another process creates or removes the file in between.
   for (int attempt = 0; descriptor < 0 && attempt < 100; ++attempt) {
     descriptor = ::open(path_.c_str(), flags);
     if (descriptor >= 0 || errno != ENOENT) break;

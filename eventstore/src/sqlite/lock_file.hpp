@@ -1,4 +1,4 @@
-// The file beside a database that its locks are taken on.
+// The file beside a database that carries its locks.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -11,20 +11,20 @@
 
 namespace stela::sqlite {
 
-/// Bytes of the lock file from this one on are those of presences; those before it are of the line
-/// for the write lock.
+/// Bytes of the lock file from this one on belong to presences; the others form the queue for the
+/// write lock.
 inline constexpr std::int64_t first_presence = std::int64_t{1} << 62;
 
-/// What `fcntl` is asked about `length` bytes; 0: up to the end.
+/// The `fcntl` request for `length` bytes; 0: up to the end.
 struct flock byte_range(short type, std::int64_t from, std::int64_t length) noexcept;
 
-/// An open lock file, of which a forked child has no copy: a lock belongs to whoever has the file
-/// open, and would outlive its holder in a helper that this forked.
+/// An open lock file, which isn't passed to forked children: a lock belongs to every process that
+/// has the file open, and would outlive its owner in a forked helper.
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT LockFile {
  public:
-  /// Opens `<database>-lock`, or makes it with the mode and owner of the database. StoreFailed if
-  /// that is a link, or this user may not write to it.
+  /// Opens `<database>-lock`, or creates it with the mode and owner of the database. StoreFailed if
+  /// it is a link, or not writable for this user.
   explicit LockFile(const std::string& database);
   ~LockFile();
   LockFile(const LockFile&) = delete;
@@ -32,9 +32,9 @@ class STELA_EVENTSTORE_EXPORT LockFile {
 
   static std::string path_of(const std::string& database) { return database + "-lock"; }
 
-  /// Opens what is at its path now.
+  /// Opens the file that is at its path now.
   void reopen();
-  /// True if others, who open what is at its path, get another file.
+  /// True if the file was deleted or replaced, so that other processes open another one.
   bool is_deleted() const noexcept;
 
   int descriptor() const noexcept { return descriptor_; }
@@ -52,11 +52,11 @@ class STELA_EVENTSTORE_EXPORT LockFile {
   int descriptor_ = -1;
 };
 
-/// Who holds a lock of `kind` ("FLOCK", "POSIX") to write on a file, from a byte on: "process 17
-/// (orders)". Empty if the system doesn't say.
+/// The holder of a write lock of `kind` ("FLOCK", "POSIX") on a file, from a byte on: "process 17
+/// (orders)". Empty if the system can't tell.
 std::string holder_of_lock(const std::string& path, std::string_view kind, std::string_view from);
-/// Who is in a write transaction of a database, in the same words: its lock is a byte of the file
-/// beside the log.
+/// The process in a write transaction of a database, in the same form: its lock is a byte of the
+/// file beside the log.
 std::string holder_of_transaction(const std::string& database);
 
 }  // namespace stela::sqlite

@@ -10,7 +10,7 @@
 namespace stela::sqlite {
 namespace {
 
-/// SQLite's names don't depend on case, and a trigger may be called as a table.
+/// SQLite's names ignore case, and a trigger may have a table's name.
 bool is_in_the_way(const Objects::value_type& one, const Objects::value_type& other) {
   return (one.second.type == "trigger") == (other.second.type == "trigger") &&
          sqlite3_stricmp(one.first.c_str(), other.first.c_str()) == 0;

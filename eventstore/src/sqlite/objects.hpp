@@ -12,22 +12,22 @@
 
 namespace stela::sqlite {
 
-/// What sqlite_schema says of one.
+/// An object as described by sqlite_schema.
 struct Object {
   std::string type;
   std::string table;
-  /// In one line.
+  /// On one line.
   std::string sql;
   friend bool operator==(const Object&, const Object&) = default;
 };
-/// By their names.
+/// By name.
 using Objects = std::map<std::string, Object>;
 
 Objects objects_of(Connection& connection);
-/// What the migrations of `module` add to an event store.
+/// The objects that the migrations of `module` add to an event store.
 Objects objects_made_by(std::string_view module, std::span<const database::Migration> migrations);
 
-/// The names in the database that the migrations of `module` after the first `applied` would take.
+/// Existing names that the migrations of `module` after the first `applied` would need.
 std::vector<std::string> taken_names(Connection& connection, std::string_view module,
                                      std::span<const database::Migration> migrations,
                                      std::size_t applied);

@@ -7,8 +7,8 @@
 
 namespace stela::sqlite {
 
-/// One state of the database for as long as it lives: all statements see the same, and its locks
-/// are taken once for all of them. Within a transaction, that of the transaction.
+/// Holds one state of the database: all statements see the same state, and take its locks only
+/// once. Within a transaction, it is the transaction's state.
 class OneState {
  public:
   explicit OneState(Connection& connection)
@@ -26,7 +26,7 @@ class OneState {
   static constexpr std::string_view end_sql = "COMMIT";
 
   const bool is_own_;
-  /// Prepared before it is needed.
+  /// Prepared in advance.
   Query end_;
 };
 

@@ -7,7 +7,7 @@
 namespace stela::sqlite {
 namespace {
 
-/// Empty unless a table of that name, or something on it, is Stela's.
+/// Why the name is refused; empty unless it belongs to Stela or one of its tables.
 std::string refusal_of_name(std::string_view name, std::string_view doing) {
   if (database::is_read_model_table(name)) {
     return "it " + std::string{doing} + " '" + std::string{name} +
@@ -27,7 +27,7 @@ std::string OwnTables::refusal_of(const Action& action) {
     case SQLITE_RECURSIVE:
       return {};
     case SQLITE_FUNCTION:
-      // How SQLite carries out ALTER TABLE … RENAME TO, which says the new name to nobody.
+      // SQLite carries out ALTER TABLE … RENAME TO in this way, which doesn't show the new name.
       if (action.second == "sqlite_rename_table") return "tables aren't renamed here";
       return {};
     case SQLITE_INSERT:

@@ -1,4 +1,4 @@
-// What SQL of the user's may do in a transaction of the store.
+// Decides what the user's SQL may do in a transaction of the store.
 #pragma once
 
 #include "database/sqlite/caller_sql.hpp"
@@ -7,8 +7,8 @@
 
 namespace stela::sqlite {
 
-/// It reads every table, and writes and makes only those that aren't Stela's.
-/// Threads: the one that leads.
+/// It may read every table, but create and write only tables that aren't Stela's.
+/// Threads: the leader.
 class OwnTables final : public CallerSql {
  public:
   OwnTables() : CallerSql{{}} {}

@@ -98,11 +98,11 @@ class Pages final : public ledger::Pages {
     if (!places_) places_ = places_of(query, kinds_, direction);
     const bool is_forward = direction == Direction::forward;
     const std::int64_t step = is_forward ? 1 : -1;
-    // Some statements for each event: alone, each would lock the file and look for commits.
+    // Each event takes several statements: alone, each would lock the file and look for commits.
     const OneState state{own};
     EventRows reader = rows(own, true);
     std::int64_t at = is_forward ? left.begin : left.end;
-    // Places may be of other events, if their tags have the same hash.
+    // Places may belong to other events, whose tags have the same hash.
     for (std::int64_t looked = 0; looked < most_rows && rows_in(page) < wanted; ++looked) {
       const auto place = places_->next(own, at);
       if (!place || *place < left.begin || *place > left.end) {
@@ -119,7 +119,7 @@ class Pages final : public ledger::Pages {
                      EventPage& page) override {
     Connection& own = connection_of(connection);
     std::size_t next = 0;
-    // As the ranges that they form.
+    // Read consecutive sequences as ranges.
     while (next < sequences.size() && rows_in(page) < most_rows) {
       std::size_t end = next + 1;
       while (end < sequences.size() && end - next < std::size_t{most_rows} &&
@@ -154,8 +154,8 @@ class Pages final : public ledger::Pages {
                                      .limit = limit});
   }
 
-  /// Versions have no gaps, so that a page of events lies in as many versions. Up to a sequence the
-  /// query needn't look at all later events of the stream.
+  /// Versions have no gaps, so a page of events has as many versions. A read up to a sequence
+  /// needn't scan all later events of the stream.
   static std::int64_t last_of_page(const StreamQuery& query, std::int64_t rows) noexcept {
     const std::int64_t from = query.from.value();
     const std::int64_t to = query.to.value();
@@ -186,7 +186,7 @@ class Pages final : public ledger::Pages {
     return reader.fill(page, found) && rows_in(page) - before < wanted;
   }
 
-  /// False if the page ends before that place: it is full, or the event can't be read.
+  /// False if the page ends before that place: it is full, or the event is unreadable.
   static bool add_if_matching(Connection& connection, const stela::Query& query, EventRows& reader,
                               std::int64_t place, EventPage& page) {
     try {
@@ -206,13 +206,13 @@ class Pages final : public ledger::Pages {
     }
   }
 
-  /// How many of them end with the page's last event.
+  /// How many sequences there are up to the page's last event.
   static std::size_t behind(std::span<const std::int64_t> sequences, std::size_t next,
                             const EventPage& page) {
     const std::int64_t last = page.events().back().sequence.value();
     const auto reached = static_cast<std::size_t>(
         std::upper_bound(sequences.begin(), sequences.end(), last) - sequences.begin());
-    // A page of the file in the place of another shows its events again, and again.
+    // A page of the file that replaces another one repeats its events without end.
     if (reached <= next) throw CorruptRow{sequences[next], "the events near it are out of order"};
     return reached;
   }
@@ -220,10 +220,10 @@ class Pages final : public ledger::Pages {
   Reading& reading_;
   KindTable& kinds_;
   StreamNames names_;
-  /// Of the event that was read last.
+  /// The tags of the last event.
   std::string tags_;
   std::optional<bool> has_tags_;
-  // The filter, as its statements take it.
+  // The filter's values, as parameters of the statements.
   std::string streams_;
   std::string categories_;
   std::string types_;

@@ -1,4 +1,4 @@
-// Who takes part in appends: what the writer knows of its participants.
+// Maintains the writer's list of participants.
 #include "sqlite_sql/participants.hpp"
 #include "sqlite/schema.hpp"
 #include "sqlite/writer.hpp"
@@ -55,7 +55,7 @@ void Writer::read_participants() {
 }
 
 void Writer::detach(const Participant& participant) {
-  // A forked child appends nothing with its copy, and destroys what takes part.
+  // A forked child appends nothing with its copy, and destroys its participants.
   if (!owner_.is_this()) return;
   tidy([&](Connection&) { participants_.remove(participant); });
 }
@@ -76,7 +76,7 @@ void Writer::check_schema(std::string_view participant) const {
   const auto required = SchemaRequirement::parse(participant);
   const std::lock_guard lock{schemas_mutex_};
   const auto known = known_schemas_.find(required->module);
-  // Tables that this process doesn't use are none of its business.
+  // Tables that this process doesn't use don't matter.
   if (known == known_schemas_.end() || known->second >= required->number) return;
   throw SchemaMismatch{"a newer Stela migrated the tables of '" + known->first +
                        "' while this process had the database open (migration " +

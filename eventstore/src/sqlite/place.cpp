@@ -14,7 +14,7 @@ namespace stela::sqlite {
 Place::Place(std::string path, const Connection& connection) : path_{std::move(path)} {
   if (path_.empty()) return;
   file_ = find();
-  // Asked afterwards: what was found is the open file then, or what comes later is another one.
+  // Check this last: then either the found file is the open one, or a later file is another one.
   if (file_ && !connection.has_moved()) return;
   refuse("was deleted, moved or replaced while it was being opened; open the new file");
 }

@@ -1,4 +1,4 @@
-// Whether a file is still what stands at its path.
+// Checks whether a file is still at its path.
 #pragma once
 
 #include "database/sqlite/connection.hpp"
@@ -12,19 +12,19 @@
 
 namespace stela::sqlite {
 
-/// The file that stood at a path when it was opened. Another one may be put there meanwhile: then
-/// connections that are open show the old one, and those that are opened later the new one.
+/// The file that was at a path when it was opened. Another file may take its place: then open
+/// connections show the old one, and new connections the new one.
 /// Threads: any number at once.
 class Place {
  public:
-  /// Of the file that `connection` has open; StoreFailed if it isn't at `path` any more. An empty
-  /// path is that of a database that nobody else can see, and which is never replaced.
+  /// The file that `connection` has open; StoreFailed if it is no longer at `path`. An empty path
+  /// is for a private database, which is never replaced.
   Place(std::string path, const Connection& connection);
 
-  /// StoreFailed if the file was deleted, moved or replaced, or the system doesn't say.
+  /// StoreFailed if the file was deleted, moved or replaced, or the system can't tell.
   void check() const;
-  /// The same, for what is done again and again: at most once in each tick of the system's coarse
-  /// clock, which is a few milliseconds, as asking costs a tenth of loading an aggregate.
+  /// The same for frequent calls: checks at most once per tick of the system's coarse clock, a few
+  /// milliseconds, because the check costs a tenth of loading an aggregate.
   void check_now_and_then() const;
 
  private:
@@ -33,12 +33,12 @@ class Place {
     ino_t number = 0;
     friend bool operator==(const File&, const File&) = default;
   };
-  /// Nothing if there is no such file.
+  /// Nothing if the file doesn't exist.
   std::optional<File> find() const;
   [[noreturn]] void refuse(const std::string& what) const;
 
   const std::string path_;
-  /// Set for as long as the path isn't empty.
+  /// Set unless the path is empty.
   std::optional<File> file_;
   mutable std::atomic<std::int64_t> checked_at_{0};
 };

@@ -13,21 +13,21 @@
 namespace stela::sqlite {
 
 /// A byte of the lock file, locked for as long as this lives. The system unlocks it when the
-/// process ends, however it ends, and everybody who has the database sees it, from any container.
+/// process ends, however it ends, visibly to every user of the database, in any container.
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT Presence final : public database::Presence {
  public:
-  /// StoreFailed as LockFile. An empty path, of a database that nobody else can see, locks nothing.
+  /// StoreFailed as for LockFile. An empty path, for a private database, locks nothing.
   explicit Presence(const std::string& database);
   Presence(const Presence&) = delete;
   Presence& operator=(const Presence&) = delete;
 
-  /// Which byte it is.
+  /// The number of the byte.
   std::int64_t number() const noexcept override { return number_; }
-  /// Locks the byte again if somebody has tidied the lock file away.
+  /// Locks the byte again if somebody has removed the lock file.
   void renew() override;
 
-  /// Whether the presence of this number lives; nothing if the system doesn't say.
+  /// Whether the presence with this number lives; nothing if the system can't tell.
   static std::optional<bool> lives(const std::string& database, std::int64_t number) noexcept;
 
  private:

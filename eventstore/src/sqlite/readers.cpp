@@ -3,7 +3,7 @@
 namespace stela::sqlite {
 
 std::unique_ptr<Connection> Readers::take() {
-  // First of all: a thread that the child has no copy of may have held the mutex.
+  // Check this first: a thread that doesn't exist in a forked child may have held the mutex.
   owner_.check();
   {
     const std::lock_guard lock{mutex_};
@@ -19,7 +19,7 @@ std::unique_ptr<Connection> Readers::take() {
 void Readers::read(FunctionRef<void(Connection&)> work) {
   auto connection = take();
   place_.check_now_and_then();
-  // A connection on which reading failed isn't kept.
+  // A connection whose read failed isn't kept.
   work(*connection);
   connection->check_immutable();
   const std::lock_guard lock{mutex_};

@@ -1,4 +1,4 @@
-// Connections that read, beside the one that writes.
+// The connections for reading, beside the writing one.
 #pragma once
 
 #include "database/sqlite/connection.hpp"
@@ -13,7 +13,7 @@
 
 namespace stela::sqlite {
 
-/// Reading connections, opened as they are needed and kept.
+/// Reading connections, opened on demand and kept.
 /// Threads: any number at once.
 class Readers final : public Reading {
  public:
@@ -22,7 +22,7 @@ class Readers final : public Reading {
   Readers(std::string path, ConnectionOptions options, const Place& place)
       : path_{std::move(path)}, options_{std::move(options)}, place_{place} {}
 
-  /// StoreFailed, within a few milliseconds, if the file isn't at its path any more.
+  /// StoreFailed, within a few milliseconds, if the file is no longer at its path.
   void read(FunctionRef<void(Connection&)> work) override;
 
  private:

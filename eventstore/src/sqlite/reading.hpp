@@ -1,4 +1,4 @@
-// Where connections to read with come from.
+// The source of reading connections.
 #pragma once
 
 #include "database/sqlite/connection.hpp"
@@ -7,7 +7,7 @@
 
 namespace stela::sqlite {
 
-/// Where a cursor gets a connection from, one page at a time.
+/// Lends connections to cursors, one page at a time.
 class Reading {
  public:
   virtual ~Reading() = default;

@@ -15,8 +15,8 @@
 namespace stela::sqlite {
 namespace {
 
-// No migration makes the ledger, so that its statements can't be checked against the migrations'
-// tables while Stela is built.
+// No migration creates the ledger, so its statements can't be checked against the migrations'
+// tables during the build.
 constexpr std::string_view ledger_sql =
     "CREATE TABLE stela_migrations (\n"
     "  module     TEXT NOT NULL,\n"
@@ -45,7 +45,7 @@ void in_transaction(Connection& connection, Work&& work) {
   }
 }
 
-/// What is read meanwhile is of one moment.
+/// A read transaction: all reads in it see one moment.
 class ReadTransaction {
  public:
   explicit ReadTransaction(Connection& connection) : connection_{connection} {
@@ -60,7 +60,7 @@ class ReadTransaction {
 };
 
 constexpr std::string_view shut_out_line = "-- Shuts out older writers.\n";
-/// Read by people: 0.1.0 shows it in the refusal.
+/// For people: 0.1.0 shows it when it refuses to append.
 constexpr std::string_view requirement_detail = "a newer Stela; restart this process with it";
 
 bool has_ledger(Connection& connection) {
@@ -68,7 +68,7 @@ bool has_ledger(Connection& connection) {
       .has_value();
 }
 
-/// How many of the migrations are in the database already.
+/// How many of these migrations the database already has.
 std::size_t count_applied(Connection& connection, std::string_view module,
                           std::span<const database::Migration> migrations) {
   std::size_t applied = 0;
@@ -91,7 +91,7 @@ std::size_t count_applied(Connection& connection, std::string_view module,
   return applied;
 }
 
-/// SchemaMismatch if an application has what the migrations after the first `applied` would make.
+/// SchemaMismatch if the application has names that the migrations after the first `applied` need.
 void refuse_taken_names(Connection& connection, std::string_view module,
                         std::span<const database::Migration> migrations, std::size_t applied) {
   std::string names;
@@ -103,7 +103,7 @@ void refuse_taken_names(Connection& connection, std::string_view module,
       "the application's database has something by the names that the tables of '" +
       std::string{module} + "' need: " + names +
       "; rename that, or give Stela a file of its own; nothing was changed" +
-      // Only Stela makes a ledger: here it is without its rows.
+      // Only Stela creates a ledger: here its rows are missing.
       (names.find("'stela_migrations'") == std::string::npos
            ? ""
            : "; if it is Stela's own file, its ledger is damaged: restore a backup")};
@@ -156,7 +156,7 @@ std::string checksum_of(const database::Migration& migration) {
 
 namespace {
 
-/// SchemaMismatch if text is stored as UTF-16, whose order is another.
+/// SchemaMismatch if text is stored as UTF-16, which sorts differently.
 void refuse_utf16(Connection& connection, const std::string& path) {
   if (connection.integer("SELECT encoding = 'UTF-8' FROM pragma_encoding").value_or(0) == 1) return;
   throw SchemaMismatch{"'" + path +
@@ -178,7 +178,7 @@ std::string application_id_advice() {
 }
 
 void recognise(Connection& connection, const std::string& path, const Options& options) {
-  // Somebody may be making the database right now.
+  // Another process may be creating the database right now.
   const ReadTransaction transaction{connection};
   const std::int64_t tables = connection.integer("SELECT count(*) FROM sqlite_schema").value_or(0);
   const std::int64_t id = connection.integer("PRAGMA application_id").value_or(0);
@@ -242,7 +242,7 @@ void migrate(Connection& connection, std::string_view module,
       if (is_new) make_ledger(connection);
       for (const database::Migration& migration : migrations.subspan(applied)) {
         apply(connection, module, migration, now);
-        // Nobody older has written to tables that are just being made.
+        // Older processes haven't written to tables that are only now created.
         if (applied > 0 && shuts_out_older_writers(migration)) {
           const SchemaRequirement required{module, migration.number};
           insert_participant(connection, required.participant(), requirement_detail, now);

@@ -1,4 +1,4 @@
-// Making, recognising and migrating a database.
+// Creating, recognising and migrating a database.
 #pragma once
 
 #include "database/migration.hpp"
@@ -17,9 +17,9 @@
 
 namespace stela::sqlite {
 
-/// "STEL", in the header of every database of Stela's.
+/// "STEL", in the header of every Stela database.
 inline constexpr std::int64_t application_id = 0x5354454c;
-/// To whoever set another one: "put it back by PRAGMA application_id = 1398031692".
+/// Advice after somebody changed it: "put it back by PRAGMA application_id = 1398031692".
 std::string application_id_advice();
 
 struct Facts {
@@ -28,41 +28,41 @@ struct Facts {
   Durability durability = Durability::full;
 };
 
-/// What the ledger says of a migration that the database has had.
+/// The ledger's record of an applied migration.
 struct NotedMigration {
   std::int64_t number;
   std::string name;
   std::string checksum;
 };
 
-/// Those of `module`, in their order. The database must have a ledger.
+/// The records of `module`, in order. The database must have a ledger.
 std::vector<NotedMigration> noted_migrations(Connection& connection, std::string_view module);
 
-/// How the ledger knows a migration again: the checksum of its text, in hexadecimal.
+/// The ledger's identity of a migration: the checksum of its text, in hexadecimal.
 std::string checksum_of(const database::Migration& migration);
 
-/// True if processes that know only older migrations must not write any more once it is applied:
-/// its text begins with the line "-- Shuts out older writers."
+/// True if processes that know only older migrations must not write after it was applied: its text
+/// begins with the line "-- Shuts out older writers."
 bool shuts_out_older_writers(const database::Migration& migration) noexcept;
 
-/// SchemaMismatch if the file is of another application, and neither new nor to be shared; or to be
-/// shared, and the application has the names that the first migrations would take.
+/// SchemaMismatch if the file belongs to another application, unless it is new or shared. In a
+/// shared file, SchemaMismatch if the application has names that the first migrations need.
 void recognise(Connection& connection, const std::string& path, const Options& options);
 
-/// Brings the tables of `module` up to date in one transaction; each migration is noted in a
+/// Brings the tables of `module` up to date in one transaction. Each migration is recorded in a
 /// ledger, and one that shuts out older writers registers its requirement. SchemaMismatch if the
-/// tables are newer than this code, or were made by other migrations than these, or the application
-/// has tables by their names. Under the write lock.
+/// tables are newer than this code, or were made by other migrations, or the application has tables
+/// with their names. Under the write lock.
 STELA_EVENTSTORE_EXPORT void migrate(Connection& connection, std::string_view module,
                                      std::span<const database::Migration> migrations,
                                      Timestamp now);
 
-/// Whether `migrate` would find nothing to do. SchemaMismatch as there.
+/// Whether `migrate` has nothing to do. SchemaMismatch as there.
 bool is_migrated(Connection& connection, std::string_view module,
                  std::span<const database::Migration> migrations);
 
-/// SchemaMismatch if the tables of `module` haven't had the first `least` of these migrations, or
-/// had others: for those who can't migrate them.
+/// SchemaMismatch if the first `least` of these migrations weren't applied to the tables of
+/// `module`, or others were: for callers that can't migrate.
 void check_migrated(Connection& connection, std::string_view module,
                     std::span<const database::Migration> migrations, std::size_t least);
 
@@ -70,9 +70,9 @@ void check_migrated(Connection& connection, std::string_view module,
 void insert_participant(Connection& connection, std::string_view name, std::string_view detail,
                         Timestamp now);
 
-/// Nothing in a new database. SchemaMismatch if they are damaged, or not of this Stela.
+/// Nothing in a new database. SchemaMismatch if the facts are damaged or unknown to this Stela.
 std::optional<Facts> find_facts(Connection& connection);
-/// Reads the facts, or sets them in a new database; UsageError if `options` asks for others.
+/// Reads the facts, or sets them in a new database; UsageError if `options` asks for other ones.
 Facts settle_facts(Connection& connection, const Options& options);
 
 }  // namespace stela::sqlite

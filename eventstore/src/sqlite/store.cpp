@@ -79,7 +79,7 @@ void Core::transact(FunctionRef<void(Transaction&)> user) {
 }
 
 std::shared_ptr<const TransactionOutcome> Core::outcome_of(GlobalSequence sequence) {
-  // A store in memory has one connection: a read beside the open transaction sees what it wrote.
+  // A store in memory has one connection: a read during the open transaction sees its writes.
   return writer_->outcome_of(sequence);
 }
 

@@ -1,4 +1,4 @@
-// Where streams stand, so that an append needn't ask the database each time.
+// Caches the heads of streams, to save queries during appends.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ struct StreamHead {
   /// The stream's number in the database.
   std::int64_t stream = 0;
   std::int64_t version = 0;
-  /// The version of its last event that was to be published.
+  /// The version of its last event that must be published; 0 if none.
   std::int64_t published = 0;
 };
 
-/// The heads of streams that the writer has met. Valid only as long as nobody else writes: the
-/// writer clears it when another connection did.
+/// The heads of streams that the writer has met. Valid only while nobody else writes: the writer
+/// clears it after another connection did.
 /// Threads: one at a time.
 class StreamHeads {
  public:
@@ -26,7 +26,7 @@ class StreamHeads {
 
   using Entry = std::pair<const std::string, StreamHead>;
 
-  /// Null if the head isn't known.
+  /// Null if the head isn't cached.
   Entry* find(const std::string& name) noexcept {
     const auto found = heads_.find(name);
     return found != heads_.end() ? &*found : nullptr;
@@ -36,7 +36,7 @@ class StreamHeads {
     return *heads_.insert_or_assign(name, head).first;
   }
 
-  /// Remembers what this head is before the transaction changes it.
+  /// Saves the head before the transaction changes it.
   void touch(Entry& entry) { touched_.push_back({&entry.second, entry.second}); }
 
   /// A point in the transaction to roll back to.
@@ -47,11 +47,11 @@ class StreamHeads {
     }
   }
   void commit() noexcept { touched_.clear(); }
-  /// Bounds the memory; between transactions only.
+  /// Bounds the memory. Only between transactions.
   void trim() noexcept {
     if (heads_.size() > max_size) heads_.clear();
   }
-  /// Between transactions only.
+  /// Only between transactions.
   void clear() noexcept {
     heads_.clear();
     touched_.clear();

@@ -68,7 +68,7 @@ bool lacks_tags(Connection& connection, const TagFacts& facts, const TagNeed& ne
       fact != nullptr ? fact->since : std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> kinds;
   {
-    // Of several tags of a category, the stream is one at most.
+    // Of several tags of a category, at most one is the stream's name.
     const std::string_view answering = need.is_of_several() ? std::string_view{} : need.category;
     auto rows = connection.rows(sql::kinds_outside{.type = need.type, .category = answering});
     while (rows.step()) kinds.push_back(rows.kind());
@@ -80,7 +80,7 @@ bool lacks_tags(Connection& connection, const TagFacts& facts, const TagNeed& ne
 const void* TagGuard::identity_of(const NewEvent& event) noexcept {
   static constexpr char unknown = 0;
   static constexpr char none = 0;
-  // Tags of an unknown type are looked at each time, if the type carries any.
+  // Tags of an undeclared type are checked each time, if the type carries any.
   if (!event.declared) return &unknown;
   return event.declared->empty() ? &none : static_cast<const void*>(event.declared->data());
 }
@@ -112,7 +112,7 @@ bool TagGuard::settle(Connection& connection, std::string_view type,
   if (additions.empty()) return false;
   const bool has_events = connection.rows(sql::type_has_events{.type = type}).step();
   has_added_ = true;
-  // Other kinds of the type were checked against what was known before.
+  // Other kinds of the type were checked against the older facts.
   checked_.clear();
   for (TagFact& fact : additions) {
     if (fact.since == TagFacts::from_now_on) fact.since = has_events ? next_sequence : 0;
@@ -132,7 +132,7 @@ void TagGuard::note_personal(Connection& connection, std::string_view type) {
   facts(connection);
   if (personal_types_.contains(type)) return;
   has_added_ = true;
-  // Whoever doesn't know the type was checked against what was known before.
+  // Appenders that don't declare the type were checked against the older facts.
   checked_.clear();
   add_personal_type(connection, type);
   personal_types_.emplace(type);

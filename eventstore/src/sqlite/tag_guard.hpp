@@ -1,4 +1,4 @@
-// Which types carry which tags, and have personal fields: what the writer knows of its database.
+// The writer's knowledge of which types carry which tags, and have personal fields.
 #pragma once
 
 #include "database/sqlite/connection.hpp"
@@ -15,20 +15,19 @@
 
 namespace stela::sqlite {
 
-/// Every fact of the database. CorruptEvent if one doesn't match its checksum.
+/// All tag facts of the database. CorruptEvent if one doesn't match its checksum.
 TagFacts read_tag_facts(Connection& connection);
-/// Replaces the one of the same type and category.
+/// Replaces the fact of the same type and category.
 void put_tag_fact(Connection& connection, const TagFact& fact);
 std::int64_t checksum_of_fact(const TagFact& fact);
 
-/// True if events of the type lack tags of the category beside those of their streams.
+/// True if events of the type lack tags of the category, other than their streams' own.
 bool lacks_tags(Connection& connection, const TagFacts& facts, const TagNeed& need);
 
-/// Asks the facts once for each kind of event, and remembers the answer. Threads: the one that
-/// leads.
+/// Checks the facts once for each kind of event, and remembers the result. Threads: the leader.
 class TagGuard {
  public:
-  /// UsageError if the event may not be appended with its tags.
+  /// UsageError if the event must not be appended with its tags.
   void check(Connection& connection, std::int32_t kind, const NewEvent& event,
              const StreamId& stream, std::int64_t next_sequence) {
     const auto at = static_cast<std::size_t>(kind);
@@ -39,35 +38,35 @@ class TagGuard {
     }
     look(connection, at, event, stream, next_sequence);
   }
-  /// Notes what the type declares; TagsMissing if its events lack tags of the category. False if
-  /// there was nothing to note.
+  /// Records the type's declaration; TagsMissing if its events lack tags of the category. False if
+  /// there was nothing to record.
   bool require(Connection& connection, const TagNeed& need, std::int64_t next_sequence);
-  /// Notes what a type declares that the database doesn't know yet. UsageError if its events carry
-  /// other tags there. False if it knows all of it.
+  /// Records parts of a type's declaration that the database doesn't know yet. UsageError if its
+  /// events carry other tags there. False if there was nothing to record.
   bool settle(Connection& connection, std::string_view type,
               std::span<const TagDeclaration> declared, std::int64_t next_sequence);
   std::int64_t epoch(Connection& connection);
   TagFacts& facts(Connection& connection);
 
-  /// A transaction begins.
+  /// Call it when a transaction begins.
   void begin() noexcept { has_added_ = false; }
-  /// Somebody else may have written.
+  /// Forgets the facts, because another connection may have written.
   void forget() noexcept;
-  /// The transaction, or a savepoint of it, was rolled back: the numbers of its kinds are given to
-  /// others, and what it added is gone. It may still have added other facts, which are gone when
-  /// the rest of it is rolled back.
+  /// The transaction, or a savepoint of it, was rolled back: the numbers of its kinds will be
+  /// reused, and the facts that it added are gone. Facts added outside the savepoint are still
+  /// there; they disappear if the rest is rolled back.
   void roll_back() noexcept {
     checked_.clear();
     if (has_added_) is_known_ = false;
   }
 
  private:
-  /// What stands for the declaration of an event's type.
+  /// Identifies the declaration of an event's type.
   static const void* identity_of(const NewEvent& event) noexcept;
   void look(Connection& connection, std::size_t kind, const NewEvent& event, const StreamId& stream,
             std::int64_t next_sequence);
 
-  /// What was found to agree with the facts.
+  /// A declaration that agrees with the facts.
   struct Checked {
     const void* declaration = nullptr;
     bool is_personal = false;
@@ -80,7 +79,7 @@ class TagGuard {
   TagFacts facts_;
   PersonalTypes personal_types_;
   std::int64_t epoch_ = 0;
-  /// By kind.
+  /// One for each kind.
   std::vector<Checked> checked_;
 };
 

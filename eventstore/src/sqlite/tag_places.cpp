@@ -20,7 +20,7 @@ namespace {
 
 using Sequence = std::optional<std::int64_t>;
 
-/// How many places one statement finds: few at first, as a search may leap far.
+/// The places that one statement finds: few at first, because a search may leap far.
 constexpr std::int64_t first_places = 8;
 constexpr std::int64_t most_places = 256;
 
@@ -34,7 +34,7 @@ Sequence nearer(Direction direction, Sequence a, Sequence b) noexcept {
   return is_before(direction, *b, *a) ? b : a;
 }
 
-/// The events in the index of a tag, of some types.
+/// The events in a tag's index that have some types.
 class IndexPlaces final : public Places {
  public:
   IndexPlaces(const Tag& tag, const std::vector<std::string>& types, KindTable& kinds,
@@ -53,7 +53,7 @@ class IndexPlaces final : public Places {
   }
 
  private:
-  /// False if there is nothing more at `from` or after it.
+  /// False if there are no more places at or after `from`.
   bool look(Connection& connection, std::int64_t from) {
     found_.clear();
     at_ = 0;
@@ -77,7 +77,7 @@ class IndexPlaces final : public Places {
   bool is_wanted(Connection& connection, std::int64_t kind) {
     if (types_.empty()) return true;
     const EventKind* const known = kinds_.find(kind, connection);
-    // One that nobody knows is reported where the event is read.
+    // A kind that isn't known is reported when the event is read.
     return known == nullptr || std::find(types_.begin(), types_.end(), known->type) != types_.end();
   }
 
@@ -91,7 +91,7 @@ class IndexPlaces final : public Places {
   Sequence looked_to_;
 };
 
-/// The events of the stream that a tag names: their sequences grow with their versions.
+/// The events of the stream that a tag names: its sequences grow with its versions.
 class StreamPlaces final : public Places {
  public:
   StreamPlaces(Tag stream, Direction direction)
@@ -128,7 +128,7 @@ class StreamPlaces final : public Places {
     looked_to_ = direction_ == Direction::forward ? 0 : end_.version + 1;
   }
 
-  /// Finds the places of some versions, from this one on.
+  /// Finds the places of some versions, starting with this one.
   void look(Connection& connection, std::int64_t version) {
     found_.clear();
     at_ = 0;
@@ -149,11 +149,12 @@ class StreamPlaces final : public Places {
     return connection.rows(Statement{.stream = end_.stream, .from = version, .limit = limit_});
   }
 
-  /// The version to continue with, by steps that double from where it stands, then halve.
+  /// The version to continue with: steps double from the present position, then a binary search
+  /// follows.
   std::int64_t seek(Connection& connection, std::int64_t from) {
     const bool forward = direction_ == Direction::forward;
     const std::int64_t limit = forward ? end_.version + 1 : 0;
-    // Everything up to `low` is before `from`; `high` isn't, or is the end.
+    // Versions up to `low` are before `from`; `high` isn't, or is the end.
     std::int64_t low = looked_to_;
     std::int64_t high = low;
     for (std::int64_t width = 1;; width *= 2) {
@@ -188,15 +189,15 @@ class StreamPlaces final : public Places {
   const Direction direction_;
   bool begun_ = false;
   End end_;
-  /// Sequences, in the direction; all before at_ have been passed.
+  /// Sequences, in the direction; those before at_ have been passed.
   std::vector<std::int64_t> found_;
   std::size_t at_ = 0;
-  /// The last version of those; before the first one at the beginning.
+  /// The last version of those; initially the one before the first.
   std::int64_t looked_to_ = 0;
   std::int64_t limit_ = first_places;
 };
 
-/// The events of some types, in the blocks that have any.
+/// The events of some types, found by the types' blocks.
 class KindPlaces final : public Places {
  public:
   KindPlaces(const std::vector<std::string>& types, Direction direction)
@@ -267,7 +268,7 @@ class KindPlaces final : public Places {
 
   const std::vector<std::string>& types_;
   const Direction direction_;
-  /// As JSON, once they are known; the same numbers.
+  /// The kinds' numbers; also as JSON, once they are known.
   std::string kinds_;
   std::vector<std::int64_t> numbers_;
   std::vector<std::int64_t> found_;
@@ -294,7 +295,7 @@ class AllPlaces final : public Places {
   std::int64_t last_ = 0;
 };
 
-/// Where any of them is.
+/// The union of several places.
 class AnyOf final : public Places {
  public:
   AnyOf(std::vector<std::unique_ptr<Places>> places, Direction direction) : direction_{direction} {
@@ -317,7 +318,7 @@ class AnyOf final : public Places {
   struct Member {
     std::unique_ptr<Places> places;
     bool is_asked = false;
-    /// None: there are no more.
+    /// Empty: there are no more.
     Sequence at = {};
   };
 
@@ -325,7 +326,7 @@ class AnyOf final : public Places {
   const Direction direction_;
 };
 
-/// Where all of them are: each in turn leaps to where the one before stands.
+/// The intersection of several places: each in turn leaps to the position of the one before.
 class AllOf final : public Places {
  public:
   explicit AllOf(std::vector<std::unique_ptr<Places>> places) noexcept

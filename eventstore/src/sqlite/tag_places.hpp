@@ -1,4 +1,4 @@
-// Where the events are that can match a query by tags and types.
+// Finds the events that can match a query by tags and types.
 #pragma once
 
 #include "database/sqlite/connection.hpp"
@@ -12,18 +12,18 @@
 
 namespace stela::sqlite {
 
-/// Sequences in the direction of a read.
+/// Sequences, in the direction of a read.
 /// Threads: one at a time.
 class Places {
  public:
   virtual ~Places() = default;
-  /// The first one at `from` or after it, in the direction; nothing if there is none.
+  /// The first sequence at or after `from`, in the direction; nothing if there is none.
   virtual std::optional<std::int64_t> next(Connection& connection, std::int64_t from) = 0;
 };
 
-/// The places of every event that can match the item; some of them may not match.
+/// The places of every event that can match the item; some of these events may not match.
 std::unique_ptr<Places> places_of(const QueryItem& item, KindTable& kinds, Direction direction);
-/// Those of all items, each place once.
+/// The places for all items, without duplicates.
 std::unique_ptr<Places> places_of(const stela::Query& query, KindTable& kinds, Direction direction);
 
 }  // namespace stela::sqlite

@@ -1,4 +1,4 @@
-// How a store on SQLite is asked by tags, and what a decision asks it.
+// Queries of a store on SQLite by tags, and the questions of decisions.
 #include "sqlite_sql/tags.hpp"
 #include "ledger/cursor.hpp"
 #include "sqlite/append_id.hpp"
@@ -19,7 +19,7 @@ Standpoint read_standpoint(Connection& connection) {
   return {GlobalSequence{row.head()}, row.epoch()};
 }
 
-/// Notes what these types declare; TagsMissing if their events lack what is needed.
+/// Records these types' declarations; TagsMissing if their events lack needed tags.
 void require(Core& core, std::span<const TagNeed> needs) {
   if (core.options().read_only) {
     return core.reading().read([&](Connection& connection) {
@@ -45,12 +45,12 @@ EventRange Core::read(const stela::Query& query, const QueryRange& range) {
 }
 
 Standpoint Core::standpoint(std::span<const TagNeed> needs) {
-  // Once they are known to be met in this epoch, that is all there is to ask.
+  // Once the needs are known to be met in this epoch, no further query is needed.
   for (;;) {
     Standpoint now;
     reading().read([&](Connection& connection) { now = read_standpoint(connection); });
     if (needs.empty() || coverage_.has(needs, now.tag_epoch)) {
-      // A store in memory has one connection, and shows what this thread's transaction wrote.
+      // A store in memory has one connection, and shows this thread's own uncommitted writes.
       now.outcome = outcome_of(now.head);
       now.store = conventions_.store;
       return now;

@@ -10,7 +10,7 @@
 
 namespace stela::sqlite {
 
-/// Threads: the one that leads.
+/// Threads: the leader.
 class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction,
                                                       public database::OpenTransaction,
                                                       private Reading {
@@ -42,7 +42,7 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction,
                        Rows* rows) override {
     return writer_.run_sql(sql, values, rows);
   }
-  /// For whoever hands the connection to the user.
+  /// For code that hands the connection to the user.
   sqlite3* lend() noexcept { return writer_.lend(); }
 
  private:

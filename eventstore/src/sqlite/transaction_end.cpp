@@ -29,7 +29,7 @@ void TransactionEnd::let_go() noexcept {
 
 TransactionEnd::End TransactionEnd::end_of_first() const noexcept {
   const bool is_unnoted = end_ == End::none && sqlite3_get_autocommit(connection_) != 0;
-  // The caller has set hooks of its own.
+  // The caller has replaced the hooks.
   return is_unnoted ? End::commit : end_;
 }
 

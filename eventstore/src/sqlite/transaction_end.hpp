@@ -1,4 +1,4 @@
-// Whether a transaction was ended by a caller who was lent its connection.
+// Detects that the borrower of a connection ended its transaction.
 #pragma once
 
 #include <sqlite3.h>
@@ -7,19 +7,19 @@
 
 namespace stela::sqlite {
 
-/// Notes how a connection's transaction ends, and keeps nobody from ending it. It takes the
-/// connection's commit and rollback hooks from `watch` until `let_go`, which it must outlive.
+/// Records how a connection's transaction ends, without preventing it. From `watch` to `let_go` it
+/// uses the connection's commit and rollback hooks; the connection must outlive that.
 /// Threads: the connection's.
 class TransactionEnd {
  public:
-  /// From here on; does nothing while it watches.
+  /// Starts watching; does nothing if it watches already.
   void watch(sqlite3* connection) noexcept;
   void let_go() noexcept;
 
   bool is_watching() const noexcept { return connection_ != nullptr; }
-  /// Who was lent the connection ended the transaction, or an error did.
+  /// The borrower of the connection, or an error, ended the transaction.
   bool is_over() const noexcept { return is_watching() && end_of_first() != End::none; }
-  /// What was done in it may be committed.
+  /// The transaction's changes may be committed.
   bool may_stand() const noexcept { return is_watching() && end_of_first() == End::commit; }
 
  private:
@@ -28,7 +28,7 @@ class TransactionEnd {
   End end_of_first() const noexcept;
 
   sqlite3* connection_ = nullptr;
-  /// Of the transaction that was open first: others may have been begun and ended since.
+  /// The end of the first transaction: further ones may have begun and ended since.
   End end_ = End::none;
 };
 

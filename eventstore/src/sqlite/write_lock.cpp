@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-/// For how long a turn may not be taken until it is passed over.
+/// How long a turn may stay unused before it is passed over.
 constexpr auto short_hold = 100ms;
 
 void pause_for(nanoseconds time) noexcept {
@@ -26,7 +26,7 @@ void pause_for(nanoseconds time) noexcept {
   nanosleep(&wait, nullptr);
 }
 
-/// The first byte that somebody else has locked, or -1.
+/// The first byte that another process has locked, or -1.
 long locked_byte(int file, long from, long length) noexcept {
   struct flock range = byte_range(F_WRLCK, from, length);
   const bool is_locked = fcntl(file, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
@@ -35,8 +35,8 @@ long locked_byte(int file, long from, long length) noexcept {
 
 }  // namespace
 
-/// A place in the line: a byte of the file, locked for as long as its owner waits. The bytes are
-/// moments, so that whoever came first stands first; the system removes those who die.
+/// A place in the queue: a byte of the file, locked for as long as its owner waits. The byte's
+/// number is the time of arrival, so waiters queue in order; the system removes dead processes.
 class WriteLock::Turn {
  public:
   explicit Turn(WriteLock& lock) : lock_{lock}, place_{moment()} {
@@ -52,7 +52,7 @@ class WriteLock::Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  /// Takes the lock if it is free, and nobody is to have it first.
+  /// Takes the lock if it is free and no earlier waiter is due.
   bool take() {
     const long ahead = locked_byte(file(), lock_.first_turn_, place_ - lock_.first_turn_);
     if (ahead < 0) return lock_.try_lock();
@@ -76,7 +76,7 @@ class WriteLock::Turn {
   WriteLock& lock_;
   long place_;
   long ahead_ = -1;
-  /// When the line or the lock last moved.
+  /// When the queue or the lock last moved.
   steady_clock::time_point moved_at_ = {};
 };
 
@@ -96,7 +96,7 @@ bool WriteLock::try_lock() {
       }
     }
     if (!file_->is_deleted()) return true;
-    // Somebody has tidied the file away, and others would lock another one.
+    // The file was removed, and other processes would lock another one.
     file_->reopen();
   }
 }
@@ -109,7 +109,7 @@ void WriteLock::lock(std::chrono::milliseconds timeout) {
   Turn turn{*this};
   const auto began = steady_clock::now();
   while (!turn.take()) {
-    // The kernel's own queue has no deadline, so the lock is polled: often at first, as it is
+    // The kernel's own queue has no deadline, so the lock is polled: often at first, because it is
     // usually held for the length of one commit.
     const auto waited = steady_clock::now() - began;
     if (waited >= timeout) throw_busy(timeout);
@@ -119,7 +119,7 @@ void WriteLock::lock(std::chrono::milliseconds timeout) {
 
 void WriteLock::throw_busy(std::chrono::milliseconds timeout) const {
   const std::string holder = holder_of_lock(file_->path(), "FLOCK", "0");
-  // Another program may keep the holder waiting, which knows nothing of this lock.
+  // Another program, which ignores this lock, may be blocking its holder.
   const std::string writer = holder_of_transaction(file_->database());
   throw StoreBusy{"the write lock '" + file_->path() + "' couldn't be had for " +
                   std::to_string(timeout.count()) + " ms; it is held by " +

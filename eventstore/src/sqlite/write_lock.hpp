@@ -1,4 +1,4 @@
-// The lock that keeps writers and checkpoints of one database apart, across threads and processes.
+// The lock that separates writers and checkpoints of one database, across threads and processes.
 #pragma once
 
 #include "database/owner.hpp"
@@ -12,26 +12,26 @@
 
 namespace stela::sqlite {
 
-/// An exclusive flock on a file of its own beside the database, and a line for those who wait.
+/// An exclusive flock on a separate file beside the database, and a queue of waiters.
 ///
 /// SQLite from 3.7.0 up to 3.51.2 can lose committed writes when a checkpoint overlaps a commit of
 /// another connection that resets the WAL. Every write transaction of Stela holds this lock from
 /// before BEGIN until after COMMIT, and checkpoints run under it, so that they never overlap.
-/// Whoever finds it taken stands in line, and gets it before those who come later; only a process
-/// that doesn't take its turn, as it was stopped, is passed over.
+/// Waiters queue, and get the lock before later ones; only a stopped process that doesn't take its
+/// turn is passed over.
 /// Threads: one at a time; every writing connection has a lock of its own.
 class STELA_EVENTSTORE_EXPORT WriteLock {
  public:
-  /// Makes the file if need be. An empty path makes a lock that guards nothing: for databases that
-  /// nobody else can see.
+  /// Creates the file if necessary. With an empty path, for a private database, the lock guards
+  /// nothing.
   explicit WriteLock(const std::string& database);
   WriteLock(const WriteLock&) = delete;
   WriteLock& operator=(const WriteLock&) = delete;
 
-  /// StoreBusy, which names the holder, if others hold it for longer than `timeout`. UsageError in
-  /// a forked child.
+  /// StoreBusy, naming the holder, if others hold it for longer than `timeout`. UsageError in a
+  /// forked child.
   void lock(std::chrono::milliseconds timeout);
-  /// Whoever stands in line is passed over.
+  /// Overtakes the queue.
   bool try_lock();
   void unlock() noexcept;
 
@@ -42,7 +42,7 @@ class STELA_EVENTSTORE_EXPORT WriteLock {
 
   const database::OwningProcess owner_;
   std::optional<LockFile> file_;
-  /// Turns before this one weren't taken, and don't count.
+  /// Earlier turns weren't taken, and don't count.
   long first_turn_ = 0;
 };
 

@@ -16,12 +16,12 @@ namespace stela::sqlite {
 
 namespace {
 
-/// A transaction of another thread's own may take so long, however short the busy time-out is.
+/// A transaction of another thread may take this long, however short the busy time-out is.
 constexpr std::chrono::milliseconds least_patience{1000};
 
 constexpr std::string_view begin_sql = "BEGIN IMMEDIATE";
 constexpr std::string_view commit_sql = "COMMIT";
-// A savepoint of the user's by the same name would be taken for ours.
+// A user's savepoint with this name would be taken for Stela's.
 constexpr std::string_view savepoint_sql = "SAVEPOINT stela_savepoint";
 constexpr std::string_view release_sql = "RELEASE stela_savepoint";
 constexpr std::string_view roll_back_to_sql = "ROLLBACK TO stela_savepoint";
@@ -48,7 +48,7 @@ Writer::Writer(std::unique_ptr<Connection> connection, std::unique_ptr<WriteLock
 }
 
 Writer::~Writer() {
-  // A forked child leaves its copy of an open transaction as it is.
+  // A forked child leaves its copy of an open transaction alone.
   if (!owner_.is_this() && sqlite3_get_autocommit(connection_->handle()) == 0) {
     own_tables_.abandon();
   }
@@ -90,7 +90,7 @@ void Writer::run(DeferredWrites& batch) noexcept {
 }
 
 void Writer::submit(WriteWork& work, std::chrono::milliseconds patience) {
-  // A thread that a forked child has no copy of may be leading.
+  // Check this first: a thread that doesn't exist in a forked child may be leading.
   owner_.check();
   const auto lead = [this](auto group) { execute(group); };
   try {
@@ -106,7 +106,7 @@ void Writer::report_failure(const std::exception_ptr& error) const noexcept try 
   conventions().metrics->count("stela_store_failed_writes_total", 1,
                                {{"error", to_string(e.code())}});
 } catch (...) {
-  // Of the caller's own code.
+  // An exception of the caller's own code.
 }
 
 void Writer::read(FunctionRef<void(Connection&)> work) {
@@ -204,7 +204,7 @@ void Writer::end(std::span<CommitQueue::Ticket* const> group, State state,
   running_ = nullptr;
   for (CommitQueue::Ticket* const member : group) {
     WriteWork& work = work_of(member);
-    // What failed with the group has no error of its own: it lost against what doesn't exist.
+    // A member without an error of its own conflicted with changes that were rolled back.
     if (error) work.error = error;
     work.outcomes.settle(state);
   }
@@ -240,7 +240,7 @@ void Writer::run_member(WriteWork& work, bool in_group) {
     carry_out(work);
   } catch (...) {
     work.error = std::current_exception();
-    // Some errors end the whole transaction; then it is everybody's.
+    // Some errors end the entire transaction; then all members fail.
     if (!connection_->in_transaction()) throw;
     connection_->query(roll_back_to_sql).run();
     go_back_to(before);
@@ -251,7 +251,7 @@ void Writer::run_member(WriteWork& work, bool in_group) {
 
 void Writer::carry_out(WriteWork& work) {
   const detail::TransactionScope scope;
-  // Others' code may run; what others append ends by itself, and so does the commit.
+  // User code may run. Stela's own work, like the commit, always ends.
   std::optional<CommitQueue::Hold> hold;
   if (work.exclusive) hold.emplace(queue_);
   if (work.request != nullptr) {
@@ -268,7 +268,7 @@ void Writer::run_user(WriteWork& work) {
   try {
     (*work.user)(transaction);
   } catch (const std::exception&) {
-    // Whatever it failed with then, trying again isn't the answer.
+    // Whatever its own error was, a retry would repeat committed changes.
     refuse_committed();
     throw;
   }
@@ -321,7 +321,8 @@ void Writer::undo_inside(const Mark& before) noexcept {
       connection_->query(roll_back_to_sql).run();
       connection_->query(release_sql).run();
     } catch (...) {
-      // Nothing may stand that couldn't be undone: whoever goes on is told that it has ended.
+      // Changes that can't be undone must not remain, so the entire transaction ends, and later
+      // calls say so.
       failed_with_ = std::current_exception();
       connection_->roll_back();
     }
@@ -342,7 +343,7 @@ void Writer::note_failure() noexcept {
   } catch (const std::bad_alloc&) {
     failed_with_ = failure;
   } catch (...) {
-    // The caller's own, who ended it then.
+    // The caller's own error: the caller ended the transaction.
   }
 }
 
@@ -400,7 +401,7 @@ void Writer::commit() {
         throw ConstraintViolated{
             "the commit failed: a deferred FOREIGN KEY constraint fails; nothing was written"};
       }
-      // One that is still open wasn't committed: memory ran out before, say.
+      // A transaction that is still open wasn't committed: for example, memory ran out before.
       if (connection_->in_transaction() || !leaves_commit_in_doubt(connection_->handle(), code))
         fail(connection_->handle(), code, "the commit");
       failure_ = std::string{"an earlier commit is in doubt ("} +
@@ -450,7 +451,7 @@ void Writer::report_commit(std::span<CommitQueue::Ticket* const> group,
   metrics.observe("stela_store_commit_seconds", std::chrono::duration<double>{took}.count(), {});
   metrics.gauge("stela_store_wal_pages", checkpoints_.log_pages(), {});
 } catch (...) {
-  // The commit stands, whether or not it can be told of.
+  // The commit is permanent, whether or not it can be reported.
 }
 
 CheckpointResult Writer::checkpoint() {
@@ -467,12 +468,12 @@ void Writer::close() noexcept {
   if (settings_.read_only || !owner_.is_this()) return;
   try {
     settings_.place->check();
-    // Leaves a database that is whole without its log, if nobody else is using it.
+    // If nobody else uses it, the database is left complete without its log.
     if (!lock_->try_lock()) return;
     checkpoints_.run_at_once();
     lock_->unlock();
   } catch (const Error&) {
-    // The log stays where it is; whoever opens the database next reads it.
+    // The log stays; the next opening of the database reads it.
   }
 }
 

@@ -1,4 +1,4 @@
-// The one connection that writes: group commit, under the write lock.
+// The only writing connection: group commit, under the write lock.
 #pragma once
 
 #include "commit_queue.hpp"
@@ -38,9 +38,9 @@ namespace stela::sqlite {
 
 using database::Sync;
 
-/// One append, or one piece of the caller's own work, on its way through the writer.
+/// One append, or one piece of the caller's own work, in the writer's queue.
 struct WriteWork : CommitQueue::Ticket {
-  /// What to do: one of the four.
+  /// The work: one of the four.
   const AppendRequest* request = nullptr;
   const FunctionRef<void(Transaction&)>* user = nullptr;
   const FunctionRef<void(Connection&)>* statements = nullptr;
@@ -53,27 +53,27 @@ struct WriteWork : CommitQueue::Ticket {
   /// The stored form of the request's context, encoded before the lock is taken.
   std::string metadata = {};
   std::string correlation = {};
-  /// Of events with a context of their own.
+  /// The metadata of events with a context of their own.
   std::deque<std::string> own_metadata = {};
 
   AppendResult result = {};
   std::exception_ptr error = {};
-  /// What its transaction and the savepoints in it come to.
+  /// The outcomes of its transaction and the savepoints in it.
   OpenOutcomes outcomes = {};
-  /// What was appended. They point into the request, or (for the caller's own work) into `kept`.
+  /// The appended events. They point into the request, or (for the caller's own work) into `kept`.
   std::vector<StoredEvent> events = {};
   struct Kept {
     std::vector<std::unique_ptr<EventPage>> pages;
     std::vector<std::unique_ptr<const StreamId>> streams;
   };
   Kept kept = {};
-  /// To be written, or without a value dropped, when the transaction is over.
+  /// Snapshots to write, or without a value to drop, after the transaction.
   std::vector<std::pair<StreamId, std::optional<StoredSnapshot>>> snapshots = {};
 };
 
 using DeferredWrites = DeferredBatch<WriteWork>;
 
-/// Threads: `run` from any number; everything below it belongs to the thread that leads.
+/// Threads: `run` from any number; everything after it belongs to the leader.
 class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
  public:
   struct Settings {
@@ -84,7 +84,7 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
     const Clock* clock = nullptr;
     Random* random = nullptr;
     const Conventions* conventions = nullptr;
-    /// What is written to a file that isn't there any more is lost.
+    /// Writes to a file that was removed would be lost.
     const Place* place = nullptr;
   };
 
@@ -94,113 +94,113 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  /// Carries out `work`, perhaps together with others' in one commit, and throws what it ended
-  /// with. UsageError from within a transaction of this store; StoreBusy if another thread holds
-  /// the line of writers for longer than the busy time-out.
+  /// Carries out `work`, perhaps together with others' in one commit, and throws its error.
+  /// UsageError from within a transaction of this store; StoreBusy if another thread holds the
+  /// writers' queue for longer than the busy time-out.
   void run(WriteWork& work);
-  /// The same of deferred appends. Each is left with the error that it ended with.
+  /// The same for deferred appends. Each keeps its own error.
   void run(DeferredWrites& batch) noexcept;
 
-  /// Runs statements of Stela's own in a transaction of theirs.
+  /// Runs Stela's own statements in a separate transaction.
   void run_statements(FunctionRef<void(Connection&)> statements, Sync sync = Sync::as_stored);
 
-  /// The same, perhaps on another writer's thread and in one commit with what others write: for
-  /// statements that call nobody else's code.
+  /// The same, perhaps on another writer's thread and in one commit with other writes: for
+  /// statements that call no foreign code.
   void run_along(FunctionRef<void(Connection&)> statements, Sync sync);
 
   /// Runs `work` on the writing connection, alone and under the write lock, outside any
-  /// transaction: for work that has transactions of its own.
+  /// transaction: for work with transactions of its own.
   void run_alone(FunctionRef<void(Connection&)> work);
 
-  /// Runs `work` on the writing connection, outside any transaction: how a database that only one
-  /// connection can see is read. StoreBusy as `run`.
+  /// Runs `work` on the writing connection, outside any transaction: for reading a private
+  /// database, which has no other connection. StoreBusy as for `run`.
   void read(FunctionRef<void(Connection&)> work) override;
 
-  /// As `read`, but waits for its turn however long that takes: for what must not fail.
+  /// As `read`, but waits for its turn without a limit: for work that must not fail.
   void tidy(FunctionRef<void(Connection&)> work);
 
-  /// Moves the whole log into the database, waiting for whoever reads an older state.
+  /// Moves the entire log into the database, waiting for readers of an older state.
   CheckpointResult checkpoint();
 
-  /// Nothing is written any more: what was committed may not be on the disk, for this reason.
+  /// Refuses all further writes: for this reason, earlier commits may not be on the disk.
   void give_up(const std::string& reason);
 
-  /// `prepare` runs in the transaction that registers it. UsageError if one of its name is
-  /// attached.
+  /// `prepare` runs in the transaction that registers it. UsageError if a participant of that name
+  /// is attached.
   void attach(
       TransactionParticipant& participant,
       FunctionRef<void(Connection&)> prepare = [](Connection&) {});
   void attach(database::DataParticipant& participant, FunctionRef<void(Connection&)> prepare);
   void detach(const Participant& participant);
-  /// UsageError if a participant of this name is attached. For the thread that leads.
+  /// UsageError if a participant of this name is attached. For the leader.
   void refuse_second(std::string_view name) const { participants_.refuse_second(name); }
   void forget_participant(std::string_view name);
 
-  /// This process knows `migrations` of `module`, and is refused once the database requires more.
+  /// This process knows `migrations` of `module`; it is refused once the database requires more.
   void know_schema(std::string_view module, std::size_t migrations);
 
-  /// True if a participant calls code of the user's: then appends must be exclusive.
+  /// True if a participant calls user code: then appends must be exclusive.
   bool has_user_code() const noexcept { return participants_.has_user_code(); }
 
-  /// What an event depends on that is read on this thread; null if it is committed.
+  /// The outcome that an event read on this thread depends on; null if it is committed.
   std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) {
     return queue_.is_leading() && running_ != nullptr ? running_->outcomes.of(sequence) : nullptr;
   }
 
   Connection& connection() noexcept { return *connection_; }
   KindTable& kinds() noexcept { return kinds_; }
-  /// Inside a transaction.
+  /// Only inside a transaction.
   TagGuard& tags() noexcept { return tags_; }
   std::int64_t next_sequence() const noexcept { return last_sequence_ + 1; }
-  /// When the transaction began, which is when its events are recorded.
+  /// The start of the transaction, which is the recording time of its events.
   Timestamp now() const noexcept { return now_; }
   const Conventions& conventions() const noexcept { return *settings_.conventions; }
 
-  /// Runs `part` of the caller's work inside its transaction, all or nothing: whoever catches what
-  /// it throws may go on. UsageError if the caller ended the transaction, or undid what Stela
-  /// wrote.
+  /// Runs `part` of the caller's work inside its transaction, all or nothing: a caller that catches
+  /// its exception may continue. UsageError if the caller ended the transaction, or undid Stela's
+  /// writes.
   void run_inside(WriteWork& work, FunctionRef<void()> part);
-  /// UsageError if the caller's work ended the transaction, or undid what Stela wrote.
+  /// UsageError if the caller's work ended the transaction, or undid Stela's writes.
   void check_transaction();
-  /// Keeps the failure that is being handled, if it is the store's and has ended the transaction.
+  /// Keeps the failure being handled, if it is the store's and ended the transaction.
   void note_failure() noexcept;
   AppendResult append_inside(const AppendRequest& request, WriteWork& work);
-  /// The caller may have changed anything: nothing that is known of the database still holds.
+  /// Discards all cached state, because the caller may have changed anything.
   void distrust() noexcept { known_ = false; }
-  /// The connection, for SQL of the caller's own until the transaction ends.
+  /// The connection, for the caller's own SQL until the transaction ends.
   sqlite3* lend() noexcept;
-  /// Runs one statement of the caller's own, of which nothing is to be feared.
+  /// A user's single statement; it can't end the transaction.
   std::int64_t run_sql(std::string_view sql, std::span<const SqlValue> values, Rows* rows);
 
  private:
   using State = TransactionOutcome::State;
 
-  /// What is known at a point of the transaction, to go back to.
+  /// The cached state at a point of the transaction, to return to.
   struct Mark {
     std::size_t heads = 0;
     std::size_t kinds = 0;
     std::int64_t last_sequence = 0;
   };
 
-  /// What an append gets from a participant that is data.
+  /// A data participant's row for an append.
   struct PlannedRow {
     database::DataParticipant* participant;
     database::DataRow row;
   };
 
   void refuse_unless_writable() const;
-  /// Registers it, and lists it in the same transaction: an append between the two would be
+  /// Registers the participant, and lists it in the same transaction: an append in between would be
   /// refused.
   void register_participant(const Participant& participant, FunctionRef<void(Connection&)> prepare,
                             FunctionRef<void()> list);
-  /// Hands it to whoever leads, and returns when it is done, or couldn't be.
+  /// Hands it to the leader, and returns when it was carried out or failed.
   void submit(WriteWork& work, std::chrono::milliseconds patience);
   void run_outside(FunctionRef<void(Connection&)> work, std::chrono::milliseconds patience);
   void execute(std::span<CommitQueue::Ticket* const> group) noexcept;
   void execute_outside(WriteWork& work) noexcept;
   void execute_in_transaction(std::span<CommitQueue::Ticket* const> group);
   void begin(Sync sync);
-  /// What time it is, and what others wrote since the last transaction.
+  /// Reads the time, and checks for other writers since the last transaction.
   void look_around();
   void commit();
   void roll_back() noexcept;
@@ -209,7 +209,7 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void open_savepoint();
   void undo_inside(const Mark& before) noexcept;
   TransactionOutcome::State outcome_of_failure() const noexcept;
-  /// The transaction of the group has ended: with its error, if there is one.
+  /// Ends the group's transaction: with its error, if there is one.
   void end(std::span<CommitQueue::Ticket* const> group, State state,
            const std::exception_ptr& error = {}) noexcept;
   void set_synchronous(bool full);
@@ -217,9 +217,9 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void carry_out(WriteWork& work);
   void run_user(WriteWork& work);
   bool is_transaction_over() const noexcept;
-  /// CommittedByCaller if whoever was lent the connection has committed what the work did so far.
+  /// CommittedByCaller if the borrower of the connection committed the work's changes so far.
   void refuse_committed() const;
-  /// A transaction that there was no memory to roll back.
+  /// Ends a transaction that couldn't be rolled back for lack of memory.
   void end_left_open();
   void refresh();
   void check_schema(std::string_view participant) const;
@@ -249,7 +249,7 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   KindTable& kinds_;
   const Settings settings_;
 
-  // The leader's own, from here on.
+  // Only the leader uses these.
   UuidGenerator ids_;
   OwnTables own_tables_;
   StreamHeads heads_;
@@ -260,19 +260,19 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   Timestamp now_{};
   unsigned seen_version_ = 0;
   bool known_ = false;
-  /// The work that is being carried out.
+  /// The work being carried out.
   WriteWork* running_ = nullptr;
-  /// What made the store end the open transaction, if it did.
+  /// Why the store ended the open transaction, if it did.
   std::exception_ptr failed_with_;
   TransactionEnd lent_;
   bool synchronous_ = false;
   bool appending_ = false;
-  /// Set once a commit is in doubt: this store must be reopened.
+  /// Set once a commit is in doubt: the store must be reopened.
   std::string failure_;
   Checkpoints checkpoints_;
   ledger::Participants participants_;
   mutable std::mutex schemas_mutex_;
-  /// Guarded by schemas_mutex_: a module is opened while others write.
+  /// Guarded by schemas_mutex_: a module may be opened during a write.
   std::map<std::string, std::int64_t, std::less<>> known_schemas_;
   std::vector<StoredEvent> appended_;
   std::vector<PlannedRow> planned_;

@@ -1,4 +1,4 @@
-// What a writer does about SQL of the caller's own.
+// Guards the writer against the caller's own SQL.
 #include "database/transaction.hpp"
 #include "sqlite/event_rows.hpp"
 #include "sqlite/writer.hpp"

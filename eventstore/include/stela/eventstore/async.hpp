@@ -1,5 +1,4 @@
-// Appends to a store without blocking the thread that asks for them. For Boost.Asio, include
-// <stela/asio.hpp>.
+// Appends to a store without blocking the calling thread. For Boost.Asio, include <stela/asio.hpp>.
 #pragma once
 
 #include <stela/eventstore/detail/owned_append.hpp>
@@ -20,37 +19,37 @@
 namespace stela {
 
 struct AsyncOptions {
-  /// How many calls may be under way at once, from the call until its answer: at least 1.
+  /// The most calls that may be in flight, from the call until its answer: at least 1.
   std::size_t in_flight = 1024;
 };
 
 struct AsyncCall {
-  /// If so many are under way already, this one is accepted nevertheless, and is under way from
-  /// then on: its caller waits instead of being refused. Otherwise it fails with StoreBusy at once.
+  /// If `in_flight` calls are in flight already, accepts this one nevertheless and counts it: its
+  /// caller waits instead of being refused. Otherwise such a call fails with StoreBusy at once.
   bool waits = false;
-  /// If it is asked to stop before it has begun, the call fails with Cancelled, and writes nothing.
-  /// After that it ends as if nobody had asked.
+  /// If a stop is requested before the call has begun, it fails with Cancelled and writes nothing.
+  /// A later request has no effect.
   std::stop_token stop = {};
-  /// Of a function that is run: instead of that of the calling thread.
+  /// The context for `run`, in place of the calling thread's.
   const Context* context = nullptr;
 };
 
 namespace detail {
 
-/// Whoever is told how an append ended.
+/// Receives the outcome of an append.
 class AsyncAnswer {
  public:
   virtual ~AsyncAnswer() = default;
   virtual void give(std::exception_ptr error, AppendResult result) noexcept = 0;
 };
 
-/// A function that is run, and whoever is told how it ended.
+/// A function to run, and the receiver of its outcome.
 class AsyncWork {
  public:
   virtual ~AsyncWork() = default;
-  /// Calls the function, and keeps what it returns or throws.
+  /// Calls the function, and keeps its result or exception.
   virtual void run() noexcept = 0;
-  /// Gives the answer: what was kept, unless `refusal` is set because the function didn't run.
+  /// Delivers the kept outcome, or `refusal` if the function didn't run.
   virtual void give(const std::exception_ptr& refusal) noexcept = 0;
 };
 
@@ -106,36 +105,36 @@ class AsyncWorkFor final : public AsyncWork {
 
 }  // namespace detail
 
-/// Makes appends to a store, and runs functions that use it, on threads of an executor that the
-/// caller brings. It starts no thread. Calls return at once, whatever the store is busy with.
+/// Makes appends to a store, and runs functions that use it, on threads of the caller's executor.
+/// It starts no thread. Calls return at once, however busy the store is.
 ///
-/// Appends are made in the order of the calls, many in one commit, together with those of threads
-/// that append themselves. One that fails stops nothing after it. An append is answered after it
-/// is durable, with what `Store::append` would have returned or thrown. Listeners of `on_commit`
-/// and participants of the store run on the executor, with the context of the append.
+/// Appends are made in the order of the calls, many in one commit, together with appends made
+/// directly by other threads. A failed append doesn't stop later ones. An append is answered once
+/// it is durable, with the result or exception of `Store::append`. Listeners of `on_commit` and
+/// participants of the store run on the executor, with the context of the append.
 ///
-/// The store and the executor must outlive this object. If the executor stops, calls that it hasn't
+/// The store and the executor must outlive this object. If the executor stops, calls that haven't
 /// begun wait for the destructor, which answers them. In a forked child every call fails with
 /// UsageError, and the copy may be destroyed.
-/// Threads: any number at once; the destructor when no call runs any more.
+/// Threads: any number at once; destroy it when no call is running.
 class STELA_EVENTSTORE_EXPORT AsyncStore {
  public:
   using Task = std::function<void()>;
-  /// Lets a thread that may block call the function, which doesn't throw, later: not before `Post`
-  /// has returned. It may throw for work, which fails then, but not for an answer: the process
-  /// would end.
+  /// Schedules the function on a thread that may block, after `Post` has returned. The function
+  /// doesn't throw. `Post` may throw for work, which then fails, but not for an answer: that would
+  /// end the process.
   using Post = std::function<void(Task)>;
 
   /// UsageError if an option is out of range, or if there is no `post`.
   AsyncStore(Store& store, Post post, const AsyncOptions& options = {});
-  /// Accepts nothing more. Calls that haven't begun fail with Cancelled; it waits for the others.
-  /// Not on a thread that is in the middle of one.
+  /// Accepts no more calls. Calls that haven't begun fail with Cancelled; the destructor waits for
+  /// the others. Don't destroy it on a thread that is running one of them.
   ~AsyncStore();
   AsyncStore(const AsyncStore&) = delete;
   AsyncStore& operator=(const AsyncStore&) = delete;
 
-  /// Calls `done(std::exception_ptr, AppendResult)` once, when the append has ended. That may be on
-  /// any thread, also before this returns: it must neither block, nor call a store, nor throw.
+  /// Calls `done(std::exception_ptr, AppendResult)` once, when the append has ended. That may
+  /// happen on any thread, even before this returns; `done` must not block, call a store or throw.
   template <class Done>
   requires std::invocable<Done&, std::exception_ptr, AppendResult>
   void append(OwnedAppend request, Done done, const AsyncCall& call = {}) {
@@ -144,7 +143,7 @@ class STELA_EVENTSTORE_EXPORT AsyncStore {
 
   /// Calls `f()` on a thread of the executor, in the context of this call, and then
   /// `done(std::exception_ptr, what it returned)`, as `append` does. Without a result,
-  /// `done(std::exception_ptr)`. The functions run in any order, and beside appends.
+  /// `done(std::exception_ptr)`. The functions run in any order, and alongside appends.
   template <class F, class Done>
   requires std::invocable<F&>
   void run(F f, Done done, const AsyncCall& call = {}) {
@@ -158,7 +157,7 @@ class STELA_EVENTSTORE_EXPORT AsyncStore {
           call);
   }
 
-  /// How many calls are under way.
+  /// The number of calls in flight.
   std::size_t in_flight() const;
 
  private:
@@ -168,7 +167,7 @@ class STELA_EVENTSTORE_EXPORT AsyncStore {
              const AsyncCall& call);
   void start(std::unique_ptr<detail::AsyncWork> work, const AsyncCall& call);
 
-  /// Shared with what was posted, which may be called after this object is gone.
+  /// Shared with posted tasks, which may run after this object is gone.
   std::shared_ptr<State> state_;
 };
 

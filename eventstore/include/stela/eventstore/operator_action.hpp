@@ -19,12 +19,12 @@ struct OperatorAction {
   std::string detail = {};
   /// What was selected, in words. Empty if that isn't kept.
   std::string selection = {};
-  /// Messages that were meant, that it was done to, and that weren't any more as they were planned.
-  /// Unset where they aren't counted.
+  /// How many messages were planned, were done, and had changed since they were planned. Unset if
+  /// they aren't counted.
   std::optional<std::int64_t> planned = {};
   std::optional<std::int64_t> done = {};
   std::optional<std::int64_t> changed = {};
-  /// "done", "failed", or "unfinished": it goes on, was interrupted, or its process ended.
+  /// "done", "failed", or "unfinished": it continues, was interrupted, or its process ended.
   std::string state = "done";
 };
 
@@ -35,7 +35,7 @@ struct ActionQuery {
   /// Only actions after this one.
   std::int64_t after = 0;
   Direction direction = Direction::backward;
-  /// Set: the items of this action, what it did step by step. The first thousand are kept.
+  /// If set: the items of this action, step by step. The first thousand are kept.
   std::int64_t items_of = 0;
 };
 

@@ -22,7 +22,7 @@
 
 namespace stela {
 
-/// A parameter of a statement. Texts and bytes are views and must live as long as the call.
+/// A parameter of a statement. Texts and bytes are views and must outlive the call.
 using SqlValue = std::variant<std::nullptr_t, std::int64_t, double, std::string_view,
                               std::span<const std::byte>, std::string>;
 
@@ -186,7 +186,7 @@ class STELA_EVENTSTORE_EXPORT Row {
   std::size_t number_;
 };
 
-/// The rows of a query, all in memory: `for (const Row row : rows)`. Threads: as a container.
+/// The rows of a query, all in memory: `for (const Row row : rows)`. Threads: like a container.
 class STELA_EVENTSTORE_EXPORT Rows {
  public:
   class Iterator {
@@ -229,7 +229,7 @@ class STELA_EVENTSTORE_EXPORT Rows {
   /// Adds the next cell. Cells come row by row.
   void add(SqlCell cell) { cells_.push_back(std::move(cell)); }
 
-  /// The value of a query for a single one: the first column of the first row. Empty if there is no
+  /// The value of a single-value query: the first column of the first row. Empty if there is no
   /// row, or if the value is NULL.
   template <class T>
   std::optional<T> value() const {

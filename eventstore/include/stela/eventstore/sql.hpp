@@ -79,11 +79,11 @@ class STELA_EVENTSTORE_EXPORT SqlStatements : public SqlQueries {
 ///   tables are created, then those that the search_path of the connection string or the role
 ///   finds. Stela's come after them. What is created, altered and dropped is the user's.
 /// - Views may be created too, and tables renamed. TRUNCATE, LOCK and MERGE work.
-/// - Integers are sent as bigint, and texts and UUIDs as what the server takes them for. Numbers
-///   come as integers or real numbers, booleans as 0 and 1, bytea as bytes, and anything else as
-///   its text.
+/// - Integers are sent as bigint, and texts and UUIDs with the type that the server infers. Numbers
+///   are returned as integers or real numbers, booleans as 0 and 1, bytea as bytes, and any other
+///   type as text.
 ///
-/// Threads: only the thread of the transaction.
+/// Threads: only the transaction's thread.
 class STELA_EVENTSTORE_EXPORT Sql final : public SqlStatements {
  public:
   /// Valid as long as the transaction. UsageError if `transaction` isn't one of a `Store`.

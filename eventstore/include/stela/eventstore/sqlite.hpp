@@ -20,27 +20,26 @@ STELA_EVENTSTORE_EXPORT std::string_view to_string(Durability durability) noexce
 
 struct Options {
   /// Facts of the database, set when it is created (the defaults are `full` and JSON). For an
-  /// existing database leave them out, or state what they must be: UsageError if they differ.
+  /// existing database, leave them out or state the present values: UsageError if they differ.
   std::optional<Durability> durability = {};
   std::optional<Codec> codec = {};
 
-  /// Create the database if it is missing.
+  /// Creates the database if it is missing.
   bool create = true;
-  /// Only read. Nothing is created, migrated or written, and neither the file nor its folder needs
-  /// to be writable. Any write is a UsageError. StoreFailed if the latest changes can't be read:
-  /// they are in a write-ahead log without its `-shm` file.
+  /// Only reads. Nothing is created, migrated or written, and neither the file nor its folder needs
+  /// to be writable. Any write is a UsageError. StoreFailed if the latest changes can't be read
+  /// because they are in a write-ahead log without its `-shm` file.
   bool read_only = false;
-  /// Put Stela's tables into an SQLite file that holds the application's tables. The file then gets
-  /// a write-ahead log and Stela's application id. The id must stay: no store opens the file
+  /// Puts Stela's tables into an SQLite file that holds the application's tables. The file then
+  /// gets a write-ahead log and Stela's application id. The id must stay: no store opens the file
   /// without it, and the error says how to restore it. `user_version` remains the application's.
   /// SchemaMismatch if the file has another application id, stores text as UTF-16, or has a table,
   /// view or index with a name that Stela needs (`events`, `streams` …). The file is unchanged
   /// then.
   bool share_file = false;
-  /// How long to wait for a lock of another process or thread before StoreBusy. A longer time than
-  /// SQLite can wait is one of 24 days.
-  /// Threads of one store wait in a queue, as long as the queue moves. While a `transact` of one
-  /// thread holds the lock, the others wait for at least a second.
+  /// How long to wait for a lock of another process or thread before StoreBusy. Capped at 24 days,
+  /// the longest that SQLite can wait. Threads of one store wait in a queue, as long as the queue
+  /// moves. While a `transact` of one thread holds the lock, the others wait for at least a second.
   std::chrono::milliseconds busy_timeout{5000};
   /// A checkpoint runs when the write-ahead log has grown to this many pages of 4 KiB.
   int checkpoint_pages = 4000;
@@ -62,8 +61,8 @@ struct Options {
 /// it is newer, belongs to another application, or isn't a database; the file is unchanged then.
 /// StoreFailed if it can't be opened, or has more than one name (hard links). StoreBusy if it must
 /// be created or migrated, and another process holds the write lock for too long. UsageError for
-/// ":memory:" and for a URI. If the file is deleted, moved or replaced while it is open, the store
-/// neither reads nor writes it any more: StoreFailed.
+/// ":memory:" and for a URI. Once the open file is deleted, moved or replaced, every read and write
+/// fails with StoreFailed.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& path, const Options& options = {});
 
 /// A database in memory that ends with the store: for tests and temporary data.

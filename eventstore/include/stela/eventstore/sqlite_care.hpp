@@ -30,11 +30,11 @@ struct BackupResult {
 /// Copies the database, as it is when the backup begins, to a new file. The copy opens like any
 /// other database. Other threads and processes continue to append. The write-ahead log can't shrink
 /// while the backup runs. The copy is written beside `path` under another name, made durable, and
-/// then renamed. So `path` either holds a whole copy or doesn't exist. Those may read it who may
-/// read the database's file, and nobody else: where its group can't be given, this user alone.
-/// UsageError if `path` exists already. StoreFailed if its folder is missing, or if the database
-/// was replaced since it was opened. Also StoreFull, StoreBusy and StoreFailed, as their names say.
-/// Threads: any number at once, beside writers.
+/// then renamed. So `path` holds either a complete copy or nothing. Whoever may read the database's
+/// file may read the copy, and nobody else; if its group can't be set, only this user. UsageError
+/// if `path` exists already. StoreFailed if its folder is missing, or if the database was replaced
+/// since it was opened. Also StoreFull, StoreBusy and StoreFailed, as their names say.
+/// Threads: any number at once, alongside writers.
 STELA_EVENTSTORE_EXPORT BackupResult backup(Store& store, const std::string& path,
                                             const BackupOptions& options = {});
 

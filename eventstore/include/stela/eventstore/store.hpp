@@ -18,11 +18,11 @@ class Database;
 }
 
 /// Sequences have no gaps and follow commit order. Appends of several threads share one commit (and
-/// one fsync). A forked child can't use its parent's store: every call is a UsageError. The child
-/// may destroy its copy, and open the database only after that. Objects that use a store (Outbox,
+/// one fsync). In a forked child every call on its parent's store is a UsageError. The child may
+/// destroy its copy, and only then open the database. Objects that use a store (Outbox,
 /// Projections, repositories, ranges, subscriptions) must end before it is destroyed or assigned
-/// to. Moving the store doesn't affect them. A store that was moved from may only be destroyed or
-/// assigned to. Threads: any number at once; only one thread may move it.
+/// to. Moving the store doesn't affect them. A moved-from store may only be destroyed or assigned
+/// to. Threads: any number at once; only one thread may move it.
 class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
  public:
   /// The engine's part of a store. Not for users.
@@ -76,7 +76,7 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
   std::unique_ptr<Core, Release> core_;
 };
 
-/// What `open` takes on every engine.
+/// Options of `open` that every engine has.
 struct OpenOptions {
   /// The keys of personal fields. They must outlive the store. Null: those fields stay sealed, and
   /// none is written.
@@ -90,9 +90,9 @@ struct OpenOptions {
 /// which also take options.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& location, const OpenOptions& options = {});
 
-/// Whether a location that `open` takes is the URL of a database on a server; otherwise it is the
-/// path of a file. UsageError, which repeats nothing that may be a password, if it is neither: a
-/// URL of another engine, or keywords and values of PostgreSQL's.
+/// Whether a location is the URL of a database on a server rather than the path of a file.
+/// UsageError if it is neither: a URL of another engine, or PostgreSQL keywords and values. The
+/// error repeats nothing that may be a password.
 STELA_EVENTSTORE_EXPORT bool is_on_server(const std::string& location);
 
 }  // namespace stela

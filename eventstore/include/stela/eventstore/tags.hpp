@@ -1,4 +1,4 @@
-// Tags of a store: listed, and added to history.
+// Listing a store's tags, and adding tags to its history.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -22,11 +22,11 @@ namespace stela {
 
 struct TagEntry {
   Tag tag;
-  /// The first event that has it.
+  /// The first event with this tag.
   GlobalSequence first;
 };
 
-/// Selects tags. The tags that streams are by themselves aren't among them.
+/// Selects tags. The tags that are stream names aren't listed.
 struct TagListing {
   /// Empty: all.
   std::string category = {};
@@ -35,8 +35,8 @@ struct TagListing {
   std::int64_t limit = no_limit;
 };
 
-/// In the order of an index, which isn't that of their texts: so it looks at no more tags than it
-/// lists, unless a category is selected.
+/// Lists tags in index order, which isn't the order of their texts. So it reads only the tags that
+/// it lists, unless a category is selected.
 STELA_EVENTSTORE_EXPORT std::vector<TagEntry> list_tags(Store& store, const TagListing& which = {});
 
 struct AddTagsOptions {
@@ -47,15 +47,16 @@ struct AddTagsOptions {
 };
 
 struct AddedTags {
-  /// How many events of the type were looked at, and how many got tags.
+  /// How many events of the type were examined, and how many got tags.
   std::int64_t events = 0;
   std::int64_t tagged = 0;
   /// False if it was stopped. Called again, it continues.
   bool finished = true;
 };
 
-/// The type no longer carries tags of this category: programs that don't declare it may append
-/// again, and decisions that need it are refused. Existing tags stay. False if it didn't carry any.
+/// Events of the type no longer carry tags of this category: programs that don't declare it may
+/// append again, and decisions that need it are refused. Existing tags stay. False if it carried
+/// none.
 STELA_EVENTSTORE_EXPORT bool forget_tags(Store& store, std::string_view type,
                                          std::string_view category);
 
@@ -74,10 +75,10 @@ STELA_EVENTSTORE_EXPORT AddedTags add_tags(Store& store, const TagsOfType& type,
 
 }  // namespace detail
 
-/// Adds the tags that `E` declares to the events of history that lack them, beside writers: for
-/// events that were appended before their type declared these tags. When it is finished, decisions
-/// can rely on them; until then they are refused (TagsMissing). Call it from one process.
-/// CorruptEvent if an event can't be decoded; UsageError if a value can't be a tag.
+/// Adds the tags that `E` declares to existing events that lack them, because they were appended
+/// before the declaration. Other writers may continue. Once it has finished, decisions can rely on
+/// the tags; until then they are refused (TagsMissing). Call it from one process. CorruptEvent if
+/// an event can't be decoded; UsageError if a value can't be a tag.
 template <Event E>
 AddedTags add_tags(Store& store, const AddTagsOptions& options = {}) {
   static_assert(detail::check_event<E>());

@@ -44,8 +44,8 @@ class STELA_EVENTSTORE_EXPORT IntegrityCheck {
 };
 
 struct VerifyOptions {
-  /// Run SQLite's integrity_check instead of its quick_check. It also compares every index with its
-  /// table, which takes several times as long. Stela compares its own indexes in any case.
+  /// Runs SQLite's integrity_check instead of its quick_check. It also compares every index with
+  /// its table, which takes several times as long. Stela compares its own indexes in any case.
   bool thorough = false;
   /// The checks of other modules.
   std::span<IntegrityCheck* const> checks = {};
@@ -70,8 +70,8 @@ struct VerifyResult {
   std::int64_t problems = 0;
   /// False if the verification was stopped, or a check ended after too many problems.
   bool finished = true;
-  /// Tables that SQLite's own check skipped, wholly or in part. They aren't problems: everything
-  /// that could be checked is sound without them.
+  /// Tables that SQLite's own check skipped, wholly or in part. They aren't problems: all other
+  /// data was checked and is sound.
   std::vector<UncheckedTable> unchecked = {};
 
   bool is_sound() const noexcept { return finished && problems == 0; }

@@ -1,4 +1,4 @@
-// Forgetting again what a restored backup brought back.
+// Repeats erasures that a restored backup undid.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -11,31 +11,32 @@
 
 namespace stela {
 
-/// KeysBehind if `keys` aren't those that the store's fields are sealed with, or lack some of them.
+/// KeysBehind if the store's fields weren't sealed with `keys`, or if `keys` lacks some of their
+/// keys.
 STELA_EVENTSTORE_EXPORT void check_key_store(Store& store, Keys& keys);
 
 /// Whether a field was ever sealed in this database.
 STELA_EVENTSTORE_EXPORT bool has_personal_fields(Store& store);
 
-/// What a store and its key store didn't agree on.
+/// The differences between a store and its key store.
 struct ReappliedErasures {
-  /// Keys that lived though the store, or the file of erasures, has them as forgotten. That file is
-  /// applied as keys are opened, unless they are opened read-only.
+  /// Living keys that are forgotten according to the store or the erasures file. That file is
+  /// applied when keys are opened, unless they are opened read-only.
   std::int64_t to_destroy = 0;
-  /// Destroyed keys that the store didn't have as forgotten.
+  /// Destroyed keys that weren't forgotten in the store.
   std::int64_t to_fence = 0;
-  /// Events that forget some of those that lived: they were brought back from the broker. Keys of
-  /// somebody else, and those that a hold keeps, aren't among them.
+  /// Events that forget some of those living keys: they were read back from the broker. Other
+  /// people's keys, and keys under a hold, don't count.
   std::vector<GlobalSequence> events = {};
 };
 
-/// Compares all of both, and makes them agree; with `dry_run` it only counts. Opening a store with
-/// its keys does the same once it notices that they differ. `store` needn't be opened with keys.
-/// KeysBehind as above.
+/// Compares the store with the key store completely, and makes them agree; with `dry_run` it only
+/// counts. Opening a store with its keys does the same once it notices a difference. `store`
+/// needn't be opened with keys. KeysBehind as above.
 STELA_EVENTSTORE_EXPORT ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run);
 
-/// Notes in the store that these keys are forgotten, without an event: nothing more is sealed with
-/// them, and `reapply_erasures` destroys them. How many the store didn't have.
+/// Records in the store that these keys are forgotten, without an event: no later field is sealed
+/// with them, and `reapply_erasures` destroys them. Returns how many weren't recorded before.
 STELA_EVENTSTORE_EXPORT std::int64_t fence_keys(Store& store, std::span<const KeyId> ids);
 
 }  // namespace stela

@@ -1,4 +1,4 @@
-// What operators see of the past: changes of state, findings that are known, and a history.
+// Records for operators: changes of state, acknowledged findings, and a history.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -15,7 +15,7 @@
 
 namespace stela {
 
-/// Something stopped, went on, was taken over, or an operator changed it.
+/// Work that stopped, resumed or was taken over, or a change by an operator.
 struct JournalEntry {
   std::int64_t number = 0;
   Timestamp at = {};
@@ -24,7 +24,7 @@ struct JournalEntry {
   /// A partition, worker, projector or consumer.
   std::string subject = {};
   std::string what = {};
-  /// The operator; empty if nobody asked for it.
+  /// The operator; empty for a change that nobody ordered.
   std::string who = {};
   std::string detail = {};
 };
@@ -38,15 +38,15 @@ struct JournalQuery {
   Direction direction = Direction::backward;
 };
 
-/// An operator knows of a finding. It counts again once it is worse than it was, or its time is up.
+/// A finding that an operator knows of. It counts again once it gets worse or the time is up.
 struct Acknowledgement {
   /// The code and subject of the finding.
   std::string code = {};
   std::string subject = {};
-  /// How bad it was, and how much: parked messages, for example.
+  /// The severity and amount at the time: the number of parked messages, for example.
   std::string severity = {};
   std::int64_t amount = 0;
-  /// The operator. Empty, when it is said: the user and host of the process.
+  /// The operator. If empty when noted: the user and host of the process.
   std::string who = {};
   std::string why = {};
   Timestamp at = {};
@@ -59,15 +59,15 @@ struct HistoryPoint {
   std::int64_t value = 0;
 };
 
-/// Values of each minute of the last 7 days, and of each hour of the last 90. Where there is none,
-/// nobody looked. Those of `…_total` are counted up for ever.
+/// Values of each minute of the last 7 days, and of each hour of the last 90 days. A missing point
+/// means that nothing was measured. Series named `…_total` only ever increase.
 struct HistorySeries {
   std::string name = {};
   std::vector<HistoryPoint> points = {};
 };
 
-/// Reads what workers, runners and consumers noted, of the last 90 days. Threads: any number at
-/// once. `store` must outlive it. An older database that was opened to be read only has no entry.
+/// Reads the records of workers, runners and consumers, of the last 90 days. Threads: any number at
+/// once. `store` must outlive it. An older database that was opened read-only has no entries.
 class STELA_EVENTSTORE_EXPORT Journal {
  public:
   explicit Journal(Store& store) : store_{store} {}
@@ -75,19 +75,18 @@ class STELA_EVENTSTORE_EXPORT Journal {
   /// The newest first, unless the query says otherwise.
   std::vector<JournalEntry> entries(const JournalQuery& query = {});
 
-  /// What an operator decided elsewhere, now. UsageError without an operator, a part or what it
-  /// was.
+  /// Records, at the present time, an operator's decision that was made elsewhere. UsageError
+  /// without an operator, a part or what was done.
   void note(const JournalEntry& entry);
-  /// Replaces an earlier one of the same finding. It is an entry, too, and so is its end by
-  /// `withdraw`. UsageError without a reason, or with an end that
-  /// is over.
+  /// Replaces an earlier acknowledgement of the same finding. Writes an entry, as `withdraw` does.
+  /// UsageError without a reason, or with an end in the past.
   void acknowledge(const Acknowledgement& known);
   /// False if there is none.
   bool withdraw(std::string_view code, std::string_view subject);
-  /// Those whose time isn't up.
+  /// Acknowledgements whose time isn't up.
   std::vector<Acknowledgement> acknowledgements();
 
-  /// All series, by name, with their points between two times.
+  /// All series, ordered by name, with their points between two times.
   std::vector<HistorySeries> history(Timestamp from, Timestamp to);
 
  private:

@@ -1,4 +1,4 @@
-// An append that keeps what it consists of.
+// An append that owns its contents.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -12,7 +12,7 @@ namespace stela {
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT OwnedAppend {
  public:
-  /// The context is that of the calling thread, unless the request names one.
+  /// Uses the context of the calling thread, unless the request names one.
   explicit OwnedAppend(const AppendRequest& request);
   ~OwnedAppend();
   OwnedAppend(OwnedAppend&&) noexcept;
