@@ -8,10 +8,7 @@
 #include "postgres_sql.hpp"
 
 #include <stela/eventstore/detail/postgres_settings.hpp>
-#include <stela/framework/detail/append_check.hpp>
-#include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/repository.hpp>
 
 namespace stela::postgres {
 namespace {
@@ -99,16 +96,13 @@ Core::Core(const std::string& conninfo, const Options& options)
     : Core{conninfo, options, make_contact(conninfo, checked(options))} {}
 
 Core::Core(const std::string& conninfo, const Options& options, Contact first)
-    : options_{options},
+    : AppendingCore{Conventions{
+          first.facts.codec, options.publishes, options.log, options.metrics,
+          std::make_shared<StoreIdentity>(identity_of(conninfo, options, first.facts)),
+          options.clock, options.keys}},
+      options_{options},
       connection_options_{std::move(first.connection_options)},
       facts_{std::move(first.facts)},
-      conventions_{facts_.codec,
-                   options_.publishes,
-                   options_.log,
-                   options_.metrics,
-                   std::make_shared<StoreIdentity>(identity_of(conninfo, options_, facts_)),
-                   options_.clock,
-                   options_.keys},
       sessions_{connection_options_, readers(), std::move(first.session)},
       server_clock_{first.time},
       writer_{{.is_read_only = options_.read_only,
@@ -123,69 +117,6 @@ Core::Core(const std::string& conninfo, const Options& options, Contact first)
               kinds_,
               durability_} {
   writer_.know_schema("eventstore", sql::migrations.size());
-}
-
-void Core::fill(WriteWork& work, const AppendRequest& request) const {
-  check_append(request, conventions_);
-  work.request = &request;
-  work.metadata = metadata::encode(request.context);
-  for (const StreamAppend& append : request.streams) {
-    for (const NewEvent& event : append.events) work.bytes += event.payload.size();
-  }
-}
-
-void Core::notify(const WriteWork& work) noexcept {
-  pruning_.note_append(conventions_);
-  if (!work.events.empty()) listeners_.notify({work.events});
-}
-
-AppendResult Core::append(const AppendRequest& request) {
-  WriteWork work;
-  fill(work, request);
-  work.wants_events = !listeners_.is_empty();
-  work.exclusive = writer_.has_user_code();
-  writer_.run(work);
-  notify(work);
-  return std::move(work.result);
-}
-
-std::unique_ptr<DeferredAppend> Core::defer(const AppendRequest& request, AppendClient& client) {
-  auto append = std::make_unique<DeferredWrites::Append>(client);
-  fill(*append, request);
-  return append;
-}
-
-void Core::carry_out(DeferredAppends& appends) noexcept {
-  DeferredWrites batch{appends, {writer_.has_user_code(), !listeners_.is_empty()}};
-  writer_.run(batch);
-  for (DeferredWrites::Append* const append : batch.taken()) {
-    if (!append->error && !append->in_context([&] { notify(*append); })) notify(*append);
-    append->client.complete(std::move(append->error), std::move(append->result));
-  }
-}
-
-void Core::transact(FunctionRef<void(Transaction&)> user) {
-  WriteWork work;
-  work.user = &user;
-  work.exclusive = true;
-  work.wants_events = !listeners_.is_empty();
-  writer_.run(work);
-  notify(work);
-  write_snapshots(work);
-}
-
-void Core::write_snapshots(const WriteWork& work) {
-  for (const auto& [stream, snapshot] : work.snapshots) {
-    try {
-      if (snapshot) {
-        save_snapshot(stream, *snapshot);
-      } else {
-        drop_snapshot(stream);
-      }
-    } catch (const std::exception& e) {
-      detail::log_snapshot_failure(conventions(), stream, e.what());
-    }
-  }
 }
 
 EventRange Core::read_stream(const StreamId& stream, const StreamQuery& query) {
@@ -224,14 +155,6 @@ void Core::save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot)
 void Core::drop_snapshot(const StreamId& stream) {
   writer_.refuse_unless_writable();
   sessions_.lend([&](Connection& connection) { postgres::drop_snapshot(connection, stream); });
-}
-
-void Core::attach(TransactionParticipant& participant) {
-  writer_.attach(participant, [](Connection&) {});
-}
-
-void Core::forget_participant(std::string_view name) {
-  writer_.forget_participant(name);
 }
 
 std::unique_ptr<stela::EventImport> Core::make_import() {

@@ -1,7 +1,7 @@
 // The engine's part of a store on PostgreSQL.
 #pragma once
 
-#include "database/core.hpp"
+#include "ledger/appending_core.hpp"
 #include "postgres/durability.hpp"
 #include "postgres/group_pruning.hpp"
 #include "postgres/kinds.hpp"
@@ -26,15 +26,10 @@
 namespace stela::postgres {
 
 /// Threads: any number at once.
-class Core final : public Store::Core, private Reading {
+class Core final : public ledger::AppendingCore<Writer, WriteWork>, private Reading {
  public:
   Core(const std::string& conninfo, const Options& options);
 
-  const Conventions& conventions() const noexcept override { return conventions_; }
-  AppendResult append(const AppendRequest& request) override;
-  std::unique_ptr<DeferredAppend> defer(const AppendRequest& request,
-                                        AppendClient& client) override;
-  void carry_out(DeferredAppends& appends) noexcept override;
   EventRange read_stream(const StreamId& stream, const StreamQuery& query) override;
   EventRange read(const stela::Query& query, const QueryRange& range) override;
   Standpoint standpoint(std::span<const TagNeed> needs) override;
@@ -48,15 +43,8 @@ class Core final : public Store::Core, private Reading {
                                               GlobalSequence up_to) override;
   void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
   void drop_snapshot(const StreamId& stream) override;
-  void transact(FunctionRef<void(Transaction&)> work) override;
   /// Uncommitted events are visible only in their own transaction.
   std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence) override { return nullptr; }
-  void attach(TransactionParticipant& participant) override;
-  void detach(TransactionParticipant& participant) override { writer_.detach(participant); }
-  void forget_participant(std::string_view name) override;
-  Subscription on_commit(std::function<void(const CommitNotice&)> listener) override {
-    return listeners_.add(std::move(listener));
-  }
   const Uuid& id() const noexcept override { return facts_.store_id; }
   VerifyResult verify(FunctionRef<void(const Problem&)> report,
                       const VerifyOptions& options) override;
@@ -84,12 +72,6 @@ class Core final : public Store::Core, private Reading {
   void write_along(Work work, database::Sync sync) override;
   void write_apart(Work work, database::Sync sync) override;
   bool has_lost_session(const Error& error) const noexcept override;
-  void attach(TransactionParticipant& participant, Work prepare) override;
-  void attach(database::DataParticipant& participant, Work prepare) override;
-  void detach(database::DataParticipant& participant) override { writer_.detach(participant); }
-  void refuse_second(std::string_view participant) const override {
-    writer_.refuse_second(participant);
-  }
   /// The server reads the data participants' state at each append.
   void forget_caches() override {}
   void migrate(std::string_view module, std::span<const database::Migration> migrations,
@@ -114,9 +96,6 @@ class Core final : public Store::Core, private Reading {
   static Contact make_contact(const std::string& conninfo, const Options& options);
   Core(const std::string& conninfo, const Options& options, Contact first);
 
-  /// UsageError if the request can't be stored.
-  void fill(WriteWork& work, const AppendRequest& request) const;
-  void notify(const WriteWork& work) noexcept;
   /// The caller brought a clock, which leases follow as well.
   bool has_own_clock() const noexcept;
   Uuid read(FunctionRef<void(Connection&)> work) override { return sessions_.read(work); }
@@ -132,14 +111,13 @@ class Core final : public Store::Core, private Reading {
   }
   void read_inside(std::string_view begin_with, Work work);
   void refuse_durably(FunctionRef<void()> write);
-  void write_snapshots(const WriteWork& work);
+  Writer& writer() noexcept override { return writer_; }
+  void note_append() noexcept override { pruning_.note_append(conventions_); }
 
   const database::OwningProcess owner_;
   const Options options_;
   const ConnectionOptions connection_options_;
   const Facts facts_;
-  const Conventions conventions_;
-  CommitListeners listeners_{conventions_};
   KindTable kinds_;
   TagCoverage coverage_;
   mutable Sessions sessions_;

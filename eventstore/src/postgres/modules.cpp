@@ -116,14 +116,6 @@ void Core::refuse_durably(FunctionRef<void()> write) {
   }
 }
 
-void Core::attach(TransactionParticipant& participant, Work prepare) {
-  writer_.attach(participant, [&](Connection& connection) { prepare(connection); });
-}
-
-void Core::attach(database::DataParticipant& participant, Work prepare) {
-  writer_.attach(participant, [&](Connection& connection) { prepare(connection); });
-}
-
 void Core::migrate(std::string_view module, std::span<const database::Migration>,
                    std::span<const database::Migration> on_postgres) {
   if (on_postgres.empty()) refuse("the module '" + std::string{module} + "'");

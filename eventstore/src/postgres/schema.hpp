@@ -3,13 +3,13 @@
 
 #include "database/migration.hpp"
 #include "database/postgres/connection.hpp"
+#include "ledger/writer.hpp"
 
 #include <stela/eventstore/postgres.hpp>
 #include <stela/framework/uuid.hpp>
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,8 +37,7 @@ struct Module {
 /// The ledger's identity of a migration: the checksum of its text, in hexadecimal.
 std::string checksum_of(const database::Migration& migration);
 
-/// How many migrations of each module this process knows.
-using KnownModules = std::map<std::string, std::int64_t, std::less<>>;
+using ledger::KnownModules;
 
 /// SchemaMismatch if a newer Stela's migrations forbid this process to write. Modules that it
 /// doesn't use don't matter.

@@ -88,7 +88,9 @@ std::size_t count_apart(std::span<CommitQueue::Ticket* const> members) {
 
 Writer::Writer(const Settings& settings, Sessions& sessions, Reading& reading, KindTable& kinds,
                Durability& durability)
-    : settings_{settings},
+    // The next leader wakes up while the former one waits for the flush.
+    : ledger::Writer{*settings.conventions, settings.is_read_only, settings.random, 1},
+      settings_{settings},
       lock_timeout_{std::to_string(settings.lock_timeout.count())},
       locked_timeout_{std::to_string(std::min(settings.lock_timeout, longest_locked).count())},
       order_lock_{order_lock(settings.schema)},
@@ -97,20 +99,7 @@ Writer::Writer(const Settings& settings, Sessions& sessions, Reading& reading, K
       sessions_{sessions},
       reading_{reading},
       kinds_{kinds},
-      durability_{durability},
-      ids_{settings.random != nullptr ? UuidGenerator{*settings.random} : UuidGenerator{}} {}
-
-void Writer::refuse_unless_writable() const {
-  owner_.check();
-  if (settings_.is_read_only) {
-    throw UsageError{"the store was opened read-only; nothing can be written to it"};
-  }
-  if (queue_.is_leading() || Inside::is_in(*this)) {
-    throw UsageError{
-        "a store was written to from inside its own transaction; save and append through the "
-        "Transaction that was handed in"};
-  }
-}
+      durability_{durability} {}
 
 namespace {
 
@@ -178,15 +167,6 @@ void Writer::run_statements(FunctionRef<void(Connection&)> statements, database:
   work.statements = &statements;
   work.sync = sync;
   run(work);
-}
-
-void Writer::report_failure(const std::exception_ptr& error) const noexcept try {
-  std::rethrow_exception(error);
-} catch (const Error& e) {
-  conventions().metrics->count("stela_store_failed_writes_total", 1,
-                               {{"error", to_string(e.code())}});
-} catch (...) {
-  // Of the caller's own code.
 }
 
 ServerSession& Writer::session() {
@@ -303,7 +283,7 @@ void Writer::fail_group(Members members, const std::exception_ptr& error) noexce
 
 void Writer::run_group(Members members, Flight* flight) {
   constexpr int attempts = 5;
-  const auto began = settings_.clock->steady_now();
+  const auto began = steady_now();
   for (int i = 0; i < attempts; ++i) {
     ServerSession& writing = session();
     check_participants(writing.connection);
@@ -512,39 +492,10 @@ void Writer::end_member(WriteWork& work, const Group& group, std::size_t number,
   try {
     work.result = group.result_of(number, answer);
     if (!work.wants_events) return;
-    group.events_of(number, answer, kinds_,
-                    [&](const StoredEvent& event) { keep_event(event, work); });
+    group.events_of(number, answer, kinds_, [&](const StoredEvent& event) { work.keep(event); });
   } catch (...) {
     work.error = std::current_exception();
   }
-}
-
-void Writer::keep_event(const StoredEvent& event, WriteWork& work) {
-  auto& streams = work.kept.streams;
-  if (streams.empty() || *streams.back() != event.stream) {
-    streams.push_back(std::make_unique<StreamId>(event.stream));
-  }
-  auto& pages = work.kept.pages;
-  if (pages.empty()) pages.push_back(std::make_unique<EventPage>());
-  if (!pages.back()->add(event, *streams.back())) {
-    pages.push_back(std::make_unique<EventPage>());
-    pages.back()->grow();
-    pages.back()->add(event, *streams.back());
-  }
-  work.events.push_back(pages.back()->events().back());
-}
-
-void Writer::report_commit(std::int64_t events, std::int64_t written,
-                           std::chrono::steady_clock::time_point began) const noexcept try {
-  if (events == 0) return;
-  MetricSink& metrics = *conventions().metrics;
-  const auto took = settings_.clock->steady_now() - began;
-  metrics.count("stela_store_commits_total", 1, {});
-  metrics.count("stela_store_writes_total", written, {});
-  metrics.count("stela_store_events_total", events, {});
-  metrics.observe("stela_store_commit_seconds", std::chrono::duration<double>{took}.count(), {});
-} catch (...) {
-  // The commit stands, whether or not it can be told of.
 }
 
 }  // namespace stela::postgres

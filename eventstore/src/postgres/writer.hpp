@@ -1,13 +1,12 @@
 // Writing to a store on PostgreSQL: group commit under the order lock, and flushes outside it.
 #pragma once
 
-#include "commit_queue.hpp"
 #include "database/data_participant.hpp"
 #include "database/database.hpp"
-#include "database/event_page.hpp"
 #include "deferred_batch.hpp"
 #include "forgotten_keys.hpp"
-#include "ledger/participants.hpp"
+#include "ledger/work.hpp"
+#include "ledger/writer.hpp"
 #include "postgres/durability.hpp"
 #include "postgres/group.hpp"
 #include "postgres/kinds.hpp"
@@ -22,16 +21,13 @@
 #include <stela/eventstore/rows.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/event_store.hpp>
-#include <stela/framework/transaction_outcome.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace stela::postgres {
@@ -54,43 +50,20 @@ struct Rest {
   std::int64_t sequence = 0;
 };
 
-/// One append, or one piece of the caller's own work, in the writer's queue.
-struct WriteWork : CommitQueue::Ticket {
-  /// The work: one of the three.
-  const AppendRequest* request = nullptr;
-  const FunctionRef<void(Transaction&)>* user = nullptr;
-  /// Statements in a transaction of their own, under the order lock; exclusive.
+struct WriteWork : ledger::Work {
+  /// Statements in a separate transaction, under the order lock; exclusive.
   const FunctionRef<void(Connection&)>* statements = nullptr;
-  database::Sync sync = database::Sync::as_stored;
-  /// Whether the caller wants `events`.
-  bool wants_events = false;
-  /// The stored form of the request's context, encoded before the lock is taken.
-  std::string metadata = {};
-
-  AppendResult result = {};
-  std::exception_ptr error = {};
   Rest rest = {};
-  /// The deadline for confirming its commit; unset before the commit was sent.
+  /// The deadline for confirming its commit; unset before the commit is sent.
   std::chrono::steady_clock::time_point confirm_until = {};
-  /// The ids of the request's events, to find them if the answer is lost.
+  /// The ids that the request gave its events, to find them if the answer is lost.
   std::vector<Uuid> ids = {};
-  OpenOutcomes outcomes = {};
-  /// The appended events. They point into `kept`.
-  std::vector<StoredEvent> events = {};
-  struct Kept {
-    std::vector<std::unique_ptr<EventPage>> pages;
-    std::vector<std::unique_ptr<const StreamId>> streams;
-  };
-  Kept kept = {};
-  /// Snapshots to write, or without a value to drop, after the transaction.
-  std::vector<std::pair<StreamId, std::optional<StoredSnapshot>>> snapshots = {};
 };
 
 using DeferredWrites = DeferredBatch<WriteWork>;
 
-/// Threads: `run`, `attach`, `detach` and `forget_participant` from any number; the rest belongs to
-/// the leader.
-class Writer {
+/// Threads: `run` from any number; the rest belongs to the leader.
+class Writer final : public ledger::Writer {
  public:
   struct Settings {
     bool is_read_only = false;
@@ -115,8 +88,6 @@ class Writer {
   /// the answer to its commit is lost.
   void run_statements(FunctionRef<void(Connection&)> statements,
                       database::Sync sync = database::Sync::as_stored);
-  /// UsageError from within a transaction of this store, and for a read-only store.
-  void refuse_unless_writable() const;
   /// While it lives, its thread is within a transaction of this store that the queue doesn't know
   /// of. Threads: only that one.
   class Inside {
@@ -133,16 +104,6 @@ class Writer {
     const Inside* const outer_;
   };
 
-  /// This process knows that many of the module's migrations.
-  void know_schema(std::string_view module, std::size_t migrations);
-  void attach(TransactionParticipant& participant, FunctionRef<void(Connection&)> prepare);
-  void attach(database::DataParticipant& participant, FunctionRef<void(Connection&)> prepare);
-  void detach(const Participant& participant);
-  void forget_participant(std::string_view name);
-  /// UsageError if a participant of this name is attached. For the leader.
-  void refuse_second(std::string_view name) const { participants_.refuse_second(name); }
-  bool has_user_code() const noexcept { return participants_.has_user_code(); }
-
   /// Records the types' declarations, in a transaction of its own; nothing if `check` throws.
   void declare_tags(
       std::span<const TagNeed> needs, FunctionRef<void(Connection&)> check = [](Connection&) {});
@@ -153,7 +114,6 @@ class Writer {
   Connection& connection() { return session_->connection; }
   Uuid session_run() const noexcept { return session_->run(); }
   KindTable& kinds() noexcept { return kinds_; }
-  const Conventions& conventions() const noexcept { return *settings_.conventions; }
   AppendResult append_inside(const AppendRequest& request, WriteWork& work);
   /// Takes the order lock, unless the transaction has it.
   void lock(WriteWork& work);
@@ -248,11 +208,6 @@ class Writer {
   void tell_participants(const Group& group, const GroupAnswer& answer, WriteWork& work);
   void execute_statements(WriteWork& work) noexcept;
 
-  void keep_event(const StoredEvent& event, WriteWork& work);
-  void report_commit(std::int64_t events, std::int64_t written,
-                     std::chrono::steady_clock::time_point began) const noexcept;
-  void report_failure(const std::exception_ptr& error) const noexcept;
-
   /// What the first of several members found out, for the others: each attempt may last until a
   /// connection times out.
   struct Findings {
@@ -272,8 +227,14 @@ class Writer {
   /// Fills in the versions from when the append was first made.
   void complete_repeated(WriteWork& work);
 
-  void register_participant(const Participant& participant, FunctionRef<void(Connection&)> prepare,
-                            FunctionRef<void()> list);
+  bool is_inside() const override { return queue_.is_leading() || Inside::is_in(*this); }
+  void write(FunctionRef<void(database::Connection&)> statements) override;
+  void run_between(FunctionRef<void()> work) override;
+  void read_participants(database::Connection&) override { load_participants(connection()); }
+  void insert_participant(database::Connection&, const Participant& participant) override;
+  void delete_participant(database::Connection&, std::string_view name) override;
+  void distrust() noexcept override { epoch_ = {}; }
+  void check_room_for(const database::DataParticipant& participant) const override;
   void load_participants(Connection& connection);
   /// Null if there is none.
   database::DataParticipant* data_participant() const noexcept {
@@ -283,7 +244,6 @@ class Writer {
   /// reads the database again.
   void check_participants(Connection& connection);
 
-  const database::OwningProcess owner_;
   const Settings settings_;
   const std::string lock_timeout_;
   /// The lock time-out under the order lock.
@@ -295,15 +255,9 @@ class Writer {
   Reading& reading_;
   KindTable& kinds_;
   Durability& durability_;
-  /// The next leader wakes up while the former one waits for the flush.
-  CommitQueue queue_{1};
   Lanes lanes_;
-  std::mutex known_mutex_;
-  /// Guarded by known_mutex_.
-  KnownModules known_;
 
   // Only the leader uses these.
-  UuidGenerator ids_;
   /// The session in use: the lane's, while appends go out on one.
   std::unique_ptr<ServerSession> session_;
   bool is_on_lane_ = false;
@@ -312,7 +266,6 @@ class Writer {
   /// Also as of that epoch.
   TagFacts tag_facts_;
   PersonalTypes personal_types_;
-  ledger::Participants participants_;
   // The open transaction's state.
   bool is_locked_ = false;
   /// The user's SQL has run in it, and may have deferred triggers and keys to the commit.
@@ -325,9 +278,7 @@ class Writer {
   std::exception_ptr foreign_events_;
   /// The transaction has recorded types' declarations.
   bool has_declared_ = false;
-  bool appending_ = false;
   std::int64_t begin_sequence_ = 0;
-  std::int64_t last_sequence_ = 0;
   std::int64_t seen_ = 0;
 };
 

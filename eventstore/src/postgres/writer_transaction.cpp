@@ -17,7 +17,7 @@
 namespace stela::postgres {
 
 void Writer::execute_transaction(WriteWork& work) noexcept {
-  const auto began = settings_.clock->steady_now();
+  const auto began = steady_now();
   begin_sequence_ = last_sequence_ = seen_ = 0;
   try {
     run_transaction(work);
@@ -263,9 +263,7 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo) {
   // Before the savepoint: rolling back to it would release the lock.
   lock(work);
   const std::int64_t before = last_sequence_;
-  const std::size_t depth = work.outcomes.depth();
-  const std::size_t events = work.events.size();
-  const std::size_t snapshots = work.snapshots.size();
+  const ledger::Work::Extent extent = work.extent();
   const bool has_savepoint = undo == Undo::by_savepoint;
   if (has_savepoint) connection().execute("SAVEPOINT stela_savepoint");
   try {
@@ -273,17 +271,16 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo) {
     part();
     check_open();
     if (has_savepoint) connection().execute("RELEASE SAVEPOINT stela_savepoint");
-    work.outcomes.close(depth, State::committed);
+    work.outcomes.close(extent.depth, State::committed);
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
     participants_.forget();
     last_sequence_ = before;
     forget_declared();
-    while (work.events.size() > events) work.events.pop_back();
-    while (work.snapshots.size() > snapshots) work.snapshots.pop_back();
+    work.shrink_to(extent);
     // If that fails, what becomes of the part is known at the end of the transaction only.
     if (has_savepoint) undo_savepoint();
-    work.outcomes.close(depth, State::rolled_back);
+    work.outcomes.close(extent.depth, State::rolled_back);
     std::rethrow_exception(error);
   }
 }
@@ -348,14 +345,7 @@ bool Writer::may_declare(const AppendRequest& request) const {
 }
 
 AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
-  if (std::exchange(appending_, true)) {
-    throw UsageError{"a transaction participant appended events; it may only write its own tables"};
-  }
-  struct Reset {
-    bool& appending;
-    ~Reset() { appending = false; }
-  } const reset{appending_};
-
+  const Appending appending{*this};
   if (foreign_events_) std::rethrow_exception(foreign_events_);
   if (epoch_.is_nil()) load_participants(connection());
   participants_.check();
@@ -405,7 +395,7 @@ void Writer::tell_participants(const Group& group, const GroupAnswer& answer, Wr
     participant->on_append(transaction, appended);
   }
   if (!work.wants_events) return;
-  for (const StoredEvent& event : appended) keep_event(event, work);
+  for (const StoredEvent& event : appended) work.keep(event);
 }
 
 void Writer::execute_statements(WriteWork& work) noexcept {

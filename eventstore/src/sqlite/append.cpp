@@ -52,14 +52,7 @@ bool are_counts_of(const std::unordered_map<std::int64_t, std::int64_t>& counts,
 }  // namespace
 
 AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
-  if (std::exchange(appending_, true)) {
-    throw UsageError{"a transaction participant appended events; it may only write its own tables"};
-  }
-  struct Reset {
-    bool& appending;
-    ~Reset() { appending = false; }
-  } const reset{appending_};
-
+  const Appending appending{*this};
   participants_.check();
   AppendResult result;
   if (!request.append_id.empty() && repeat(request, result)) return result;
@@ -239,23 +232,7 @@ void Writer::keep_events(WriteWork& work) {
     for (const StoredEvent& event : appended_) work.events.push_back(event);
     return;
   }
-  const StreamId* stream = nullptr;
-  for (const StoredEvent& event : appended_) {
-    if (stream == nullptr || *stream != event.stream) {
-      stream = work.kept.streams.emplace_back(std::make_unique<StreamId>(event.stream)).get();
-    }
-    auto& pages = work.kept.pages;
-    if (pages.empty()) pages.push_back(std::make_unique<EventPage>());
-    if (!pages.back()->add(event)) {
-      pages.push_back(std::make_unique<EventPage>());
-      pages.back()->grow();
-      pages.back()->add(event);
-    }
-    const StoredEvent& copy = pages.back()->events().back();
-    work.events.push_back({copy.sequence, *stream, copy.version, copy.kind, copy.id,
-                           copy.recorded_at, copy.correlation, copy.causation_id, copy.metadata,
-                           copy.published_before, copy.payload});
-  }
+  for (const StoredEvent& event : appended_) work.keep(event);
 }
 
 }  // namespace stela::sqlite

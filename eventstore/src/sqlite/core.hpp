@@ -1,8 +1,8 @@
 // The engine's part of a store on SQLite.
 #pragma once
 
-#include "database/core.hpp"
 #include "database/sqlite/driver.hpp"
+#include "ledger/appending_core.hpp"
 #include "sqlite/readers.hpp"
 #include "sqlite/schema.hpp"
 #include "sqlite/writer.hpp"
@@ -27,17 +27,13 @@ void check_name(const std::string& path);
 void check_path(const std::string& path, const Options& options);
 
 /// Threads: any number at once.
-class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
+class STELA_EVENTSTORE_EXPORT Core final : public ledger::AppendingCore<Writer, WriteWork>,
+                                           public Driver {
  public:
   /// Opens the database at `path`; empty for one in memory.
   Core(std::string path, const Options& options);
   ~Core() override;
 
-  const Conventions& conventions() const noexcept override { return conventions_; }
-  AppendResult append(const AppendRequest& request) override;
-  std::unique_ptr<DeferredAppend> defer(const AppendRequest& request,
-                                        AppendClient& client) override;
-  void carry_out(DeferredAppends& appends) noexcept override;
   EventRange read_stream(const StreamId& stream, const StreamQuery& query) override;
   EventRange read(const stela::Query& query, const QueryRange& range) override;
   Standpoint standpoint(std::span<const TagNeed> needs) override;
@@ -50,14 +46,7 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
                                               GlobalSequence up_to) override;
   void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
   void drop_snapshot(const StreamId& stream) override;
-  void transact(FunctionRef<void(Transaction&)> work) override;
   std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) override;
-  void attach(TransactionParticipant& participant) override { writer_->attach(participant); }
-  void detach(TransactionParticipant& participant) override { writer_->detach(participant); }
-  void forget_participant(std::string_view name) override { writer_->forget_participant(name); }
-  Subscription on_commit(std::function<void(const CommitNotice&)> listener) override {
-    return listeners_.add(std::move(listener));
-  }
   const Uuid& id() const noexcept override { return facts_.store_id; }
   VerifyResult verify(FunctionRef<void(const Problem&)> report,
                       const VerifyOptions& options) override;
@@ -73,7 +62,7 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
   const Facts& facts() const noexcept { return facts_; }
   const Options& options() const noexcept { return options_; }
   const std::string& path() const noexcept { return path_; }
-  Writer& writer() noexcept { return *writer_; }
+  Writer& writer() noexcept override { return *writer_; }
   KindTable& kinds() noexcept { return kinds_; }
 
   const Clock& clock() const noexcept override { return *options_.clock; }
@@ -84,16 +73,6 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
   void read_snapshot(Work work) override;
   void write(Work work, Sync sync) override { writer_->run_statements(work, sync); }
   void write_along(Work work, Sync sync) override { writer_->run_along(work, sync); }
-  void attach(TransactionParticipant& participant, Work prepare) override {
-    writer_->attach(participant, prepare);
-  }
-  void attach(database::DataParticipant& participant, Work prepare) override {
-    writer_->attach(participant, prepare);
-  }
-  void detach(database::DataParticipant& participant) override { writer_->detach(participant); }
-  void refuse_second(std::string_view participant) const override {
-    writer_->refuse_second(participant);
-  }
   void forget_caches() override { writer_->distrust(); }
   void migrate(std::string_view module, std::span<const database::Migration> migrations,
                std::span<const database::Migration> on_postgres) override;
@@ -116,9 +95,6 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
   void check_place() const { place_->check(); }
 
  private:
-  /// UsageError if the request can't be stored.
-  void fill(WriteWork& work, const AppendRequest& request) const;
-  void notify(const WriteWork& work) noexcept;
   std::unique_ptr<Connection> open_connection();
   /// Creates missing tables and facts under the write lock; if the database is ready, waits for
   /// nobody.
@@ -130,8 +106,6 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
   std::string path_;
   const Options options_;
   ConnectionOptions connection_options_;
-  Conventions conventions_;
-  CommitListeners listeners_{conventions_};
   Facts facts_;
   KindTable kinds_;
   TagCoverage coverage_;

@@ -9,39 +9,15 @@
 
 namespace stela::sqlite {
 
-void Writer::attach(TransactionParticipant& participant, FunctionRef<void(Connection&)> prepare) {
-  register_participant(participant, prepare, [&] { participants_.add(participant); });
+void Writer::write(FunctionRef<void(database::Connection&)> statements) {
+  run_statements([&](Connection& connection) { statements(connection); });
 }
 
-void Writer::attach(database::DataParticipant& participant,
-                    FunctionRef<void(Connection&)> prepare) {
-  register_participant(participant, prepare, [&] { participants_.add(participant); });
+void Writer::run_between(FunctionRef<void()> work) {
+  tidy([&](Connection&) { work(); });
 }
 
-void Writer::register_participant(const Participant& participant,
-                                  FunctionRef<void(Connection&)> prepare,
-                                  FunctionRef<void()> list) {
-  bool is_listed = false;
-  const auto attach_it = [&](Connection& connection) {
-    participants_.refuse_second(participant.name());
-    prepare(connection);
-    read_participants();
-    if (!participants_.is_required(participant)) {
-      insert_participant(connection, participant.name(), participant.detail(), now_);
-    }
-    is_listed = true;
-    list();
-    distrust();
-  };
-  try {
-    run_statements(attach_it);
-  } catch (...) {
-    if (is_listed) detach(participant);
-    throw;
-  }
-}
-
-void Writer::read_participants() {
+void Writer::read_participants(database::Connection&) {
   std::vector<ledger::Participants::Required> required;
   auto rows = connection_->rows(sql::participants{});
   while (rows.step()) {
@@ -54,30 +30,20 @@ void Writer::read_participants() {
   participants_.require(std::move(required));
 }
 
-void Writer::detach(const Participant& participant) {
-  // A forked child appends nothing with its copy, and destroys its participants.
-  if (!owner_.is_this()) return;
-  tidy([&](Connection&) { participants_.remove(participant); });
+void Writer::insert_participant(database::Connection&, const Participant& participant) {
+  sqlite::insert_participant(*connection_, participant.name(), participant.detail(), now_);
 }
 
-void Writer::forget_participant(std::string_view name) {
-  run_statements([&](Connection& connection) {
-    connection.run(sql::delete_participant{.name = name});
-    distrust();
-  });
-}
-
-void Writer::know_schema(std::string_view module, std::size_t migrations) {
-  const std::lock_guard lock{schemas_mutex_};
-  known_schemas_.insert_or_assign(std::string{module}, static_cast<std::int64_t>(migrations));
+void Writer::delete_participant(database::Connection&, std::string_view name) {
+  connection_->run(sql::delete_participant{.name = name});
 }
 
 void Writer::check_schema(std::string_view participant) const {
   const auto required = SchemaRequirement::parse(participant);
-  const std::lock_guard lock{schemas_mutex_};
-  const auto known = known_schemas_.find(required->module);
+  const ledger::KnownModules all = known_schemas();
+  const auto known = all.find(required->module);
   // Tables that this process doesn't use don't matter.
-  if (known == known_schemas_.end() || known->second >= required->number) return;
+  if (known == all.end() || known->second >= required->number) return;
   throw SchemaMismatch{"a newer Stela migrated the tables of '" + known->first +
                        "' while this process had the database open (migration " +
                        std::to_string(required->number) + "; this process knows " +

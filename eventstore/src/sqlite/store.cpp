@@ -7,10 +7,7 @@
 #include "sqlite_sql/snapshots.hpp"
 
 #include <stela/eventstore/sqlite_care.hpp>
-#include <stela/framework/detail/append_check.hpp>
-#include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/error.hpp>
-#include <stela/framework/repository.hpp>
 
 #include <array>
 
@@ -18,64 +15,6 @@ namespace stela::sqlite {
 
 std::string_view to_string(Durability durability) noexcept {
   return durability == Durability::full ? "full" : "relaxed";
-}
-
-void Core::fill(WriteWork& work, const AppendRequest& request) const {
-  check_append(request, conventions_);
-  work.request = &request;
-  work.metadata = metadata::encode(request.context);
-  for (const StreamAppend& append : request.streams) {
-    for (const NewEvent& event : append.events) work.bytes += event.payload.size();
-  }
-}
-
-void Core::notify(const WriteWork& work) noexcept {
-  if (!work.events.empty()) listeners_.notify({work.events});
-}
-
-AppendResult Core::append(const AppendRequest& request) {
-  WriteWork work;
-  fill(work, request);
-  work.wants_events = !listeners_.is_empty();
-  work.exclusive = writer_->has_user_code();
-  writer_->run(work);
-  notify(work);
-  return std::move(work.result);
-}
-
-std::unique_ptr<DeferredAppend> Core::defer(const AppendRequest& request, AppendClient& client) {
-  auto append = std::make_unique<DeferredWrites::Append>(client);
-  fill(*append, request);
-  return append;
-}
-
-void Core::carry_out(DeferredAppends& appends) noexcept {
-  DeferredWrites batch{appends, {writer_->has_user_code(), !listeners_.is_empty()}};
-  writer_->run(batch);
-  for (DeferredWrites::Append* const append : batch.taken()) {
-    if (!append->error && !append->in_context([&] { notify(*append); })) notify(*append);
-    append->client.complete(std::move(append->error), std::move(append->result));
-  }
-}
-
-void Core::transact(FunctionRef<void(Transaction&)> user) {
-  WriteWork work;
-  work.user = &user;
-  work.exclusive = true;
-  work.wants_events = !listeners_.is_empty();
-  writer_->run(work);
-  notify(work);
-  for (const auto& [stream, snapshot] : work.snapshots) {
-    try {
-      if (snapshot) {
-        save_snapshot(stream, *snapshot);
-      } else {
-        drop_snapshot(stream);
-      }
-    } catch (const std::exception& e) {
-      detail::log_snapshot_failure(conventions(), stream, e.what());
-    }
-  }
 }
 
 std::shared_ptr<const TransactionOutcome> Core::outcome_of(GlobalSequence sequence) {

@@ -34,11 +34,12 @@ WriteWork& work_of(CommitQueue::Ticket* ticket) {
 
 Writer::Writer(std::unique_ptr<Connection> connection, std::unique_ptr<WriteLock> lock,
                KindTable& kinds, const Settings& settings)
-    : connection_{std::move(connection)},
+    : ledger::Writer{*settings.conventions, settings.read_only, settings.random,
+                     CommitQueue::max_groups},
+      connection_{std::move(connection)},
       lock_{std::move(lock)},
       kinds_{kinds},
       settings_{settings},
-      ids_{settings.random != nullptr ? UuidGenerator{*settings.random} : UuidGenerator{}},
       checkpoints_{*connection_,
                    {.pages = settings.checkpoint_pages,
                     .busy_timeout = settings.busy_timeout,
@@ -53,18 +54,6 @@ Writer::~Writer() {
     own_tables_.abandon();
   }
   close();
-}
-
-void Writer::refuse_unless_writable() const {
-  owner_.check();
-  if (settings_.read_only) {
-    throw UsageError{"the store was opened read-only; nothing can be written to it"};
-  }
-  if (queue_.is_leading()) {
-    throw UsageError{
-        "a store was written to from inside its own transaction; save and append through the "
-        "Transaction that was handed in"};
-  }
 }
 
 void Writer::run(WriteWork& work) {
@@ -98,15 +87,6 @@ void Writer::submit(WriteWork& work, std::chrono::milliseconds patience) {
   } catch (const StoreBusy&) {
     work.error = std::current_exception();
   }
-}
-
-void Writer::report_failure(const std::exception_ptr& error) const noexcept try {
-  std::rethrow_exception(error);
-} catch (const Error& e) {
-  conventions().metrics->count("stela_store_failed_writes_total", 1,
-                               {{"error", to_string(e.code())}});
-} catch (...) {
-  // An exception of the caller's own code.
 }
 
 void Writer::read(FunctionRef<void(Connection&)> work) {
@@ -284,22 +264,19 @@ AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work
 void Writer::run_inside(WriteWork& work, FunctionRef<void()> part) {
   check_transaction();
   const Mark before = mark();
-  const std::size_t depth = work.outcomes.depth();
-  const std::size_t events = work.events.size();
-  const std::size_t snapshots = work.snapshots.size();
+  const ledger::Work::Extent extent = work.extent();
   open_savepoint();
   try {
     work.outcomes.open(GlobalSequence{last_sequence_});
     part();
     check_transaction();
     connection_->query(release_sql).run();
-    work.outcomes.close(depth, State::committed);
+    work.outcomes.close(extent.depth, State::committed);
   } catch (...) {
     note_failure();
-    work.outcomes.close(depth, outcome_of_failure());
+    work.outcomes.close(extent.depth, outcome_of_failure());
     undo_inside(before);
-    while (work.events.size() > events) work.events.pop_back();
-    while (work.snapshots.size() > snapshots) work.snapshots.pop_back();
+    work.shrink_to(extent);
     refuse_committed();
     throw;
   }
@@ -389,7 +366,7 @@ void Writer::refresh() {
   participants_.forget();
   kinds_.refresh(*connection_);
   last_sequence_ = last_sequence(*connection_);
-  read_participants();
+  read_participants(*connection_);
 }
 
 void Writer::commit() {
@@ -437,21 +414,18 @@ void Writer::go_back_to(const Mark& mark) noexcept {
 }
 
 void Writer::report_commit(std::span<CommitQueue::Ticket* const> group,
-                           std::chrono::steady_clock::time_point began) const noexcept try {
-  MetricSink& metrics = *conventions().metrics;
+                           std::chrono::steady_clock::time_point began) const noexcept {
   const std::int64_t events = last_sequence_ - begin_.last_sequence;
-  if (events == 0) return;
   const auto written = std::count_if(group.begin(), group.end(), [](CommitQueue::Ticket* member) {
     return work_of(member).error == nullptr;
   });
-  const auto took = settings_.clock->steady_now() - began;
-  metrics.count("stela_store_commits_total", 1, {});
-  metrics.count("stela_store_writes_total", written, {});
-  metrics.count("stela_store_events_total", events, {});
-  metrics.observe("stela_store_commit_seconds", std::chrono::duration<double>{took}.count(), {});
-  metrics.gauge("stela_store_wal_pages", checkpoints_.log_pages(), {});
-} catch (...) {
-  // The commit is permanent, whether or not it can be reported.
+  ledger::Writer::report_commit(events, written, began);
+  if (events == 0) return;
+  try {
+    conventions().metrics->gauge("stela_store_wal_pages", checkpoints_.log_pages(), {});
+  } catch (...) {
+    // The commit stands, whether or not it can be reported.
+  }
 }
 
 CheckpointResult Writer::checkpoint() {

@@ -1,12 +1,11 @@
 // The only writing connection: group commit, under the write lock.
 #pragma once
 
-#include "commit_queue.hpp"
 #include "database/database.hpp"
-#include "database/event_page.hpp"
 #include "database/sqlite/connection.hpp"
 #include "deferred_batch.hpp"
-#include "ledger/participants.hpp"
+#include "ledger/work.hpp"
+#include "ledger/writer.hpp"
 #include "sqlite/checkpoints.hpp"
 #include "sqlite/kind_blocks.hpp"
 #include "sqlite/kinds.hpp"
@@ -25,56 +24,28 @@
 #include <chrono>
 #include <deque>
 #include <exception>
-#include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace stela::sqlite {
 
 using database::Sync;
 
-/// One append, or one piece of the caller's own work, in the writer's queue.
-struct WriteWork : CommitQueue::Ticket {
-  /// The work: one of the four.
-  const AppendRequest* request = nullptr;
-  const FunctionRef<void(Transaction&)>* user = nullptr;
+struct WriteWork : ledger::Work {
   const FunctionRef<void(Connection&)>* statements = nullptr;
-  /// Outside any transaction; exclusive.
+  /// Work outside any transaction; exclusive.
   const FunctionRef<void(Connection&)>* outside = nullptr;
-
-  /// Whether the caller wants `events`.
-  bool wants_events = false;
-  Sync sync = Sync::as_stored;
-  /// The stored form of the request's context, encoded before the lock is taken.
-  std::string metadata = {};
   std::string correlation = {};
   /// The metadata of events with a context of their own.
   std::deque<std::string> own_metadata = {};
-
-  AppendResult result = {};
-  std::exception_ptr error = {};
-  /// The outcomes of its transaction and the savepoints in it.
-  OpenOutcomes outcomes = {};
-  /// The appended events. They point into the request, or (for the caller's own work) into `kept`.
-  std::vector<StoredEvent> events = {};
-  struct Kept {
-    std::vector<std::unique_ptr<EventPage>> pages;
-    std::vector<std::unique_ptr<const StreamId>> streams;
-  };
-  Kept kept = {};
-  /// Snapshots to write, or without a value to drop, after the transaction.
-  std::vector<std::pair<StreamId, std::optional<StoredSnapshot>>> snapshots = {};
 };
 
 using DeferredWrites = DeferredBatch<WriteWork>;
 
 /// Threads: `run` from any number; everything after it belongs to the leader.
-class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
+class STELA_EVENTSTORE_EXPORT Writer final : public ledger::Writer, public Reading {
  public:
   struct Settings {
     Durability durability = Durability::full;
@@ -91,8 +62,6 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   Writer(std::unique_ptr<Connection> connection, std::unique_ptr<WriteLock> lock, KindTable& kinds,
          const Settings& settings);
   ~Writer() override;
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
 
   /// Carries out `work`, perhaps together with others' in one commit, and throws its error.
   /// UsageError from within a transaction of this store; StoreBusy if another thread holds the
@@ -125,23 +94,6 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   /// Refuses all further writes: for this reason, earlier commits may not be on the disk.
   void give_up(const std::string& reason);
 
-  /// `prepare` runs in the transaction that registers it. UsageError if a participant of that name
-  /// is attached.
-  void attach(
-      TransactionParticipant& participant,
-      FunctionRef<void(Connection&)> prepare = [](Connection&) {});
-  void attach(database::DataParticipant& participant, FunctionRef<void(Connection&)> prepare);
-  void detach(const Participant& participant);
-  /// UsageError if a participant of this name is attached. For the leader.
-  void refuse_second(std::string_view name) const { participants_.refuse_second(name); }
-  void forget_participant(std::string_view name);
-
-  /// This process knows `migrations` of `module`; it is refused once the database requires more.
-  void know_schema(std::string_view module, std::size_t migrations);
-
-  /// True if a participant calls user code: then appends must be exclusive.
-  bool has_user_code() const noexcept { return participants_.has_user_code(); }
-
   /// The outcome that an event read on this thread depends on; null if it is committed.
   std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) {
     return queue_.is_leading() && running_ != nullptr ? running_->outcomes.of(sequence) : nullptr;
@@ -154,7 +106,6 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   std::int64_t next_sequence() const noexcept { return last_sequence_ + 1; }
   /// The start of the transaction, which is the recording time of its events.
   Timestamp now() const noexcept { return now_; }
-  const Conventions& conventions() const noexcept { return *settings_.conventions; }
 
   /// Runs `part` of the caller's work inside its transaction, all or nothing: a caller that catches
   /// its exception may continue. UsageError if the caller ended the transaction, or undid Stela's
@@ -166,7 +117,7 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void note_failure() noexcept;
   AppendResult append_inside(const AppendRequest& request, WriteWork& work);
   /// Discards all cached state, because the caller may have changed anything.
-  void distrust() noexcept { known_ = false; }
+  void distrust() noexcept override { known_ = false; }
   /// The connection, for the caller's own SQL until the transaction ends.
   sqlite3* lend() noexcept;
   /// A user's single statement; it can't end the transaction.
@@ -188,11 +139,6 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
     database::DataRow row;
   };
 
-  void refuse_unless_writable() const;
-  /// Registers the participant, and lists it in the same transaction: an append in between would be
-  /// refused.
-  void register_participant(const Participant& participant, FunctionRef<void(Connection&)> prepare,
-                            FunctionRef<void()> list);
   /// Hands it to the leader, and returns when it was carried out or failed.
   void submit(WriteWork& work, std::chrono::milliseconds patience);
   void run_outside(FunctionRef<void(Connection&)> work, std::chrono::milliseconds patience);
@@ -225,11 +171,16 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void check_schema(std::string_view participant) const;
   void report_commit(std::span<CommitQueue::Ticket* const> group,
                      std::chrono::steady_clock::time_point began) const noexcept;
-  void report_failure(const std::exception_ptr& error) const noexcept;
   void close() noexcept;
 
+  void write(FunctionRef<void(database::Connection&)> statements) override;
+  void run_between(FunctionRef<void()> work) override;
+  void read_participants(database::Connection& connection) override;
+  void insert_participant(database::Connection& connection,
+                          const Participant& participant) override;
+  void delete_participant(database::Connection& connection, std::string_view name) override;
+
   AppendResult append_now(const AppendRequest& request, WriteWork& work);
-  void read_participants();
   void check_condition(const AppendCondition& condition, const WriteWork& work);
   void check_versions(std::span<const StreamAppend> streams);
   StreamVersion append_stream(const StreamAppend& append, const AppendRequest& request,
@@ -242,20 +193,16 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   StreamHeads::Entry& head_of(const StreamId& stream);
   bool repeat(const AppendRequest& request, AppendResult& result);
 
-  const database::OwningProcess owner_;
-  CommitQueue queue_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<WriteLock> lock_;
   KindTable& kinds_;
   const Settings settings_;
 
   // Only the leader uses these.
-  UuidGenerator ids_;
   OwnTables own_tables_;
   StreamHeads heads_;
   KindBlocks kind_blocks_;
   TagGuard tags_;
-  std::int64_t last_sequence_ = 0;
   Mark begin_{};
   Timestamp now_{};
   unsigned seen_version_ = 0;
@@ -266,14 +213,9 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   std::exception_ptr failed_with_;
   TransactionEnd lent_;
   bool synchronous_ = false;
-  bool appending_ = false;
   /// Set once a commit is in doubt: the store must be reopened.
   std::string failure_;
   Checkpoints checkpoints_;
-  ledger::Participants participants_;
-  mutable std::mutex schemas_mutex_;
-  /// Guarded by schemas_mutex_: a module may be opened during a write.
-  std::map<std::string, std::int64_t, std::less<>> known_schemas_;
   std::vector<StoredEvent> appended_;
   std::vector<PlannedRow> planned_;
 };
