@@ -1,4 +1,4 @@
--- Parked messages by what their failures have in common.
+-- Parked messages grouped by failure.
 
 -- name: without_failure
 -- takes: most int
@@ -14,7 +14,7 @@ WHERE p.failure IS NULL AND p.reason <> 'behind' LIMIT :most;
 UPDATE outbox_parked SET failure = :failure WHERE sequence = :sequence;
 
 -- name: failure_groups
--- Each stream that is held up counts once. NULL: nobody has looked at them yet.
+-- Counts each blocked stream once. NULL: not grouped yet.
 -- gives: failure text?, streams int, first_at time, last_at time, sample int
 SELECT failure, count(*) AS streams, min(parked_at) AS first_at, max(parked_at) AS last_at,
        min(sequence) AS sample

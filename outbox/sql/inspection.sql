@@ -1,4 +1,4 @@
--- What verify and reconcile look at: whether the rows agree with the events and with each other.
+-- Checks for verify and reconcile: whether the rows agree with the events and with each other.
 
 -- name: has_outbox
 -- gives: is_there bool
@@ -8,7 +8,7 @@ SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'outb
 SELECT to_regclass('outbox_settings') IS NOT NULL AS is_there;
 
 -- name: inspect_partitions
--- What each partition counts as parked and to be sent again, and how many there are.
+-- Each partition's counts of parked messages and redeliveries, and the actual numbers.
 -- gives: partition int, epoch int, published_through int, parked int, redeliveries int,
 --        actual_parked int, actual_redeliveries int
 SELECT p.partition, p.epoch, p.published_through, p.parked, p.redeliveries,
@@ -19,8 +19,8 @@ SELECT p.partition, p.epoch, p.published_through, p.parked, p.redeliveries,
 FROM outbox_partitions AS p ORDER BY p.partition;
 
 -- name: inspect_messages
--- is_published: the log of batches has it. That the partition is published further doesn't tell: what
--- an adoption didn't find at the broker waits behind what it found.
+-- is_published: the message is in the log of batches. A higher published_through proves nothing,
+-- because messages that an adoption didn't find remain pending.
 -- takes: after_partition int, after_sequence int, most int
 -- gives: partition int, sequence int, stream int, event_stream int?, publishes int,
 --        published_through int?, is_published bool, is_parked bool, is_discarded bool, attempts int
@@ -42,7 +42,7 @@ WHERE (m.partition, m.sequence) > (:after_partition, :after_sequence)
 ORDER BY m.partition, m.sequence LIMIT :most;
 
 -- name: inspect_unseen
--- The first message of each partition that no relay would see: on PostgreSQL they begin after
+-- The first message of each partition that no relay would see: on PostgreSQL relays begin after
 -- drained_through.
 -- gives: partition int, sequence int
 SELECT p.partition, 0 AS sequence FROM outbox_partitions AS p WHERE 1 = 0;
@@ -53,7 +53,7 @@ JOIN outbox_messages AS m ON m.partition = p.partition AND m.sequence <= p.drain
 GROUP BY p.partition ORDER BY p.partition;
 
 -- name: inspect_set_aside
--- What is parked, discarded, or to be sent again, with what its event says.
+-- Parked and discarded messages and redeliveries, with facts about their events.
 -- gives: state text, sequence int, stream int, partition int, event_stream int?, publishes int,
 --        has_partition bool, is_discarded_too bool
 SELECT s.state, s.sequence, s.stream, s.partition, e.stream AS event_stream, k.publishes,
@@ -71,8 +71,8 @@ LEFT JOIN event_kinds AS k ON k.kind = e.kind
 LEFT JOIN outbox_partitions AS p ON p.partition = s.partition;
 
 -- name: inspect_orphans
--- The first parked message of each stream whose first one is parked behind another, unless some of
--- the stream are to be sent again: the relay sends these after them.
+-- First parked messages that are marked as parked behind another, unless their stream has pending
+-- redeliveries, after which the relay sends them.
 -- gives: sequence int
 SELECT p.sequence FROM outbox_parked AS p
 WHERE p.reason = 'behind'
@@ -83,7 +83,7 @@ WHERE p.reason = 'behind'
 ORDER BY p.sequence;
 
 -- name: inspect_sums
--- How many events are to be published, and how many are in any state.
+-- How many events are publishable, and how many are in a state.
 -- gives: publishable int, in_a_state int
 SELECT (SELECT count(*) FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
         WHERE k.publishes
@@ -96,7 +96,7 @@ SELECT (SELECT count(*) FROM events AS e JOIN event_kinds AS k ON k.kind = e.kin
          AS in_a_state;
 
 -- name: inspect_purged
--- Partitions that count more discarded messages than there are: an older Stela purged the rows.
+-- Partitions that count more discarded messages than exist, because an older Stela purged the rows.
 -- gives: partition int, purged int
 SELECT p.partition,
        p.discarded - (SELECT count(*) FROM outbox_discarded AS d WHERE d.partition = p.partition)

@@ -22,7 +22,7 @@ INSERT INTO outbox_actions (item_of, at, who, what, detail)
 VALUES (:item_of, :at, :who, :what, :detail);
 
 -- name: copy_action
--- As its first item.
+-- Copies the action as its own first item.
 -- takes: action int
 INSERT INTO outbox_actions (item_of, at, who, what, detail)
 SELECT a.action, a.at, a.who, a.what, a.detail FROM outbox_actions AS a WHERE a.action = :action;
@@ -38,7 +38,7 @@ WHERE action = :action;
 --        changed int?, state text, detail text
 
 -- name: list_actions
--- Actions, or the items of one; the newest first.
+-- Actions, or the items of one, the newest first.
 -- takes: item_of int, after int, before int, most int
 -- gives: action
 SELECT action, at, who, what, selection, planned, done, changed, state, detail
@@ -66,8 +66,8 @@ ORDER BY last_sequence DESC, redelivery DESC LIMIT :most;
 SELECT partition FROM outbox_partitions ORDER BY partition;
 
 -- name: batch_page
--- The last sequence of the next page of the log, and how many of its rows are old. Those of imported
--- events stay: their places at the broker don't follow the order of the sequences.
+-- The last sequence of the log's next page, and how many of its rows are old. Rows of imported
+-- events are kept: their places at the broker aren't in the order of sequences.
 -- takes: partition int, after int, old_before time, most int
 -- gives: last int, count int, old int
 SELECT max(last_sequence) AS last, count(*) AS count,
@@ -97,7 +97,7 @@ SELECT count(*) AS count FROM outbox_actions WHERE at < :old_before;
 SELECT at FROM outbox_actions ORDER BY action LIMIT 1;
 
 -- name: purge_actions
--- The last one stays: no later action gets its number.
+-- Keeps the last one, so that its number isn't reused.
 -- takes: old_before time, most int
 DELETE FROM outbox_actions WHERE action IN
   (SELECT action FROM outbox_actions

@@ -1,4 +1,5 @@
--- Messages: pending (outbox_messages), parked, discarded, sent again, and published ones (batches).
+-- Messages: pending (outbox_messages), parked, discarded, redelivered, and published ones
+-- (batches).
 
 -- name: insert_message
 -- takes: partition int, sequence int, stream int
@@ -37,7 +38,7 @@ VALUES (:partition, :generation, :sequence, :stream, :kind, :now, :was_lost);
 SELECT event_id FROM events WHERE sequence = :sequence;
 
 -- name: event_ids
--- Of those of the sequences, a JSON array, that are there.
+-- The ids of existing events among these sequences, a JSON array.
 -- takes: sequences text
 -- gives: sequence int, event_id blob
 SELECT e.sequence, e.event_id FROM json_each(:sequences) JOIN events AS e ON e.sequence = value;
@@ -56,7 +57,7 @@ SELECT EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kin
                WHERE k.publishes) AS is_there;
 
 -- name: delete_found_loss
--- It stands at the broker: it needn't be sent again as lost.
+-- The broker has it, so it needn't be resent as lost.
 -- takes: partition int, sequence int
 DELETE FROM outbox_redeliveries
 WHERE stream = (SELECT stream FROM events WHERE sequence = :sequence)

@@ -1,4 +1,4 @@
--- What operators ask for: retries, discards, retired partitions.
+-- Operators' requests: retries, discards, retired partitions.
 
 -- name: stream_text
 -- takes: stream int
@@ -6,8 +6,8 @@
 SELECT name FROM streams WHERE stream = :stream;
 
 -- name: parked_streams
--- The streams that have parked messages, one after the other; of a type, an error or a failure if they
--- are given, which are those of the stream's first parked message.
+-- The streams with parked messages, one after the other. A type, error or failure selects by the
+-- stream's first parked message.
 -- takes: after int, type text?, error text?, failure text?
 -- gives: stream int
 SELECT p.stream FROM outbox_parked AS p
@@ -47,8 +47,7 @@ UPDATE outbox_parked SET reason = 'behind'
 WHERE stream = :stream AND sequence <= :through AND reason <> 'behind';
 
 -- name: has_redeliveries
--- Whether more than so many messages of the stream, from the first on, are to be sent again that
--- weren't published.
+-- Whether the stream has more than `most` redeliveries of unpublished messages, from `first` on.
 -- takes: stream int, first int, most int
 -- gives: has_more bool
 SELECT EXISTS (SELECT 1 FROM outbox_redeliveries
@@ -56,7 +55,7 @@ SELECT EXISTS (SELECT 1 FROM outbox_redeliveries
                LIMIT 1 OFFSET :most) AS has_more;
 
 -- name: later_redeliveries
--- What of the stream was to be sent again already, and comes later in it.
+-- The stream's redeliveries of unpublished messages, from `first` on.
 -- takes: stream int, first int
 -- gives: redelivery int, sequence int, was_lost bool
 SELECT redelivery, sequence, was_lost FROM outbox_redeliveries
@@ -73,13 +72,13 @@ ORDER BY sequence LIMIT :most;
 UPDATE outbox_partitions SET removed = removed + 1 WHERE partition = :partition;
 
 -- name: try_now
--- A worker that has it backed off sees the 0, and tries at once; a new owner does so anyway.
+-- A worker that is backing off sees the 0 and tries at once; a new owner does so anyway.
 -- takes: partition int
 UPDATE outbox_partitions SET next_attempt_at = 0
 WHERE partition = :partition AND attempts > 0 AND stopped IS NULL;
 
 -- name: retire
--- Unless something waits or is parked in it, or somebody has it.
+-- Unless it has pending or parked messages, or an owner.
 -- takes: partition int, now time
 UPDATE outbox_partitions SET retired_at = :now, owner = NULL, lease_until = 0
 WHERE partition = :partition AND retired_at IS NULL AND stopped IS NULL

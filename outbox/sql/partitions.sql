@@ -34,7 +34,7 @@ INSERT INTO outbox_generations (generation, first_sequence, partition_count)
 VALUES (:generation, :first_sequence, :partition_count);
 
 -- name: first_published
--- What is older was there before the outbox.
+-- Older events precede the outbox.
 -- gives: sequence int
 SELECT coalesce(min(first_sequence), 1) AS sequence FROM outbox_generations;
 
@@ -44,8 +44,8 @@ INSERT INTO outbox_partitions (partition) VALUES (:partition)
 ON CONFLICT (partition) DO UPDATE SET retired_at = NULL;
 
 -- name: partitions
--- With the first sequence that waits in each, whether anything is to be sent again, whether an owner is
--- to look at the broker, and whether one that is backed off is to try at once.
+-- With the first pending sequence of each, whether it has redeliveries, whether its owner must look
+-- at the broker, and whether one that is backing off must try at once.
 -- gives: partition int, owner text?, lease_until time, stopped text?, lease_ttl int?,
 --        first_waiting int?, has_redeliveries bool, adopted bool, is_to_retry bool
 SELECT p.partition, p.owner, p.lease_until, p.stopped,
@@ -68,7 +68,7 @@ SELECT p.partition, p.owner, p.lease_until, p.stopped,
 FROM outbox_partitions AS p WHERE p.retired_at IS NULL ORDER BY p.partition;
 
 -- name: parked_partitions
--- Those that have parked messages.
+-- Partitions with parked messages.
 -- gives: partition int
 SELECT partition FROM outbox_partitions WHERE parked > 0 ORDER BY partition;
 
@@ -78,8 +78,7 @@ SELECT partition FROM outbox_partitions WHERE parked > 0 ORDER BY partition;
 SELECT EXISTS (SELECT 1 FROM outbox_partitions WHERE partition = :partition) AS is_there;
 
 -- name: next_partition_of_messages
--- The next partition that any message waits in, or is to be sent again from, whether or not it
--- exists.
+-- The next partition, existing or not, that has pending messages or redeliveries.
 -- takes: after int
 -- gives: partition int?
 SELECT min(partition) AS partition
@@ -113,13 +112,13 @@ WHERE partition = :partition ORDER BY redelivery LIMIT :most;
 SELECT stopped FROM outbox_partitions WHERE partition = :partition;
 
 -- name: note_discarded_poison
--- The message that stopped it, so that nobody is told to discard it again.
+-- Marks the message that stopped it as discarded, so that nobody is told to discard it again.
 -- takes: partition int, stands text, gone text
 UPDATE outbox_partitions SET stopped_detail = replace(stopped_detail, :stands, :gone)
 WHERE partition = :partition AND stopped = 'poison';
 
 -- name: first_waiting
--- The lowest sequence that waits anywhere, and the lowest generation that is to be sent again.
+-- The lowest pending sequence of all partitions, and the lowest generation with redeliveries.
 -- gives: sequence int?, generation int?
 SELECT (SELECT min(first) FROM (
           SELECT (SELECT m.sequence FROM outbox_messages AS m

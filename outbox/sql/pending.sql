@@ -1,4 +1,5 @@
--- What the relay publishes next. On PostgreSQL each begins after drained_through: removed rows that a snapshot may still see would be walked through.
+-- The messages that the relay publishes next. On PostgreSQL each query begins after
+-- drained_through, to skip removed rows that a snapshot may still see.
 
 -- name: next_messages
 -- takes: partition int, after int, before int, limit int
@@ -16,7 +17,7 @@ WHERE m.partition = :partition AND m.sequence < :before
 ORDER BY m.sequence LIMIT :limit;
 
 -- name: next_messages_beside_parked
--- The same while anything is parked.
+-- The same, while any message is parked.
 -- takes: partition int, after int, before int, limit int
 -- gives: sequence int, stream int, attempts int, is_behind_parked bool
 SELECT m.sequence, m.stream, m.attempts,
@@ -52,7 +53,7 @@ ORDER BY r.redelivery LIMIT :limit;
 SELECT EXISTS (SELECT 1 FROM outbox_parked) AS is_there;
 
 -- name: is_parked_stream
--- Whether something of the stream that comes before the sequence is parked.
+-- Whether an earlier message of the stream is parked.
 -- takes: stream int, before int
 -- gives: is_parked bool
 SELECT EXISTS (SELECT 1 FROM outbox_parked WHERE stream = :stream AND sequence < :before)

@@ -1,4 +1,4 @@
--- How the relay holds a partition, and what it notes of it. A lease is an owner and an epoch.
+-- How the relay holds a partition, and what it records. A lease is an owner and an epoch.
 
 -- name: standing
 -- takes: partition int
@@ -11,8 +11,8 @@ SELECT owner, epoch, lease_until, CASE WHEN lease_epoch = epoch THEN lease_ttl E
 FROM outbox_partitions WHERE partition = :partition;
 
 -- name: acquire
--- If the lease is still the one that was found to be free, and the partition is stopped for that
--- reason, or isn't stopped if it is empty.
+-- If the lease hasn't changed since it was found free, and the partition is stopped for this
+-- reason, or isn't stopped if the reason is empty.
 -- takes: partition int, found_epoch int, found_until time, worker text, until time, ttl int,
 --        stopped text
 UPDATE outbox_partitions

@@ -1,7 +1,7 @@
--- In which state the message of an event is, and the messages in a state.
+-- The state of an event's message, and the messages in a state.
 
 -- row: waiting
--- A message that is to be sent again isn't put off here.
+-- Redeliveries have no next attempt here.
 -- gives: sequence int, stream int, partition int, attempts int, next_attempt_at time,
 --        last_error text, redelivery int
 
@@ -20,7 +20,7 @@ LEFT JOIN event_kinds AS k ON k.kind = e.kind
 WHERE e.sequence = :sequence;
 
 -- name: event_facts
--- What the events of these sequences, a JSON array, say.
+-- Facts about the events of these sequences, a JSON array.
 -- takes: sequences text
 -- gives: sequence int, stream int, name text, version int, event_id blob, type text, publishes bool,
 --        recorded_at time
@@ -36,7 +36,7 @@ LEFT JOIN streams AS s ON s.stream = e.stream
 LEFT JOIN event_kinds AS k ON k.kind = e.kind;
 
 -- name: event_types
--- The same, without what isn't asked for by a filter.
+-- The same, reduced to what filters need.
 -- takes: sequences text
 -- gives: sequence int, type text, recorded_at time
 SELECT e.sequence, k.type, e.recorded_at
@@ -49,8 +49,8 @@ JOIN events AS e ON e.sequence = j.value::bigint
 LEFT JOIN event_kinds AS k ON k.kind = e.kind;
 
 -- name: find_waiting
--- Looked for in every partition: its own may not be known, and a lost one is to be found too.
--- CROSS JOIN holds the order: the other way round walks through all pending messages.
+-- Searches all partitions, because its own may be unknown or missing. CROSS JOIN fixes the order:
+-- the other order would scan all pending messages.
 -- takes: sequence int
 -- gives: waiting
 SELECT m.sequence, m.stream, m.partition, m.attempts, m.next_attempt_at, m.last_error,
@@ -59,7 +59,7 @@ FROM outbox_partitions AS p
 CROSS JOIN outbox_messages AS m ON m.partition = p.partition AND m.sequence = :sequence;
 
 -- name: list_waiting
--- Of these sequences, in no order; of all partitions that are known, or of one.
+-- The messages of these sequences, in no order, in one or all known partitions.
 -- takes: first int, last int, partition int?, most int
 -- gives: waiting
 SELECT m.sequence, m.stream, m.partition, m.attempts, m.next_attempt_at, m.last_error,
@@ -93,7 +93,7 @@ CROSS JOIN outbox_redeliveries AS r
 LIMIT :most;
 
 -- name: find_redelivery
--- What was never published comes first.
+-- Messages that were never published come first.
 -- takes: stream int, sequence int
 -- gives: redelivery int, kind text, partition int, attempts int, last_error text
 SELECT redelivery, kind, partition, attempts, last_error FROM outbox_redeliveries
@@ -143,8 +143,7 @@ SELECT max(max(p.published_through,
 FROM outbox_partitions AS p;
 
 -- name: progress
--- The end of what is published, and up to where the owner, if there is one now, has messages in
--- flight.
+-- The end of what is published, and of what the present owner, if any, has in flight.
 -- takes: partition int, now time
 -- gives: through int, flight_through int
 SELECT max(p.published_through,
@@ -157,7 +156,8 @@ SELECT max(p.published_through,
 FROM outbox_partitions AS p WHERE p.partition = :partition;
 
 -- name: batch_of
--- The run of the partition that ends first behind the sequence: it holds it if it begins before.
+-- The partition's first run that ends at or after the sequence. It contains the sequence if it
+-- begins early enough.
 -- takes: partition int, sequence int
 -- gives: first_sequence int, last_sequence int, count int, published_at time, first_broker int,
 --        last_broker int
@@ -167,9 +167,8 @@ WHERE partition = :partition AND last_sequence >= :sequence AND redelivery = 0
 ORDER BY last_sequence LIMIT 1;
 
 -- name: redelivered_batch_of
--- Wherever it was sent again: that may have been under another generation. Or where it stood before it
--- was imported: its redelivery is -1 there.
--- CROSS JOIN holds the order: the other way round walks through all batches.
+-- Where it was redelivered, perhaps under another generation, or where it was before its import,
+-- with the redelivery -1. CROSS JOIN fixes the order: the other order would scan all batches.
 -- takes: sequence int
 -- gives: partition int, redelivery int, published_at time, first_broker int, last_broker int
 SELECT b.partition AS partition, b.redelivery AS redelivery, b.published_at AS published_at,
@@ -179,7 +178,8 @@ CROSS JOIN outbox_batches AS b
   ON b.partition = p.partition AND b.last_sequence = :sequence AND b.redelivery <> 0;
 
 -- name: set_apart
--- Of a range, what has a message, was sent again or imported: all others are published, or missing.
+-- Sequences of a range that have a message or were redelivered or imported. All others are
+-- published or missing.
 -- takes: first int, last int
 -- gives: sequence int
 SELECT m.sequence FROM outbox_partitions AS p

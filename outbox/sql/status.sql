@@ -1,7 +1,8 @@
 -- The status of an outbox: its partitions and workers.
 
 -- name: status_of_partitions
--- One row a partition. Counts are kept but for the pending messages: these are counted up to `most`.
+-- One row per partition. All counts are maintained except that of pending messages, which are
+-- counted up to `most`.
 -- takes: most int
 -- gives: partition int, owner text?, epoch int, lease_until time, published_through int,
 --        broker_sequence int, flight_count int, published int, redeliveries int, parked int,
@@ -58,7 +59,7 @@ WHERE p.retired_at IS NULL OR p.parked > 0
 ORDER BY p.partition;
 
 -- name: totals
--- Of retired partitions, too.
+-- Includes retired partitions.
 -- gives: published int, discarded int, failures int, takeovers int, last_parked_at time?
 SELECT CAST(coalesce(sum(published), 0) AS bigint) AS published,
        CAST(coalesce(sum(discarded), 0) AS bigint) AS discarded,

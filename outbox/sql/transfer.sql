@@ -1,6 +1,6 @@
 -- The rows of the outbox that move with a store, as JSON: a flag is 0 or 1, or true or false, and a
--- stream is a name. Pages are after the keys `a`, `b` and `c`, of
--- which tables with fewer keys take the first ones as 0.
+-- stream is a name. Pages come after the keys `a`, `b` and `c`; tables with fewer keys have 0 in
+-- the first ones.
 
 -- row: saved
 -- gives: a int, b int, c int, line text
@@ -15,7 +15,7 @@ SELECT json_build_object('fence', s.fence, 'leasing', s.leasing, 'partitioner', 
 FROM outbox_settings AS s JOIN stela_participants AS p ON p.name = 'outbox' WHERE s.one = 1;
 
 -- name: owned_partition
--- One that a worker owns; on a server by its own clock.
+-- A partition that a worker owns; on a server, by the server's clock.
 -- takes: now time
 -- gives: partition int, owner text
 SELECT partition, owner FROM outbox_partitions
@@ -27,7 +27,7 @@ WHERE owner IS NOT NULL AND :now IS NOT NULL
 ORDER BY partition LIMIT 1;
 
 -- name: last_redelivery
--- The last number that was given out.
+-- The last number that was assigned.
 -- gives: number int
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox_redeliveries'), 0) AS number;
 -- engine: postgres
@@ -46,7 +46,7 @@ SELECT setval('outbox_redeliveries_redelivery_seq', :number);
 DELETE FROM outbox_redeliveries WHERE partition = -1;
 
 -- name: keep_actions
--- The next one gets a number of its own.
+-- Gives the next action its own number.
 UPDATE outbox_actions SET action = action WHERE action < 0;
 -- engine: postgres
 SELECT setval('outbox_actions_action_seq', max(action)) FROM outbox_actions HAVING count(*) > 0;
@@ -60,7 +60,7 @@ INSERT INTO stela_participants (name, detail, registered_at)
 SELECT 'outbox', :detail, :at WHERE :checksum = :checksum;
 
 -- name: change_epoch
--- So that others look again at who takes part.
+-- Makes others read the participants again.
 UPDATE stela_participants SET detail = detail WHERE name = 'outbox';
 -- engine: postgres
 UPDATE stela_configuration SET epoch = gen_random_uuid();

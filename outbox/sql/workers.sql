@@ -20,7 +20,7 @@ ON CONFLICT (worker) DO UPDATE SET
                     THEN outbox_workers.started_at
                     ELSE excluded.started_at END,
   heartbeat_until = excluded.heartbeat_until, heartbeat_ttl = excluded.heartbeat_ttl,
-  -- The state is what stands before the colon.
+  -- The state is the part before the colon.
   broker_since = CASE WHEN substr(outbox_workers.broker, 1, instr(outbox_workers.broker || ':', ':'))
                          = substr(excluded.broker, 1, instr(excluded.broker || ':', ':'))
                       THEN outbox_workers.broker_since
@@ -33,7 +33,7 @@ ON CONFLICT (worker) DO UPDATE SET
 DELETE FROM outbox_workers WHERE worker = :worker AND heartbeat_until = :found_until;
 
 -- name: delete_worker
--- Unless its name is another's by now.
+-- Unless another worker has taken the name.
 -- takes: worker text, presence int
 DELETE FROM outbox_workers WHERE worker = :worker AND presence = :presence;
 

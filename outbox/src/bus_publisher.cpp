@@ -7,14 +7,14 @@
 namespace stela {
 namespace {
 
-/// What a listener threw, as a broker would say it.
+/// Turns a listener's exception into a broker's answer.
 void refuse(Answer& answer, const std::exception_ptr& error) {
   answer.kind = Answer::Kind::rejected;
   answer.failure = FailureClass::rejected;
   try {
     std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
-    // Not the message's fault: any other might have met it.
+    // Not the message's fault: any other message could have met this.
     answer.kind = Answer::Kind::full;
     answer.failure = FailureClass::other;
     answer.detail = "a listener had too little memory";
@@ -46,7 +46,7 @@ void BusPublisher::publish(const OutgoingMessage& message) {
 }
 
 void BusPublisher::read_back(std::uint64_t request, PartitionId, std::uint64_t) {
-  // Nothing stays on a bus: there is nothing to find.
+  // A bus keeps no messages, so there is nothing to find.
   if (sink_ == nullptr) return;
   sink_->take({.session = session_, .request = request, .kind = Answer::Kind::read_back});
 }

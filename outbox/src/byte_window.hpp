@@ -1,4 +1,4 @@
-// How much may be in flight on a way whose speed nobody knows.
+// How many bytes may be in flight on a line of unknown speed.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 
 namespace stela {
 
-/// Grows while answers come in a small part of the time that they may take, and shrinks before they
-/// take all of it: a slow way then holds little at a time, and a stop or a renewal doesn't wait for
-/// more. Threads: one at a time.
+/// Grows while answers take a small part of their time limit, and shrinks before they take all of
+/// it. So a slow line holds little at a time, which is all that a stop or a renewal waits for.
+/// Threads: one at a time.
 class ByteWindow {
  public:
   struct Sizes {
@@ -22,21 +22,21 @@ class ByteWindow {
 
   std::int64_t size() const noexcept { return size_; }
 
-  /// A message of so many bytes was stored so long after it was sent; its answer may take `limit`.
+  /// A message of this size was stored, and its answer took this long of `limit`.
   void on_stored(std::int64_t bytes, std::chrono::nanoseconds took,
                  std::chrono::nanoseconds limit) noexcept {
     answered_ += bytes;
-    // What was sent under the size of before says nothing about this one.
+    // Messages sent under the previous size say nothing about this one.
     if (answered_ < size_) return;
     answered_ = 0;
     if (took > limit / 4) {
       size_ = std::max(size_ / 2, least_);
     } else if (took < limit / 8) {
-      // There is room for two of a message that alone was more than the window.
+      // Leave room for two messages, even of one that exceeded the window alone.
       size_ = std::min(std::max(size_, bytes) * 2, most);
     }
   }
-  /// Answers didn't come.
+  /// Answers are missing.
   void on_missed() noexcept {
     size_ = std::max(std::min(size_ / 2, small), least_);
     answered_ = 0;

@@ -33,7 +33,7 @@ using database::Connection;
 
 namespace {
 
-/// As much as one transaction changes.
+/// The most messages that one transaction changes.
 constexpr auto step_messages = static_cast<std::size_t>(outbox::step_messages);
 
 void require_outbox(Store& store) {
@@ -101,7 +101,7 @@ class OutboxOperations::Impl {
         port{store, partitioner},
         view{store, partitioner} {}
 
-  /// Streams with parked messages that `selection` means, each with those in order.
+  /// The selected streams with their parked messages, in order.
   using Parked = outbox::ByStream;
 
   static bool has_filter(const ParkedSelection& selection) {
@@ -117,7 +117,7 @@ class OutboxOperations::Impl {
     }
   }
 
-  /// What is parked of a stream or of all.
+  /// Finds the parked messages of one stream or of all.
   Parked find_parked(const ParkedSelection& selection) {
     Parked found;
     store.database().read([&](Connection& connection) {
@@ -152,7 +152,7 @@ class OutboxOperations::Impl {
     while (rows.step()) found[stream].emplace_back(rows.sequence());
   }
 
-  /// By their sequences: each has to be parked.
+  /// Finds parked messages by sequence; each must be parked.
   Parked find_parked(std::vector<GlobalSequence> sequences) {
     std::sort(sequences.begin(), sequences.end());
     sequences.erase(std::unique(sequences.begin(), sequences.end()), sequences.end());
@@ -171,7 +171,7 @@ class OutboxOperations::Impl {
     return found;
   }
 
-  /// What is parked only because `meant` are.
+  /// Adds messages that are parked only because of `meant`.
   static void add_followers(Connection& connection, std::int64_t stream,
                             std::vector<GlobalSequence>& meant) {
     auto rows =
@@ -183,7 +183,7 @@ class OutboxOperations::Impl {
     }
   }
 
-  /// Nothing that is parked before the last of `meant` may stay behind.
+  /// UsageError if a message parked before the last of `meant` isn't included.
   static void require_prefix(Connection& connection, std::int64_t stream,
                              const std::vector<GlobalSequence>& meant) {
     auto rows =
@@ -198,7 +198,7 @@ class OutboxOperations::Impl {
     }
   }
 
-  /// How many messages would be sent again without these, of which some may not be parked.
+  /// Adds when each message was parked, if it is parked.
   std::vector<PlannedDiscard> with_times(std::span<const GlobalSequence> sequences) {
     std::vector<PlannedDiscard> planned;
     store.database().read([&](Connection& connection) {
@@ -212,6 +212,7 @@ class OutboxOperations::Impl {
     return planned;
   }
 
+  /// How many messages would be resent without these, some of which may not be parked.
   std::int64_t count_followers(std::span<const GlobalSequence> sequences) {
     std::int64_t count = 0;
     store.database().read([&](Connection& connection) {
@@ -335,7 +336,7 @@ RetryPlan OutboxOperations::plan_retry(const ParkedSelection& selection) {
   impl_->store.database().read([&](Connection& connection) {
     for (ParkedRun& run : plan.runs) {
       auto head = connection.rows(sql::find_parked{.sequence = run.head().value()});
-      // If it is gone by now, the plan finds it changed.
+      // If the row is gone by now, applying the plan will report a change.
       if (head.step()) {
         run.parked_at = head.since();
         run.error = head.error();
@@ -363,7 +364,7 @@ AppliedPlan OutboxOperations::apply(const RetryPlan& plan, std::stop_token stop)
 }
 
 AppliedPlan OutboxOperations::Impl::apply(const RetryPlan& plan, const std::stop_token& stop) {
-  // Each stream's run takes some statements, and the writer's lock isn't held for long.
+  // Each stream takes several statements, and the writer's lock mustn't be held for long.
   constexpr std::size_t step_streams = 100;
   AppliedPlan applied;
   std::vector<outbox::ParkedPrefix> step;
@@ -385,7 +386,7 @@ AppliedPlan OutboxOperations::Impl::apply(const RetryPlan& plan, const std::stop
       return !applied.changed.empty() &&
              applied.changed.back().planned.stream_number == run.stream_number;
     };
-    // A long run takes several transactions: the first one decides, and they are all its own.
+    // A long run takes several transactions. The first one checks the plan for all of them.
     for (std::span<const GlobalSequence> left{run.sequences};
          !left.empty() && !is_left_alone() && applied.finished;) {
       const auto part = left.first(std::min(step_messages, left.size()));
@@ -502,7 +503,7 @@ Affected OutboxOperations::apply(const DiscardPlan& plan, std::stop_token stop) 
 Affected OutboxOperations::Impl::apply(const DiscardPlan& plan, const std::stop_token& stop) {
   Affected affected;
   std::set<std::int64_t> streams;
-  // The last ones first: what is to be given up too isn't sent again meanwhile.
+  // Begins with the last messages, so that no message that will be discarded is resent meanwhile.
   std::span<const PlannedDiscard> left{plan.messages};
   while (!left.empty() && affected.finished) {
     const auto those = left.last(std::min(step_messages, left.size()));
@@ -620,7 +621,7 @@ Synced OutboxOperations::sync(bool prune, Mode mode) {
     }
     return synced;
   }
-  // A row that was gone knows nothing of what waits in its partition.
+  // A recreated row doesn't know its partition's pending messages.
   if (!synced.added.empty()) impl_->port.mend_counts(mode, impl_->who);
   const auto rescue = [&] {
     while (const std::int64_t rescued = impl_->port.rescue(impl_->who)) synced.rescued += rescued;

@@ -1,7 +1,7 @@
 -- Builds of projectors, and positions of reactions: the table projections.
 
 -- name: has_projections
--- Whether projections were ever used here.
+-- Whether projections were ever used in this database.
 -- gives: present bool
 SELECT EXISTS (SELECT 1 FROM sqlite_schema
                WHERE type = 'table' AND name = 'projections') AS present;
@@ -42,7 +42,7 @@ UPDATE projections SET upto = :upto WHERE name = :name AND build = :build;
 UPDATE projections SET state = :state, changed_at = :now WHERE name = :name AND build = :build;
 
 -- name: acquire
--- If the lease is still the one that was found to be free.
+-- If the lease hasn't changed since it was found free.
 -- takes: name text, build int, found_epoch int, found_until time, owner text, until time, ttl int,
 --        presence int?
 -- gives: epoch int, position int
@@ -54,7 +54,7 @@ WHERE name = :name AND build = :build AND state <> 'retired'
 RETURNING epoch, position;
 
 -- name: seize
--- Whoever has it: it finds out by the epoch.
+-- Takes it from any owner, which notices the new epoch.
 -- takes: name text, build int, owner text, until time, ttl int, presence int?
 -- gives: epoch int, position int
 UPDATE projections
@@ -69,7 +69,7 @@ UPDATE projections SET lease_until = :until
 WHERE name = :name AND build = :build AND epoch = :epoch;
 
 -- name: dispossess
--- Whoever has it finds out by the epoch, and it is free.
+-- Takes it from any owner, which notices the new epoch, and leaves it free.
 -- takes: name text, build int
 UPDATE projections SET owner = NULL, epoch = epoch + 1, lease_until = 0
 WHERE name = :name AND build = :build;
@@ -121,7 +121,7 @@ WHERE name = :name AND build = :build AND (halted = 1 OR failing > 0);
 UPDATE projections SET definitions = :definitions WHERE name = :name AND build = :build;
 
 -- name: set_statements
--- The column says of a replay where it ends, and of other builds what made their tables.
+-- The column is a replay's end; for other builds, the checksum of their tables' statements.
 -- takes: name text, build int, statements int
 UPDATE projections SET upto = :statements
 WHERE name = :name AND build = :build AND state <> 'scratch';

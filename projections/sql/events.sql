@@ -1,4 +1,4 @@
--- What the projections ask of the event store's tables.
+-- The projections' queries on the event store's tables.
 
 -- name: event_kind_types
 -- gives: type text

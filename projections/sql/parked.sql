@@ -1,4 +1,4 @@
--- Events that a build passed over: the table projection_parked.
+-- Parked and skipped events of builds: the table projection_parked.
 
 -- row: passed_over
 -- gives: sequence int, state text, parked_at time, attempts int, error text, type text

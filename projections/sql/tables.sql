@@ -1,4 +1,4 @@
--- Tables, indexes and views, as SQLite's schema has them. PostgreSQL's are read in src/postgres.
+-- Tables, indexes and views in SQLite's schema. PostgreSQL's are read in src/postgres.
 
 -- name: tables
 -- Tables, indexes and triggers of a build, by the prefix of their names.
@@ -14,7 +14,7 @@ ORDER BY name, type;
 SELECT type, coalesce(sql, '') AS definition FROM sqlite_schema WHERE name = :name COLLATE NOCASE;
 
 -- name: hidden_columns
--- What SELECT * leaves out of a virtual table.
+-- The columns that SELECT * omits from a virtual table.
 -- takes: table_name text
 -- gives: name text
 SELECT x.name AS name FROM sqlite_schema AS s, pragma_table_xinfo(s.name) AS x

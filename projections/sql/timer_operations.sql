@@ -1,4 +1,4 @@
--- What operators ask of timers, and do to them.
+-- Operators' queries and changes of timers.
 
 -- row: listed_timer
 -- gives: process text, key text, kind text, version int, state text, due_at time, wake_at time,
@@ -6,7 +6,7 @@
 --        causation_id text, metadata text, payload blob
 
 -- name: processes_of_timers
--- From one name to the next by the index, also of a process that isn't registered.
+-- Skips from name to name along the index. Includes unregistered processes.
 -- gives: process text
 WITH RECURSIVE few (process) AS (
   SELECT min(t.process) FROM projection_timers AS t WHERE t.process > ''
@@ -16,7 +16,7 @@ WITH RECURSIVE few (process) AS (
 SELECT process FROM few WHERE process IS NOT NULL;
 
 -- name: timers_on_time
--- Pending ones that aren't tried again: these wake when they are due, and an index has them in order.
+-- Pending timers that aren't being retried: they wake when they are due, in the order of an index.
 -- takes: process text, kind text?, due_before time, after_due time, after_key text, after_kind text,
 --        most int
 -- gives: listed_timer
@@ -29,7 +29,7 @@ WHERE process = :process AND state = 'pending' AND wake_at = due_at AND wake_at 
 ORDER BY wake_at, key, kind LIMIT :most;
 
 -- name: timers_tried_again
--- Few, as far as all is well. The index that has no others is in another order.
+-- Usually few. Their own index has another order.
 -- takes: process text, kind text?, due_before time, after_due time, after_key text, after_kind text,
 --        most int
 -- gives: listed_timer
@@ -66,7 +66,7 @@ WHERE process = :process AND key = :key AND (:kind IS NULL OR kind = :kind)
   AND (due_at, key, kind) > (:after_due, :after_key, :after_kind);
 
 -- name: nth_pending_timer
--- Along the index alone: those that are tried again count at the time when they are.
+-- Uses only the index, so retried timers count at their next attempt.
 -- takes: process text, from_wake time, skipped int
 -- gives: wake_at time
 SELECT wake_at FROM projection_timers
@@ -89,8 +89,7 @@ SELECT count(*) FILTER (WHERE state = 'unknown' AND due_at > :grace_end) AS unkn
 FROM projection_timers WHERE process = :process AND state <> 'pending';
 
 -- name: count_due
--- Also those that are tried again later, by the index that has no others. A timer that isn't tried
--- again wakes when it is due.
+-- Includes timers that will be retried, by their own index. Other timers wake when they are due.
 -- takes: process text, now time, overdue_since time
 -- gives: due int, overdue int, first time
 SELECT count(*) AS due, count(*) FILTER (WHERE due_at <= :overdue_since) AS overdue,

@@ -32,9 +32,9 @@ SET version = excluded.version, generation = excluded.generation, state = 'pendi
 DELETE FROM projection_timers WHERE process = :process AND key = :key AND kind = :kind;
 
 -- name: due_timers
--- Those that nothing holds: no earlier timer of the instance that is being tried again, and no parked
--- event of the instance. Each is asked for by itself, in the order of the index: PostgreSQL would
--- join NOT EXISTS for all that are due, and then take the first of them.
+-- Timers that aren't held: the instance has no earlier timer being retried and no parked event.
+-- Each is checked separately in the order of the index. For NOT EXISTS, PostgreSQL would join all
+-- due timers before taking the first ones.
 -- takes: process text, build int, now time, most int
 -- gives: timer
 SELECT process, key, kind, version, generation, state, due_at, wake_at, attempts, error, recurrence,
@@ -131,7 +131,7 @@ SELECT 'restored' AS reason, CAST(value AS BIGINT) AS since, 0 AS ahead, '' AS d
 FROM stela_facts WHERE name = 'copied_at'
 ORDER BY reason;
 -- engine: postgres
--- `restored`: the tables are in another place than the one that was noted.
+-- `restored`: the tables aren't in the recorded place.
 SELECT reason, since, ahead, detail FROM projection_timer_holds
 UNION ALL
 SELECT 'restored' AS reason,

@@ -1,8 +1,8 @@
--- What of reactions and processes moves with a store: checkpoints, parked events, timers. Projectors
--- are built again. Pages are after the key of the last row.
+-- The rows of reactions and processes that move with a store: checkpoints, parked events, timers.
+-- Projectors are rebuilt. Pages come after the key of the last row.
 
 -- name: owned_reaction
--- One that a runner drives; on a server by its own clock.
+-- A reaction that a runner drives; on a server, by the server's clock.
 -- takes: now time
 -- gives: name text, owner text
 SELECT name, owner FROM projections

@@ -1,4 +1,4 @@
-// The read model of a build, on whichever engine its tables are.
+// The read model of a build, on the engine that its tables use.
 #pragma once
 
 #include "builds.hpp"
@@ -14,29 +14,29 @@
 
 namespace stela::projections {
 
-/// Threads: inside the writer's transactions only; it is destroyed outside of them or inside.
+/// Threads: inside the writer's transactions only; it may be destroyed inside or outside of them.
 class BuildModel : public ReadModel {
  public:
-  /// While true, tables may be made.
+  /// While true, tables may be created.
   virtual void allow_creation(bool allowed) noexcept = 0;
 
-  /// What `create` has run.
+  /// The statements that `create` ran.
   const CreateStatements& created() const noexcept { return created_; }
 
-  /// What made the database fail, not the projector: set aside when a statement throws it, since
-  /// the projector's own code may have wrapped or swallowed it.
+  /// A failure of the database, not of the projector. It is kept when a statement throws it,
+  /// because the projector's own code may wrap or swallow it.
   virtual std::exception_ptr take_store_failure() noexcept = 0;
 
-  /// Runs `work`, which calls the projector, in the open transaction of `connection`. Where a
-  /// statement that failed spoils the transaction, `work` runs again from the same rows, and so
-  /// that each statement may fail by itself.
+  /// Runs `work`, which calls the projector, in the open transaction of `connection`. If a failed
+  /// statement spoils the transaction, `work` runs again from the same rows, with each statement
+  /// allowed to fail on its own.
   virtual void attempt(database::Connection& connection, FunctionRef<void()> work) = 0;
 
  protected:
   CreateStatements created_;
 };
 
-/// UsageError if projections don't work on the store's engine.
+/// UsageError if the store's engine doesn't support projections.
 std::unique_ptr<BuildModel> make_model(Store& store, const Build& build);
 
 }  // namespace stela::projections

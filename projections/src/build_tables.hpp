@@ -1,4 +1,4 @@
-// The tables of builds, and the views that readers address.
+// The tables of builds, and the views that readers use.
 #pragma once
 
 #include "build_model.hpp"
@@ -14,36 +14,36 @@
 
 namespace stela::projections {
 
-/// What an engine does about them. Threads: any number at once.
+/// How an engine creates, shows and drops the tables of builds. Threads: any number at once.
 class Tables {
  public:
   virtual ~Tables() = default;
 
-  /// Lets the projector make the tables of a new build, and notes how they were defined. UsageError
-  /// if something else has one of the plain names.
+  /// Lets the projector create the tables of a new build, and records their definitions. UsageError
+  /// if another object has one of the plain names.
   virtual void make(database::Connection& connection, const Build& build,
                     detail::AnyProjector& projector, BuildModel& model) const = 0;
-  /// What is no longer as the projector made it, in words; empty if nothing.
+  /// Describes what has changed since the projector created the tables; empty if nothing has.
   virtual std::string find_alteration(database::Connection& connection,
                                       const Build& build) const = 0;
-  /// Makes the views of the plain names stand for `build`. UsageError if something else has one of
-  /// the names.
+  /// Points the views of the plain names at `build`. UsageError if another object has one of the
+  /// names.
   virtual void show(database::Connection& connection, const Build& build) const = 0;
-  /// Takes those views away that stand for `build`.
+  /// Removes the views that point at `build`.
   virtual void hide(database::Connection& connection, const Build& build) const = 0;
   virtual void drop(database::Connection& connection, const Build& build) const = 0;
-  /// Whether this process has the right to drop them.
+  /// Whether this process may drop them.
   virtual bool may_drop(database::Connection&, const Build&) const { return true; }
 
-  /// Runs one query of the user's on the views, as `ModelReader` promises.
+  /// Runs one query of the user on the views, as `ModelReader` promises.
   virtual void query(database::Connection& connection, std::string_view sql,
                      std::span<const SqlValue> values, Rows* rows) const = 0;
 };
 
-/// Of the engine that `connection` is one of.
+/// The tables of the connection's engine.
 const Tables& tables_of(const database::Connection& connection);
 
-/// Removes a build: its tables, what it parked and its row.
+/// Removes a build: its tables, parked events and row.
 void drop(database::Connection& connection, const Build& build);
 
 }  // namespace stela::projections

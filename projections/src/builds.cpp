@@ -15,7 +15,7 @@ using database::Connection;
 
 namespace {
 
-/// Throws SchemaMismatch if there is something that only a newer Stela knows.
+/// Throws SchemaMismatch if only a newer Stela knows one of them.
 void require_recognized(const std::vector<Build>& builds) {
   for (const Build& build : builds) {
     if (build.kind != ProjectionKind::unrecognized && build.state != BuildState::unrecognized) {
@@ -53,7 +53,7 @@ Build read_build(const sql::builds::Row& row) {
       .changed_at = row.changed_at()};
 }
 
-/// The build as who acquired it has it.
+/// Updates the build with its new lease.
 template <class Row>
 void take_over(Build& build, Row& row, const follow::Term& lease) {
   build.epoch = row.epoch();

@@ -16,7 +16,7 @@ bool is_space_in_sql(char c) noexcept {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
 }
 
-/// With one space for several, and none at its ends.
+/// Collapses runs of spaces, and trims both ends.
 std::string with_single_spaces(std::string_view sql) {
   std::string text;
   for (const char c : sql) {
@@ -30,7 +30,7 @@ std::string with_single_spaces(std::string_view sql) {
   return text;
 }
 
-/// Without the comments before it.
+/// Skips leading comments.
 std::string_view from_first_word(std::string_view sql) noexcept {
   for (;;) {
     while (!sql.empty() && is_space_in_sql(sql.front())) sql.remove_prefix(1);
@@ -50,10 +50,10 @@ bool makes_something(std::string_view sql) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Nothing is known of what the database would say.
+/// Thrown when the result depends on the database.
 struct AsksTheDatabase {};
 
-/// Takes the place of a build that doesn't exist.
+/// Stands in for a build that doesn't exist.
 class ImaginedModel final : public ReadModel {
  public:
   std::string table(std::string_view name) const override { return std::string{name}; }

@@ -1,4 +1,4 @@
-// What `create` of a projector runs, to tell whether a later program's does the same.
+// The statements of a projector's `create`, to detect whether a later program changes them.
 #pragma once
 
 #include <stela/projections/projector.hpp>
@@ -9,14 +9,14 @@
 
 namespace stela::projections {
 
-/// Statements that make tables, indexes and triggers, in their order.
+/// Statements that create tables, indexes and triggers, in order.
 /// Threads: one at a time.
 class CreateStatements {
  public:
-  /// Other statements don't count, nor do spaces, nor comments before a statement. `prefix` is what
-  /// the names of the build's tables begin with, which differs from build to build.
+  /// Other statements, spaces, and comments before a statement don't count. `prefix` is the prefix
+  /// of the build's table names, which differs from build to build.
   void add(std::string_view sql, std::string_view prefix);
-  /// One failed. What `create` runs after that depends on the database.
+  /// A statement failed, so the rest of `create` depends on the database.
   void note_failure() noexcept { has_failed_ = true; }
   /// 0 if there were none, or one failed.
   std::int64_t checksum() const noexcept { return has_failed_ ? 0 : checksum_; }
@@ -26,8 +26,8 @@ class CreateStatements {
   bool has_failed_ = false;
 };
 
-/// What the projector's `create` would run; nothing if it reads from the database, or throws. It is
-/// called, and what it runs isn't carried out.
+/// The checksum of the statements that the projector's `create` would run; unset if it reads from
+/// the database, or throws. Calls `create` without executing its statements.
 std::optional<std::int64_t> checksum_of_create(detail::AnyProjector& projector);
 
 }  // namespace stela::projections

@@ -23,7 +23,7 @@ constexpr const char* waits_for_newer = "; it waits for a runner that knows it";
 constexpr const char* no_newer_came =
     "; no runner that knows it came in time; one that comes later continues by itself";
 
-/// False if the build isn't where and whose it was.
+/// False if the build's position or owner has changed.
 bool write(Connection& connection, const Build& build, const follow::Failing& failing,
            bool is_stopped, Timestamp now) {
   const bool is_ours = connection.run(sql::note_failure{.name = build.name,
@@ -45,7 +45,7 @@ bool write(Connection& connection, const Build& build, const follow::Failing& fa
   return is_ours;
 }
 
-/// The build is free. This runner doesn't take it again for the event that it stands before.
+/// The build is free, but this runner doesn't take it again for the same event.
 void give_up(Seat& seat) noexcept {
   seat.held = false;
   seat.build.owner.clear();
@@ -89,12 +89,12 @@ void Failures::note_counted(Seat& seat, const Failure& failure) {
       build.failing.attempts_at(failure.sequence) + (follow::is_counted(failure.blame) ? 1 : 0);
   const bool is_shortage = failure.blame == Blame::nobody;
   seat.shortages = is_shortage ? seat.shortages + 1 : 0;
-  // A rebuild or a replay stops at once: the living model serves on.
+  // A rebuild or a replay stops at once, because the living model remains in service.
   const int most = build.state == BuildState::living ? options.max_attempts : 0;
   const bool is_last = follow::is_final(failure.blame, attempts, most);
   const bool parks =
       is_last && options.on_error == OnError::park && build.state == BuildState::living;
-  // Not kept from a runner that knows the version.
+  // Leave the build free for a runner that knows the version.
   const bool is_let_go =
       is_last && !parks && failure.blame == Blame::newer && unknown_version_wait_;
   const Timestamp next =
@@ -138,7 +138,7 @@ void Failures::note_unknown(Seat& seat, Failure failure) {
   if (build.resumes) return keep_stopped(seat);
   const Timestamp now = store_.database().now();
   const std::string waiting = failure.error + waits_for_newer;
-  // Who met it first has set the end of the time, unless an operator said to try again.
+  // The first runner that met it has set the deadline, unless an operator has asked for a retry.
   const bool was_left = build.failing.at == failure.sequence && build.failing.error == waiting &&
                         build.failing.next_attempt_at != Timestamp{};
   const Timestamp until = was_left ? build.failing.next_attempt_at : now + *unknown_version_wait_;
@@ -196,7 +196,7 @@ void Failures::park_again(Seat& seat, const Failure& failure, int attempts) {
       [&](Connection& connection) {
         lost = !renew(connection, seat.build, store_.database().now() + lease_ttl_);
         if (lost) return;
-        // Somebody asked for this one: it counts if memory was short, too.
+        // An operator asked for this attempt, so it counts even if memory was short.
         park(connection, seat.build, failure, attempts + (failure.blame == Blame::newer ? 0 : 1));
       },
       database::Sync::none);

@@ -1,4 +1,4 @@
-// What becomes of builds whose handlers fail: attempts, back-off, stops and parked events.
+// What happens to builds whose handlers fail: attempts, back-off, stops and parked events.
 #pragma once
 
 #include "builds.hpp"
@@ -17,7 +17,7 @@
 
 namespace stela::projections {
 
-/// What a feed did since it was made.
+/// Counts of a feed since its creation.
 struct FeedCounts {
   std::int64_t scanned = 0;
   std::int64_t commits = 0;
@@ -30,30 +30,31 @@ struct FeedCounts {
   std::int64_t timers_parked = 0;
 };
 
-/// An event that couldn't be handled.
+/// An event that can't be handled.
 struct Failure {
   std::int64_t sequence = 0;
   std::string error = {};
   follow::Blame blame = follow::Blame::handler;
-  /// The instance of a process that the event belongs to, if that is known.
+  /// The event's instance of the process, if known.
   std::optional<std::string> instance = {};
 };
 
-/// An event of a version that this release doesn't know.
+/// A failure for an event version that this release doesn't know.
 Failure unknown_at(const StoredEvent& event);
-/// What the handler of the event failed with.
+/// The failure of the event's handler.
 Failure failure_at(const StoredEvent& event, const follow::Fault& fault);
 
-/// Between the attempts of a projector's handler. Those that aren't counted have no end, so there
-/// must be a pause.
+/// The back-off between attempts of a projector's handler. Uncounted attempts have no end, so they
+/// need a pause.
 follow::Backoff backoff_of(const ProjectorOptions& options, bool is_counted = true);
 
-/// Keeps the row of a build and its seat the same: what a failure changes in both, it writes in one
-/// transaction, if the lease still holds. Threads: those of the seat.
+/// Keeps the row of a build consistent with its seat: a failure's changes to both are written in
+/// one transaction, if the lease still holds. Threads: those of the seat.
 class Failures {
  public:
-  /// With `unknown_version_wait` a build waits so long for a runner that knows the version of an
-  /// event, and is given back; otherwise that is a failure like others. `counts` must outlive it.
+  /// With `unknown_version_wait`, a build is released and waits that long for a runner that knows
+  /// the version of an event; without it, an unknown version is a failure like any other. `counts`
+  /// must outlive it.
   Failures(Store& store, std::chrono::milliseconds lease_ttl,
            std::optional<std::chrono::milliseconds> unknown_version_wait,
            FeedCounts& counts) noexcept
@@ -62,19 +63,19 @@ class Failures {
         unknown_version_wait_{unknown_version_wait},
         counts_{counts} {}
 
-  /// The event that the seat stands before failed: it is tried again later, stops the build or is
-  /// parked, or the build is left to a runner that knows its version.
+  /// The event after the seat's position failed: it is retried later, stops the build or is parked,
+  /// or the build is left to a runner that knows its version.
   void note(Seat& seat, const Failure& failure);
-  /// A parked event that was tried again stays parked.
+  /// A parked event failed again and stays parked.
   void park_again(Seat& seat, const Failure& failure, int attempts);
-  /// Halts the build with an error that no event is to blame for.
+  /// Stops the build with an error that isn't the fault of an event.
   void stop(Seat& seat, const std::string& error);
 
  private:
   void note_unknown(Seat& seat, Failure failure);
   void note_counted(Seat& seat, const Failure& failure);
   void leave_to_newer(Seat& seat, const Failure& failure, Timestamp until);
-  /// It had stopped for a version that this runner doesn't know either.
+  /// It had stopped because of a version that this runner doesn't know either.
   void keep_stopped(Seat& seat);
   void park(database::Connection& connection, const Build& build, const Failure& failure,
             int attempts) const;

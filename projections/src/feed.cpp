@@ -69,7 +69,7 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
     store_.database().write_apart(
         [&](Connection& connection) {
           for (std::size_t i = 0; i < seats.size(); ++i) {
-            // A savepoint copies each page that is changed: not for one that has it all.
+            // A savepoint copies each changed page, which a single seat doesn't need.
             if (!alone) connection.run(savepoint);
             seats[i]->caught.clear();
             outcomes[i] = handle(connection, *seats[i], batch);
@@ -81,18 +81,18 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
             connection.run(release_savepoint);
           }
         },
-        // What a power cut takes away is projected again: rows and checkpoint go together.
+        // Work lost in a power cut is projected again: rows and checkpoint are lost together.
         database::Sync::none);
   } catch (const RollBack&) {
   } catch (const database::ForeignEvents& e) {
     is_broken = !alone;
     outcomes.front().error = e.what();
   } catch (const ConstraintViolated& e) {
-    // What somebody else's deferred key says at the commit.
+    // A deferred foreign key of another table may fail at the commit.
     is_broken = !alone;
     outcomes.front().error = e.what();
   }
-  // One of them ended everybody's transaction: each by itself, then.
+  // One seat ended the shared transaction, so each now runs alone.
   for (std::size_t i = 0; is_broken && i < seats.size(); ++i) {
     outcomes[i] = run(seats.subspan(i, 1), batch).front();
   }
@@ -124,7 +124,7 @@ std::optional<Failure> Feed::project_events(Connection& connection, Seat& seat,
 
 std::optional<Failure> Feed::attempt_events(const Connection& connection, Seat& seat,
                                             std::span<const StoredEvent> events) {
-  // What the living model has seen before is seen again.
+  // A build that isn't living projects events that the living model has already seen.
   std::optional<ContextScope> replaying;
   if (seat.build.state != BuildState::living) replaying.emplace(Context{.is_replaying = true});
   database::FailureWatch watch{connection};
@@ -249,7 +249,7 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
     report_caught(store_, seat);
     return;
   }
-  // What came before it is good: it is committed, and the event stands first from now on.
+  // The events before it succeeded: commit them, so that the failed event comes first.
   const std::int64_t before = outcome.failure->sequence - 1;
   if (before > seat.build.position) {
     const auto events = batch.events;
@@ -257,7 +257,7 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
       return event.sequence.value() > before;
     });
     Batch prefix{batch.from, {events.begin(), first}, before};
-    // The handler that failed has committed it.
+    // The failed handler has committed them.
     if (outcome.failure->blame == Blame::committed) prefix.events = {};
     Seat* const one = &seat;
     const Outcome again =

@@ -1,4 +1,4 @@
-// Takes builds through events: rows and checkpoint in one transaction, failures noted.
+// Projects events into builds: rows and checkpoint commit together, and failures are recorded.
 #pragma once
 
 #include "database/event_page.hpp"
@@ -23,13 +23,13 @@
 
 namespace stela::projections {
 
-/// Another process has taken the build meanwhile.
+/// Another process has taken the build.
 class LeaseLost final : public StoreBusy {
  public:
   using StoreBusy::StoreBusy;
 };
 
-/// An event of a version that only another release knows is in the way.
+/// The next event has a version that only another release knows.
 class VersionUnknown final : public UsageError {
  public:
   using UsageError::UsageError;
@@ -38,7 +38,7 @@ class VersionUnknown final : public UsageError {
 /// Threads: one at a time.
 class Feed {
  public:
-  /// `unknown_version_wait` as Failures says.
+  /// See Failures for `unknown_version_wait`.
   Feed(Store& store, std::chrono::milliseconds lease_ttl,
        std::optional<std::chrono::milliseconds> unknown_version_wait = {}) noexcept
       : store_{store},
@@ -48,26 +48,25 @@ class Feed {
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
-  /// Takes those `seats` that stand where the batch begins to its end. One whose handler throws
-  /// stays before that event, and the failure is noted, without an attempt if it was short of
-  /// memory. One that doesn't know an event's version is left to others for a time. One that
-  /// another process has taken is no longer held. Throws if the store fails.
+  /// Takes the `seats` that are at the beginning of the batch to its end. A seat whose handler
+  /// throws stays before that event, and the failure is recorded, without counting an attempt if
+  /// memory was short. A seat that doesn't know an event's version is left to others for a time. A
+  /// seat that another process has taken is no longer held. Throws if the store fails.
   void project(std::span<Seat* const> seats, const Batch& batch);
 
-  /// The same on a connection whose transaction is open, for one seat; what fails is thrown,
-  /// LeaseLost if another process has the lease, VersionUnknown if the event isn't for this
-  /// release. What handlers caught is left in the seat, for the caller to report after the commit.
+  /// The same for one seat on a connection with an open transaction. Failures are thrown: LeaseLost
+  /// if another process has the lease, VersionUnknown if the event isn't for this release. Errors
+  /// that handlers caught remain in the seat, for the caller to report after the commit.
   void project_inside(database::Connection& connection, Seat& seat, const Batch& batch);
 
-  /// Projects a parked event by itself, and takes it out of what is parked if that works.
+  /// Projects a parked event by itself, and unparks it on success.
   void project_parked(Seat& seat, std::int64_t sequence, int attempts);
 
-  /// Fires timers of a process that are due, batch after batch for a short time, if it has handled
-  /// every event. True if there is more to do at once: timers, or events that were committed
-  /// meanwhile.
+  /// Fires due timers of a process in batches for a short time, if it has handled every event. True
+  /// if there is more to do at once: timers, or events that were committed meanwhile.
   bool fire(Seat& seat, TimerClock& clock);
 
-  /// Halts a seat with an error that no event is to blame for.
+  /// Stops a seat with an error that isn't the fault of an event.
   void stop(Seat& seat, const std::string& error) { failures_.stop(seat, error); }
 
   const FeedCounts& counts() const noexcept { return counts_; }
@@ -76,13 +75,13 @@ class Feed {
   struct Outcome {
     std::optional<Failure> failure = {};
     bool lost = false;
-    /// What no event is to blame for.
+    /// An error that isn't the fault of an event.
     std::optional<std::string> error = {};
 
     bool is_good() const noexcept { return !failure && !lost && !error; }
   };
 
-  /// The instance that the event belongs to; nothing if it doesn't say.
+  /// The event's instance; unset if the process fails to name it.
   static std::optional<std::string> instance_of(Seat& seat, const StoredEvent& event);
   void react(Seat& seat, const Batch& batch);
   std::vector<Outcome> run(std::span<Seat* const> seats, const Batch& batch);
@@ -94,31 +93,31 @@ class Feed {
                                         std::span<const StoredEvent> events);
   std::optional<Failure> react_to(Seat& seat, Transaction& transaction,
                                   std::span<const StoredEvent> events);
-  /// What a transaction of timers came to.
+  /// The results of a transaction of timers.
   struct Firing {
     std::int64_t fired = 0;
     std::int64_t failed = 0;
     std::int64_t parked = 0;
-    /// Where the process stands afterwards; 0 if the transaction was rolled back.
+    /// The new position of the process; 0 if the transaction was rolled back.
     std::int64_t position = 0;
     bool lost = false;
     bool is_more = false;
-    /// Instances of the process whose events the timers recorded: what these lead to comes before
-    /// their next timers.
+    /// Instances whose events the timers recorded: their consequences come before their next
+    /// timers.
     std::set<std::string> touched = {};
-    /// Nothing more may fire before those events are handled, and what was set is read.
+    /// No more timers may fire before those events are handled and new timers are read.
     bool must_end = false;
     /// The timer whose handler ended the transaction.
     std::optional<Timer> broke_with = {};
-    /// A timer needs a version that only another release knows: the process is left to a runner of
-    /// that for a moment.
+    /// A timer needs a version that only another release knows: the process is left for a moment to
+    /// a runner of that release.
     bool leaves = false;
   };
-  /// A timer is postponed if memory was short, and left if it needs another release: the attempt
-  /// isn't counted.
+  /// A timer is postponed if memory was short, and left if it needs another release. Neither counts
+  /// as an attempt.
   enum class Fired : std::uint8_t { fired, gone, failed, postponed, left };
 
-  /// One batch.
+  /// Fires one batch.
   Firing fire_once(Seat& seat, TimerClock& clock);
   void fire_batch(Seat& seat, TimerClock& clock, Transaction& transaction, Firing& firing);
   bool catch_up_inside(Seat& seat, Transaction& transaction, std::int64_t head);
@@ -136,7 +135,7 @@ class Feed {
   void settle_timers(Seat& seat, const Firing& firing);
   void log_timer(const Timer& timer) const;
 
-  /// Moves the checkpoint, if every lease is still held that this takes.
+  /// Moves the checkpoint, if every lease that this needs is still held.
   bool move(database::Connection& connection, const Seat& seat, std::int64_t position) const;
   void settle(Seat& seat, const Outcome& outcome, const Batch& batch);
   Timestamp lease_until() const;
@@ -146,10 +145,10 @@ class Feed {
   const std::optional<std::chrono::milliseconds> unknown_version_wait_;
   FeedCounts counts_;
   Failures failures_;
-  /// For events inside a transaction of timers.
+  /// Reads events inside a transaction of timers.
   std::unique_ptr<database::EventReader> reader_;
   EventPage page_;
-  /// How many timers are read for the next transaction: it follows what the last one had time for.
+  /// How many timers are read for the next transaction, adapted to how many the last one managed.
   int timers_a_batch_ = 16;
 };
 

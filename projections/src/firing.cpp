@@ -28,14 +28,15 @@ namespace {
 constexpr int least_timers_a_batch = 16;
 constexpr int most_timers_a_batch = 256;
 constexpr std::chrono::milliseconds longest_batch{25};
-/// So long a process fires batch after batch before the others have their turn.
+/// How long a process fires batch after batch before others get their turn.
 constexpr std::chrono::milliseconds longest_turn{200};
-/// How many events a transaction of timers handles before them; more are left to the next pass.
+/// How many events a transaction handles before its timers; if there are more, the next pass
+/// handles them.
 constexpr std::int64_t events_before_timers = 64;
-/// How often a timer is tried at once whose aggregate somebody else changed. After that the attempt
-/// counts: a handler may expect a version that its stream never has.
+/// How often a timer is retried at once when another writer changed its aggregate. Later attempts
+/// count, because a handler may expect a version that its stream never reaches.
 constexpr int tries_of_conflicts = 3;
-/// Without an end of the attempts there must be a pause.
+/// Uncounted attempts have no end, so they need a pause.
 constexpr std::chrono::microseconds least_pause = std::chrono::seconds{1};
 
 std::int64_t head_of(Connection& connection) {
@@ -44,7 +45,7 @@ std::int64_t head_of(Connection& connection) {
   return row.last();
 }
 
-/// Events that a timer leads to have the context of the event that set it, and name that as their
+/// Events caused by a timer have the context of the event that set it, and name that event as their
 /// cause.
 ContextScope scope_of(const Timer& timer) {
   static const StreamId stream = StreamId::of("timer", "due");
@@ -84,7 +85,7 @@ Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
   } catch (const RollBack&) {
     firing.position = 0;
   } catch (const database::CommittedByCaller& e) {
-    // The handler of an event, before any timer fired.
+    // The handler of an event threw this, before any timer fired.
     stop(seat, e.what());
     return {};
   } catch (const ConstraintViolated& e) {
@@ -107,9 +108,10 @@ Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
 void Feed::fire_batch(Seat& seat, TimerClock& clock, Transaction& transaction, Firing& firing) {
   database::OpenTransaction& open = database::open_transaction(transaction);
   Connection& connection = open.connection();
-  // Nobody appends from now on: what timers record comes right after the events that were handled.
+  // Lock out appends, so that the timers' events directly follow the handled ones.
   open.lock();
-  // First the time and then the head: what was committed before the time is handled before timers.
+  // Read the time before the head, so that events committed before that time are handled before the
+  // timers.
   const auto now = clock.now(connection);
   if (!now) throw RollBack{};
   const std::int64_t head = head_of(connection);
@@ -118,7 +120,7 @@ void Feed::fire_batch(Seat& seat, TimerClock& clock, Transaction& transaction, F
   firing.lost = !advance(connection, seat.build, head, lease_until());
   if (firing.lost) throw RollBack{};
   firing.position = head;
-  // What was recorded in response to these events is handled before timers, too.
+  // Events recorded in response to these are also handled before timers.
   if (head_of(connection) > head) return;
   fire_timers(seat, *now, transaction, firing);
   if (firing.broke_with) throw RollBack{};
@@ -136,7 +138,7 @@ bool Feed::catch_up_inside(Seat& seat, Transaction& transaction, std::int64_t he
   page_.clear();
   reader_->trim();
   reader_->fill(connection, from + 1, page_);
-  // A page that was too small, or an event that fails: both are for the next pass.
+  // The page was too small, or an event fails: leave either to the next pass.
   if (page_.empty() || page_.events().back().sequence.value() < head) return false;
   const auto failure = react_to(seat, transaction, page_.events());
   if (failure && failure->blame == Blame::committed) {
@@ -149,14 +151,14 @@ void Feed::fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firi
   Connection& connection = database::open_transaction(transaction).connection();
   const int most = timers_a_batch_;
   std::vector<Timer> timers = due_timers(connection, seat.build, now, most);
-  // What there was no time for is read again. So a slow server is asked for fewer.
+  // Timers beyond the time limit are read again, so read fewer from a slow server.
   timers_a_batch_ = least_timers_a_batch;
   const Clock& clock = store_.database().clock();
   const auto began = clock.steady_now();
   std::set<std::string_view> instances;
   for (Timer& timer : timers) {
-    // What the first timer of an instance led to is handled before the next one, and so is what
-    // others recorded for it.
+    // The consequences of an instance's first timer are handled before its next timer, as are
+    // events that others recorded for it.
     if (firing.must_end || !instances.insert(timer.key).second) return;
     if (firing.touched.contains(timer.key)) return;
     if (clock.steady_now() - began > longest_batch) return;
@@ -180,7 +182,7 @@ void Feed::fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firi
         }
         firing.failed += outcome == Fired::failed ? 1 : 0;
         note_timer(seat, timer, connection, now);
-        // One that is put off is tried every second.
+        // A postponed timer is tried every second, so don't log it each time.
         if (outcome == Fired::failed || timer.error != known_error) log_timer(timer);
         if (timer.state == TimerState::parked) ++firing.parked;
     }
@@ -254,7 +256,7 @@ Feed::Fired Feed::try_fire(Seat& seat, const Timer& timer, Timestamp now, Transa
     if (leads_on) note_recorded(seat, open.connection(), appended, firing);
     apply_changes(open.connection(), seat, process, now);
     const auto changes = detail::ProcessAccess::changes(process);
-    // One that is due already has its turn among the others.
+    // A new timer that is already due must take its turn among the others.
     firing.must_end |= std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
       return change.due && *change.due <= now;
     });

@@ -8,7 +8,7 @@
 namespace stela::projections {
 namespace {
 
-/// Passing over what nobody wants is worth a filter from so many events on.
+/// From this many events on, filtering is cheaper than reading unwanted events.
 constexpr std::int64_t worth_a_filter = 1000;
 
 std::vector<std::string> types_of(Store& store, std::span<Seat* const> seats) {

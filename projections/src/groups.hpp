@@ -1,4 +1,4 @@
-// Several builds in as few passes over the events as can be.
+// Feeds several builds in as few passes over the events as possible.
 #pragma once
 
 #include "feed.hpp"
@@ -12,7 +12,7 @@
 namespace stela::projections {
 
 struct Pass {
-  /// What to read: `from` is each group's own.
+  /// What to read, except for `from`, which each group sets.
   AllQuery query = {};
   std::int64_t end = 0;
   /// How many pages each group gets.
@@ -20,8 +20,8 @@ struct Pass {
   bool decode_ahead = false;
 };
 
-/// Takes the seats towards the end of the pass, those behind first: they stop where others stand,
-/// and go on together with them. `after_batch` says whether to go on.
+/// Takes the seats towards the end of the pass, beginning with the last ones: when they reach
+/// others, they continue together. `after_batch` returns whether to continue.
 void feed_in_groups(Store& store, Feed& feed, std::span<Seat* const> seats, const Pass& pass,
                     FunctionRef<bool()> after_batch);
 

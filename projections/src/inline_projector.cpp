@@ -24,7 +24,7 @@ using projections::Seat;
 namespace {
 
 constexpr std::chrono::seconds inline_lease{15};
-/// A process that renews its lease no more is gone when that has run out.
+/// A process that stops renewing its lease counts as gone when the lease has run out.
 constexpr std::chrono::seconds patience = 2 * inline_lease;
 constexpr std::chrono::milliseconds longest_nap{20};
 
@@ -137,7 +137,8 @@ void Projections::InlineProjector::project_missing() {
       store_.database().write(
           [&](Connection& connection) {
             seat_->caught.clear();
-            // First: rows that another process has made would look like a failure of the projector.
+            // Check the lease first: rows of another process would look like a failure of the
+            // projector.
             feed_.project_inside(connection, *seat_, {at, {}, at});
             feed_.project_inside(connection, *seat_, batch);
           },
@@ -153,7 +154,7 @@ void Projections::InlineProjector::let_go() noexcept {
     store_.database().write(
         [&](Connection& connection) { projections::release(connection, seat_->build); });
   } catch (...) {
-    // Others wait until the lease has run out.
+    // Others wait until the lease runs out.
   }
 }
 
@@ -191,20 +192,20 @@ void Projections::InlineProjector::wait_for_other() {
 void Projections::InlineProjector::choose_again(Connection& connection, bool rebuild) {
   const auto builds = projections::read_builds(connection, registration_.name);
   const Build* const living = projections::find(builds, registration_.name, BuildState::living);
-  // What was waited for is the rebuild.
+  // The rebuild that it waited for.
   const bool is_rebuilt = living != nullptr && living->number == seat_->build.number;
   choose_build(connection, rebuild && !is_rebuilt);
 }
 
 void Projections::InlineProjector::prepare(Connection& connection) {
-  // Nobody appends now: what is missing is projected, and nothing can come between.
+  // Appends are locked out, so nothing can come between the missing events.
   const follow::Term lease{name_, inline_lease, store_.database().now()};
   projections::seize(connection, seat_->build, lease);
   projections::finish(connection, store_, feed_, *seat_, {.to = store_.last_sequence()});
   projections::release(connection, seat_->build);
   if (seat_->build.state != BuildState::building) return;
   projections::put_in_place(connection, seat_->build, store_.database().now());
-  // Whoever appends with an older version is refused from here on.
+  // From here on, appends with an older version are refused.
   connection.run(projections::sql::forget_participant{.name = name_});
   seat_->build.state = BuildState::living;
 }
@@ -244,13 +245,13 @@ void Projections::InlineProjector::on_append(Transaction& transaction,
   const std::int64_t before = events.front().sequence.value() - 1;
   const std::int64_t last = events.back().sequence.value();
   if (!advance(connection, before, last)) {
-    // Rebuilt by somebody else, perhaps.
+    // Another process may have rebuilt it.
     switch_build(connection, before);
     advance(connection, before, last);
   }
   const database::Occupation occupation{seat_->who};
   seat_->model->attempt(connection, [&] { project(connection, events); });
-  // Nobody is told when the append is committed.
+  // There is no call after the commit, so report now.
   projections::report_caught(store_, *seat_);
 }
 
@@ -273,7 +274,7 @@ void Projections::InlineProjector::project(Connection& connection,
 }
 
 void Projections::InlineProjector::forget() noexcept {
-  // The failure went with the transaction that it was thrown in.
+  // The failure was rolled back with the transaction that it occurred in.
   (void)seat_->model->take_store_failure();
 }
 

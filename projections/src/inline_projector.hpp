@@ -13,10 +13,10 @@
 
 namespace stela {
 
-/// Threads: what the store calls belongs to the thread that leads its transaction.
+/// Threads: the store's calls come on the thread that leads its transaction.
 class Projections::InlineProjector final : public TransactionParticipant {
  public:
-  /// Brings the tables up to date, or makes new ones, and attaches itself.
+  /// Brings the tables up to date or creates new ones, then attaches itself.
   InlineProjector(Store& store, const detail::Registration& registration,
                   const InlineOptions& options);
   ~InlineProjector() override;
@@ -32,19 +32,19 @@ class Projections::InlineProjector final : public TransactionParticipant {
   void forget() noexcept override;
 
  private:
-  /// Null if this process doesn't have that version.
+  /// Null if this process lacks that version.
   const detail::Registration* find_version(int version) const noexcept;
   void choose_build(database::Connection& connection, bool rebuild);
-  /// False if another process does.
+  /// False if another process is catching it up.
   bool catch_up();
   bool is_free(const projections::Build& build) const;
   /// LeaseLost if another process takes over.
   void project_missing();
   void let_go() noexcept;
-  /// Until the process that catches it up is done or gone. StoreBusy if it stands still.
+  /// Waits until the process that catches it up is done or gone. StoreBusy if there is no progress.
   void wait_for_other();
   std::optional<projections::Build> read_build();
-  /// Takes a new look at the builds, after a wait.
+  /// Chooses a build again after a wait.
   void choose_again(database::Connection& connection, bool rebuild);
   void prepare(database::Connection& connection);
   bool advance(database::Connection& connection, std::int64_t from, std::int64_t to);

@@ -48,7 +48,7 @@ std::string event_in_words(GlobalSequence sequence) {
   return "event " + std::to_string(sequence.value());
 }
 
-/// Runs what an operator does on the builds of a projector, in a transaction, and notes it.
+/// Runs an operator's change of a projector's builds in a transaction, and records it.
 void with_builds(Store& store, const database::StateChange& change,
                  FunctionRef<void(Connection&, const std::vector<Build>&)> work) {
   const std::string_view projector = change.subject;
@@ -106,7 +106,7 @@ ParkedEvent parked_event(const auto& row) {
           .error = std::string{row.error()}};
 }
 
-/// The build goes on behind the event that it fails at, and remembers it.
+/// The build continues after the failing event, and remembers it as skipped.
 void skip_failing(Connection& connection, const Build& build, Timestamp now) {
   connection.run(
       sql::skip_failing{.name = build.name, .build = build.number, .failing = build.failing.at});
@@ -243,7 +243,7 @@ void ProjectionOperations::leave_behind(std::string_view projector) {
 }
 
 void ProjectionOperations::remove(std::string_view projector) {
-  // First, so that whatever comes between, appends go on and this can be done again.
+  // Do this first: then appends continue and the removal can be repeated, whatever fails.
   store_.forget_participant("projector:" + std::string{projector});
   with_builds(store_, change_of(projector, "removed", who_),
               [&](Connection& connection, const std::vector<Build>& builds) {

@@ -8,7 +8,7 @@
 namespace stela {
 namespace {
 
-/// The rule that `key` breaks, or nothing.
+/// The rule that `key` breaks; empty if it breaks none.
 std::string_view broken_key_rule(std::string_view key) {
   if (key.empty()) return "it is empty";
   if (key.size() > Process::max_key_size) return "it is longer than 255 bytes";
@@ -20,7 +20,7 @@ std::string_view broken_key_rule(std::string_view key) {
   return json::is_utf8(key) ? std::string_view{} : "it isn't valid UTF-8";
 }
 
-/// As far as a message can show it.
+/// Makes it fit for a message.
 std::string shown(std::string_view key) {
   constexpr std::size_t max_shown = 80;
   std::string text;
@@ -41,7 +41,7 @@ std::optional<StreamId> Process::stream_of_key() const {
 }
 
 Timestamp Process::after(std::chrono::microseconds delay) const {
-  // What can't be added up is as late, or as early, as can be.
+  // On overflow, use the latest or earliest time.
   if (delay.count() > 0 && time_ > Timestamp::max() - delay) return Timestamp::max();
   if (delay.count() < 0 && time_ < Timestamp::min() - delay) return Timestamp::min();
   return time_ + delay;

@@ -1,4 +1,4 @@
-// How far a projector is, for those who wait for it.
+// How far a projector is, for callers that wait for it.
 #pragma once
 
 #include "builds.hpp"
@@ -13,16 +13,16 @@
 
 namespace stela::projections {
 
-/// True if the model that readers see contains everything up to `sequence`, false if the projector
-/// is stopped before, nothing if it may still come. UsageError if there is no such projector.
+/// True if readers' model contains everything up to `sequence`, false if the projector stopped
+/// before it, unset if it may still get there. UsageError if there is no such projector.
 std::optional<bool> has_reached(const std::vector<Build>& builds, std::string_view projector,
                                 std::int64_t sequence);
 
-/// When a wait ends. A timeout may be any number.
+/// When a wait ends. Any timeout is allowed.
 std::chrono::steady_clock::time_point deadline_of(std::chrono::milliseconds timeout);
 
-/// Told after a runner of this process has committed, or given an event up. It carries nothing:
-/// look into the tables. Threads: any number at once.
+/// Notified after a runner of this process has committed or given up an event. The notice carries
+/// nothing: read the tables. Threads: any number at once.
 class Progress {
  public:
   class Listener {
@@ -37,7 +37,7 @@ class Progress {
     listeners_.push_back(listener);
   }
 
-  /// Calls them without the lock: they post to executors of the user's.
+  /// Calls them without the lock, because they post to the user's executors.
   void tell() noexcept {
     for (std::size_t i = 0;; ++i) {
       std::shared_ptr<Listener> one;

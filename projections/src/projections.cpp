@@ -30,7 +30,7 @@ void check(const ProjectorOptions& options) {
   }
 }
 
-/// What the database has of that name must be of the same kind and not newer.
+/// An existing build of this name must have the same kind and must not be newer.
 void check_known(const std::vector<Build>& builds, const detail::Registration& wanted) {
   for (const Build& build : builds) {
     if (build.state == BuildState::retired) continue;
@@ -48,7 +48,7 @@ void check_known(const std::vector<Build>& builds, const detail::Registration& w
   }
 }
 
-/// Null if it isn't one of the two that this process brings.
+/// Null if the registration has no such version.
 const detail::Registration* version_of(const detail::Registration& registration, int version) {
   if (version == registration.version) return &registration;
   const detail::Registration* const before = registration.before.get();
@@ -61,7 +61,7 @@ const detail::Registration* version_of(const detail::Registration& registration,
                    "reaction, which would fire no timers; register it by add_process"};
 }
 
-/// The first build of a projector: readers see it fill.
+/// Begins the first build of a projector, which readers see being filled.
 void begin_living(Connection& connection, Store& store, const detail::Registration& registration) {
   const Build build = projections::begin_build(connection, store, registration);
   projections::put_in_place(connection, build, store.database().now());
@@ -120,13 +120,12 @@ void Projections::add_async(detail::Registration registration, const ProjectorOp
 
 namespace {
 
-/// A reaction that the database has becomes the process; runners that drive it as a reaction lose
-/// it.
+/// Turns an existing reaction into the process; runners that drive it as a reaction lose it.
 void register_process(Connection& connection, const Build* living, const std::string& name,
                       Timestamp now) {
   if (living != nullptr) projections::dispossess(connection, *living);
   connection.run(projections::sql::register_process{.name = name, .now = now});
-  // Nothing can have happened already where nothing was set.
+  // Without timers, nothing can have fired already.
   auto timers = connection.rows(projections::sql::has_timers{});
   timers.step();
   const bool has_any = timers.has_any();
@@ -180,7 +179,7 @@ bool Projections::wait_for(std::string_view projector, GlobalSequence sequence,
   using std::chrono::steady_clock;
   const auto watch = store_.database().watch_commits();
   const auto deadline = projections::deadline_of(timeout);
-  // A checkpoint that moves is no commit of events.
+  // Moving a checkpoint commits no events, so it may not wake this wait.
   const auto longest_nap = std::chrono::milliseconds{watch->sees_all_commits() ? 50 : 1};
   for (;;) {
     std::vector<Build> builds;
@@ -207,7 +206,7 @@ std::optional<bool> has_reached(const std::vector<Build>& builds, std::string_vi
 }
 
 std::chrono::steady_clock::time_point deadline_of(std::chrono::milliseconds timeout) {
-  // For ever; the largest number of milliseconds is more than a clock can hold.
+  // Limits the wait, because the largest number of milliseconds overflows a clock.
   constexpr std::chrono::milliseconds longest_wait = std::chrono::hours{24 * 365 * 100};
   return std::chrono::steady_clock::now() +
          std::clamp(timeout, std::chrono::milliseconds{0}, longest_wait);

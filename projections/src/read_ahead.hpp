@@ -1,4 +1,4 @@
-// Reads and decodes one page while the one before is projected.
+// Reads and decodes one page while the previous one is projected.
 #pragma once
 
 #include "database/event_page.hpp"
@@ -16,8 +16,8 @@
 
 namespace stela::projections {
 
-/// Its thread reads pages of a scan and decodes them for each seat, at most two ahead, and is
-/// joined when this goes. Threads: one at a time, besides its own.
+/// Its thread reads pages of a scan, at most two ahead, and decodes them for each seat. The
+/// destructor joins it. Threads: one at a time, besides its own.
 class ReadAhead {
  public:
   ReadAhead(Scan& scan, std::span<Seat* const> seats);
@@ -25,13 +25,13 @@ class ReadAhead {
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  /// Waits for the next page, and gives its decoded events to the seats; false at the end. Throws
-  /// what reading threw.
+  /// Waits for the next page, and gives its decoded events to the seats; false at the end. Rethrows
+  /// errors of reading.
   bool next();
   const Batch& batch() const noexcept { return current_->batch; }
 
  private:
-  /// A page that owns all that its events point to.
+  /// A page and everything that its events point to.
   struct Page {
     Batch batch;
     EventPage events;
@@ -52,12 +52,12 @@ class ReadAhead {
   std::condition_variable changed_;
   /// Guarded by mutex_.
   std::deque<std::unique_ptr<Page>> pages_;
-  /// What was projected: its memory is used again.
+  /// Projected pages, whose memory is reused.
   std::vector<std::unique_ptr<Page>> spare_;
   std::exception_ptr error_;
   bool done_ = false;
   bool stopped_ = false;
-  /// Last, so that everything above is there while it runs.
+  /// Declared last, so that everything above exists while it runs.
   std::thread reader_;
 };
 

@@ -27,16 +27,16 @@ const date::time_zone& zone_of(const std::string& name) {
   }
 }
 
-/// The moment of that time of day on that day: the first of two, or the first valid one after it.
+/// The moment of this time of day on this day: the first of two, or the first valid one after it.
 Timestamp on_day(const date::time_zone& zone, date::local_days day, microseconds time) {
   const auto local = date::local_time<microseconds>{day.time_since_epoch() + time};
   return zone.to_sys(local, date::choose::earliest);
 }
 
-/// The first of them after `after`.
+/// The first occurrence after `after`.
 Timestamp next_daily(const DailyAt& daily, Timestamp after) {
   const date::time_zone& zone = zone_of(daily.zone);
-  // A change of the clocks can move a moment to another day, but not further.
+  // A clock change can move a moment to the next day, but not further.
   auto day = date::floor<date::days>(zone.to_local(after)) - date::days{1};
   for (;; day += date::days{1}) {
     const Timestamp moment = on_day(zone, day, daily.time);
@@ -51,7 +51,7 @@ Timestamp next_of(const Every& every, Timestamp due, Timestamp now) {
   return next + missed * every.interval;
 }
 
-/// "08:00:00"; with its fraction if it has one.
+/// "08:00:00", with its fraction if it has one.
 std::string clock_text(microseconds time) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
   return seconds == time ? date::format("%T", seconds) : date::format("%T", time);
@@ -61,7 +61,7 @@ std::string clock_text(microseconds time) {
   throw CorruptEvent{"'" + std::string{text} + "' isn't a recurrence of a timer"};
 }
 
-/// Takes a number off the front of `text`.
+/// Parses and removes a number at the front of `text`.
 microseconds take_number(std::string_view whole, std::string_view& text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

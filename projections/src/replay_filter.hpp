@@ -1,4 +1,4 @@
-// A replay's filter, as it is stored and as SQL takes it.
+// A replay's filter in its stored form, and as SQL parameters.
 #pragma once
 
 #include <stela/projections/replayer.hpp>
@@ -8,10 +8,10 @@
 
 namespace stela::projections {
 
-/// The same text for the same filter, empty for an empty one: how a replay is known again.
+/// Equal filters have the same text, which identifies a replay; empty for an empty filter.
 std::string describe(const ReplayFilter& filter);
 
-/// Lists as JSON arrays, empty if they don't filter.
+/// Lists as JSON arrays; empty if they don't filter.
 struct FilterValues {
   explicit FilterValues(const ReplayFilter& filter);
 

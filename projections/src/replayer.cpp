@@ -28,9 +28,9 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::seconds replay_lease{15};
-/// What may be left of a replay for a transaction that keeps appends out.
+/// How many events a replay may leave for a transaction that locks out appends.
 constexpr std::int64_t last_stretch_of_replay = 1000;
-/// A dry run reads so many events with each statement, so that no read transaction lasts.
+/// A dry run reads this many events per statement, to keep read transactions short.
 constexpr std::int64_t count_window = 65'536;
 
 std::vector<const detail::Registration*> projectors_to_replay(
@@ -54,8 +54,8 @@ std::vector<const detail::Registration*> projectors_to_replay(
   return chosen;
 }
 
-/// Of the versions that this process has, the one to rebuild: that of the living tables where
-/// appends keep them up, and otherwise the newest.
+/// Which of this process's versions to rebuild: the version of the living tables if appends
+/// maintain them, otherwise the newest.
 const detail::Registration* version_to_rebuild(Store& store, const detail::Registration& one) {
   const detail::Registration* const before = one.before.get();
   if (before == nullptr || one.kind != ProjectionKind::inline_) return &one;
@@ -68,7 +68,7 @@ const detail::Registration* version_to_rebuild(Store& store, const detail::Regis
   return is_before ? before : &one;
 }
 
-/// One call of Replayer::run. Gives back what it drives when it goes.
+/// One call of Replayer::run. Its destructor releases what it drives.
 class Replay {
  public:
   Replay(Projections& projections, const ReplayOptions& options)
@@ -99,7 +99,7 @@ class Replay {
     try {
       give_back();
     } catch (const std::exception&) {
-      // The leases run out.
+      // The leases run out by themselves.
     }
   }
   Replay(const Replay&) = delete;
@@ -134,7 +134,7 @@ class Replay {
     return {worker_, replay_lease, store_.database().now(), sign_.number()};
   }
 
-  /// Finds or makes the build that is to be filled, and takes it.
+  /// Finds or creates the build to fill, and takes it.
   void begin(Connection& connection, const detail::Registration& registration) {
     const auto builds = projections::read_builds(connection, registration.name);
     const BuildState wanted = is_rebuild_ ? BuildState::building : BuildState::scratch;
@@ -207,7 +207,7 @@ class Replay {
     return build;
   }
 
-  /// Two can't write the same tables: the runner waits until the replay gives them back.
+  /// Only one may write the tables: the runner waits until the replay releases them.
   void shut_out_runner(Connection& connection, const std::vector<Build>& builds, Seat& seat) {
     Build& build = seat.build;
     const Build* const living = projections::find(builds, build.name, BuildState::living);
@@ -217,8 +217,8 @@ class Replay {
     extend(connection, build, *seat.shut_out);
   }
 
-  /// To what the living tables have: otherwise older events would have the last word. False if the
-  /// replay went that far anyway.
+  /// Extends the replay to the living tables' position, so that older events don't have the last
+  /// word. False if it already went that far.
   bool extend(Connection& connection, Build& build, const Build& living) const {
     const std::int64_t reached = std::min(options_.filter.to.value(), living.position);
     if (build.upto >= reached) return false;
@@ -279,13 +279,13 @@ class Replay {
     }
   }
 
-  /// What the batches that are committed have left in the living tables.
+  /// Describes what committed batches have left in the living tables.
   static std::string what_stands(const Seat& seat) {
     return "; its living tables are replayed up to event " + std::to_string(seat.build.position) +
            " only";
   }
 
-  /// Also of seats that don't move for long.
+  /// Also for seats that don't move for a long time.
   void renew_leases() {
     const follow::Term mine = lease();
     if (!renewal_.is_due(mine.now)) return;
@@ -321,7 +321,7 @@ class Replay {
     options_.on_progress(progress);
   }
 
-  /// What it did stands, and the next run goes on from there.
+  /// Its work is kept, and the next run continues from there.
   void fail_if_short_of_memory() const {
     const auto is_short = [](const auto& seat) { return seat->shortages > 0; };
     if (std::any_of(seats_.begin(), seats_.end(), is_short)) throw std::bad_alloc{};
@@ -344,7 +344,7 @@ class Replay {
       bool is_done = false;
       const auto try_it = [&] { is_done = projections::take_over(store_, feed_, *seat); };
       while (projections::past_readers(store_, try_it), !is_done) {
-        // Much was appended meanwhile.
+        // Many events were appended meanwhile.
         end_ = projections::last_sequence(store_);
         pass(stop);
         fail_if_stopped();
@@ -353,8 +353,9 @@ class Replay {
     }
   }
 
-  /// Appends drive the tables of inline projectors, and aren't shut out: what they projected
-  /// meanwhile is projected again, at last in a transaction that keeps them out.
+  /// Appends drive the tables of inline projectors, and aren't locked out. Events that they
+  /// projected meanwhile are projected again, the last ones in a transaction that locks appends
+  /// out.
   void catch_up_with_appends(const std::stop_token& stop) {
     for (const auto& seat : seats_) {
       if (seat->shut_out) continue;

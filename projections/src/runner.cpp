@@ -37,10 +37,10 @@ using std::chrono::steady_clock;
 
 namespace {
 
-/// How many pages a group of projectors gets before the others have their turn.
+/// How many pages a group of projectors gets before others get their turn.
 constexpr int pages_a_turn = 16;
 
-/// The registrations that a runner drives: those named, or all that aren't inline.
+/// The registrations that a runner drives: the named ones, or all that aren't inline.
 std::vector<const detail::Registration*> projectors_to_run(const Projections& projections,
                                                            const std::vector<std::string>& names) {
   std::vector<const detail::Registration*> chosen;
@@ -83,10 +83,10 @@ class Runner::Driver {
 
   ~Driver() {
     try {
-      // What an error left with us.
+      // Release what an error left in our hands.
       give_back();
     } catch (const std::exception&) {
-      // The leases run out.
+      // The leases run out by themselves.
     }
   }
 
@@ -122,7 +122,7 @@ class Runner::Driver {
       watch_->wait_until(now + rest);
     }
     const RunnerTick tick = report();
-    // Otherwise the leases run out.
+    // On failure the leases run out by themselves.
     try_to([this] { give_back(); });
     if (listener_) listener_(tick);
   }
@@ -136,7 +136,7 @@ class Runner::Driver {
   Timestamp now() const { return store_.database().now(); }
   follow::Term lease() const { return {worker_, options_.lease_ttl, now(), sign_.number()}; }
 
-  /// False if the store, or the memory, is in trouble that ends by itself.
+  /// False if the store or memory has a temporary problem.
   bool try_to(FunctionRef<void()> work) {
     const auto trouble = follow::trouble_of(store_.database(), work);
     if (trouble) report_trouble(*trouble);
@@ -152,7 +152,7 @@ class Runner::Driver {
                                      .fields = fields});
   }
 
-  /// What the database says of our projectors, and what of it is free.
+  /// Reads the state of our projectors, and takes free ones.
   void refresh() {
     std::vector<Build> builds;
     std::set<std::string> processes;
@@ -175,7 +175,7 @@ class Runner::Driver {
     acquire_free();
   }
 
-  /// When the timers of our processes are to be fired next, and which of them wait for us.
+  /// Reads when our processes' timers fire next, and which of them wait for us.
   void refresh_timers() {
     store_.database().read([&](Connection& connection) {
       timer_clock_.look(connection);
@@ -213,8 +213,8 @@ class Runner::Driver {
     seats_.emplace(key, std::move(seat));
   }
 
-  /// Whether an owner has ended before its lease is a query on a server: it is asked once for each
-  /// owner, and no more often than an idle runner looks.
+  /// Checking whether an owner has ended is a query on a server. It is made once per owner, and no
+  /// more often than an idle runner looks.
   std::set<const Seat*> find_free() {
     const Timestamp at = now();
     const auto begun = steady_clock::now();
@@ -277,7 +277,7 @@ class Runner::Driver {
     }
   }
 
-  /// How far our projectors are, the `fresh` ones among them, for the history.
+  /// Samples our projectors' positions, including the `fresh` ones, for the history.
   void sample(Connection& connection, const std::vector<Seat*>& fresh, std::int64_t last,
               Timestamp at) const {
     std::vector<database::Sample> samples;
@@ -294,7 +294,7 @@ class Runner::Driver {
     database::sample(connection, at, samples);
   }
 
-  /// Whether it waits for a runner of the release that knows the version of an event.
+  /// Whether it waits for a runner of a release that knows the event's version.
   bool is_for_newer(Seat& seat) {
     const Build& build = seat.build;
     if (!build.failing.has_no_attempt()) return false;
@@ -309,14 +309,14 @@ class Runner::Driver {
     return seat.refuses && (build.stopped || build.failing.next_attempt_at > now());
   }
 
-  /// It stopped because no runner knew the version of an event. Whether this one does is seen when
-  /// it tries: until then it stays stopped in the database.
+  /// It stopped because no runner knew the version of an event. Trying shows whether this one does;
+  /// until then it stays stopped in the database.
   static void resume(Seat& seat) {
     seat.build.stopped = false;
     seat.build.resumes = true;
   }
 
-  /// A process whose timers only this runner knows is taken from whoever has it.
+  /// A process with timers that only this runner knows is taken from its owner.
   static bool acquire(Connection& connection, Seat& seat, const follow::Term& mine, bool is_free) {
     const bool seizes = seat.knows_unknown && projections::knows_unknown(connection, seat);
     if (!seizes) return is_free && projections::acquire(connection, seat.build, mine);
@@ -337,7 +337,7 @@ class Runner::Driver {
   bool is_pausing(const Seat& seat) const { return pause_left(seat).count() > 0; }
 
   std::chrono::microseconds pause_left(const Seat& seat) const {
-    // What another runner lacked, a version or memory, this one may have.
+    // This runner may have the version or the memory that another one lacked.
     if (seat.build.failing.has_no_attempt() && seat.shortages == 0)
       return std::chrono::microseconds{0};
     const bool is_counted = seat.shortages == 0;
@@ -345,7 +345,7 @@ class Runner::Driver {
     return seat.build.failing.pause_left(backoff, now());
   }
 
-  /// A turn for everybody. True if something moved, or may be able to.
+  /// Gives every projector a turn. True if anything moved, or may be able to.
   bool pass(const std::stop_token& stop) {
     const FeedCounts before = feed_.counts();
     const std::int64_t taken_before = taken_over_;
@@ -370,7 +370,7 @@ class Runner::Driver {
     return moved;
   }
 
-  /// Timers of each process that has handled every event. True if there are more.
+  /// Fires the timers of each process that has handled every event. True if there are more.
   bool fire_timers(std::int64_t last, const std::stop_token& stop) {
     bool has_more = false;
     for (const auto& [key, seat] : seats_) {
@@ -390,7 +390,7 @@ class Runner::Driver {
       } catch (const projections::LeaseLost&) {
         seat->held = false;
       } catch (const projections::VersionUnknown&) {
-        // The next pass meets it, and leaves the build to others.
+        // The next pass meets the event, and leaves the build to others.
       } catch (const UsageError& e) {
         feed_.stop(*seat, e.what());
       }
@@ -417,17 +417,17 @@ class Runner::Driver {
     }
   }
 
-  /// Until a lease must be renewed.
+  /// The time until a lease must be renewed.
   std::chrono::microseconds longest_nap() const {
     return std::min<std::chrono::microseconds>(options_.idle_backoff, renewal_.interval());
   }
 
-  /// How long to sleep if nobody wakes us: not beyond a retry or a timer.
+  /// How long to sleep unless woken: no longer than until the next retry or timer.
   std::chrono::microseconds nap() const {
     std::chrono::microseconds nap = longest_nap();
     for (const auto& [key, seat] : seats_) {
       if (!seat->held || seat->build.stopped || seat->build.failing.at == 0) continue;
-      // What waits for another runner was tried just now.
+      // A build that waits for another runner has just been tried.
       if (seat->build.failing.has_no_attempt() && seat->shortages == 0) continue;
       nap = std::min(nap, pause_left(*seat));
     }
@@ -519,7 +519,7 @@ class Runner::Driver {
   std::map<Key, std::unique_ptr<Seat>> seats_;
   std::function<void(const RunnerTick&)> listener_;
   FeedCounts reported_;
-  /// When this runner last asked which others have ended.
+  /// When this runner last checked which owners have ended.
   steady_clock::time_point asked_at_{};
   std::int64_t taken_over_ = 0;
   bool wants_again_ = false;

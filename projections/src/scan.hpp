@@ -1,4 +1,4 @@
-// Events from a position on, as far as a pass goes.
+// Reads the events of a pass from a position on.
 #pragma once
 
 #include <stela/eventstore/store.hpp>
@@ -10,7 +10,7 @@
 
 namespace stela::projections {
 
-/// The events behind `from` and up to `end`: those that match, and all that was looked through.
+/// The matching events after `from` and up to `end`.
 struct Batch {
   std::int64_t from = 0;
   std::span<const StoredEvent> events = {};
@@ -20,7 +20,7 @@ struct Batch {
 /// Threads: one at a time.
 class Scan {
  public:
-  /// `query.to` is a sequence that the store has.
+  /// `query.to` must be an existing sequence.
   Scan(Store& store, const AllQuery& query)
       : range_{store.read_all(query)},
         from_{query.from.value() - 1},
@@ -29,7 +29,7 @@ class Scan {
 
   bool is_done() const noexcept { return done_; }
 
-  /// The next page, valid until the next call; the last one ends where the query ends, also if
+  /// The next page, valid until the next call. The last one ends at the query's end, even if
   /// nothing matched.
   Batch next() {
     Batch batch{from_, range_.next_page(), end_};
@@ -49,7 +49,7 @@ class Scan {
 /// The last sequence of the store.
 std::int64_t last_sequence(Store& store);
 
-/// The types to filter by: none if nearly everything in the store is wanted anyway.
+/// The types to filter by; none if nearly all of the store's events are wanted anyway.
 std::vector<std::string> types_to_read(Store& store, std::vector<std::string> wanted);
 
 }  // namespace stela::projections

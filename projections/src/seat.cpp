@@ -15,7 +15,7 @@ Seat::Seat(Store& store, const detail::Registration& the_registration, const Bui
 }
 
 void report_caught(Store& store, Seat& seat) {
-  // What logs them may append, which calls the handlers again.
+  // Logging them may append, which calls the handlers again.
   const auto caught = std::exchange(seat.caught, {});
   if (caught.empty()) return;
   follow::report_caught(

@@ -1,4 +1,4 @@
-// A build together with the code that drives it.
+// A build and the code that drives it.
 #pragma once
 
 #include "build_model.hpp"
@@ -25,41 +25,42 @@ struct Seat {
   bool has_timers() const noexcept { return process && !process->timer_kinds().empty(); }
 
   const detail::Registration& registration;
-  /// As it was last read or written.
+  /// The build as last read or written.
   Build build;
-  /// Of a replay into living tables: the build whose tables they are. Its runner waits meanwhile,
+  /// For a replay into living tables: the build that owns the tables. Its runner waits meanwhile,
   /// so that nobody else writes them.
   std::optional<Build> shut_out = {};
-  /// This process drives it, as far as it knows: each update compares the epoch.
+  /// This process drives it, to the best of its knowledge: each update checks the epoch.
   bool held = false;
-  /// How often in a row its handler was short of memory: no attempts, but its pauses grow.
+  /// How often in a row its handler was short of memory. These aren't attempts, but lengthen
+  /// pauses.
   int shortages = 0;
-  /// Of a process: the generation of the timer that was set last, and when the next one is to be
-  /// fired; never if none waits.
+  /// For a process: the generation of the last timer set, and when to fire the next one; never if
+  /// none is pending.
   std::int64_t generation = 0;
   Timestamp next_wake = Timestamp::max();
-  /// Timers that other runners didn't know wait for this one.
+  /// It has timers that other runners don't know and this one does.
   bool knows_unknown = false;
-  /// The failing event without an attempt that this runner has looked at last, and whether it needs
+  /// The last failing event without an attempt that this runner has examined, and whether it needs
   /// a version that only another release knows.
   std::int64_t looked_at = 0;
   bool refuses = false;
-  /// The build is left to a runner of that release for now; for a timer only until then.
+  /// The build is left to a runner of that release for now; because of a timer, only until then.
   bool is_left = false;
   Timestamp left_until = {};
-  /// One of the two, and the tables of the first.
+  /// Exactly one is set. A projector also has a model.
   std::unique_ptr<detail::AnyProjector> projector;
   std::unique_ptr<detail::AnyProcess> process;
   std::unique_ptr<BuildModel> model;
-  /// In the transaction that is open, or was committed last: reported after the commit.
+  /// Errors caught in the open or last transaction, reported after the commit.
   std::vector<follow::CaughtStatement> caught;
-  /// For the message to a writer that waits for a handler.
+  /// Names the handler to a writer that waits for it.
   const std::string who;
-  /// The events of the batch that it is being taken through, if they were decoded ahead.
+  /// Events of the current batch, if they were decoded ahead.
   detail::AnyDecoded* decoded = nullptr;
 };
 
-/// Logs and counts the statements after which its handlers continued.
+/// Logs and counts failed statements after which its handlers continued.
 void report_caught(Store& store, Seat& seat);
 
 }  // namespace stela::projections

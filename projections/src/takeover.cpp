@@ -55,10 +55,10 @@ void require_same_statements(const Build& build, const detail::Registration& reg
 void put_in_place(Connection& connection, const Build& build, Timestamp now) {
   const auto builds = read_builds(connection, build.name);
   const Tables& tables = tables_of(connection);
-  // A view that stays is only turned, and keeps who may read it.
+  // An existing view is only redirected, and keeps its readers' rights.
   tables.show(connection, build);
   if (const Build* const old = find(builds, build.name, BuildState::living)) {
-    // It is living already if another process was faster.
+    // It is already living if another process was faster.
     if (old->number != build.number) tables.hide(connection, *old);
     set_state(connection, *old, BuildState::retired, now);
     if (old->number != build.number) {
@@ -118,7 +118,7 @@ bool take_over(Store& store, Feed& feed, Seat& seat) {
   try {
     store.database().write([&](Connection& connection) {
       seat.caught.clear();
-      // Also when nothing is missing: it must still be ours.
+      // Check the lease even when nothing is missing.
       feed.project_inside(connection, seat, {before.position, {}, before.position});
       finish(connection, store, feed, seat, {.to = store.last_sequence()});
       put_in_place(connection, seat.build, store.database().now());
@@ -139,7 +139,7 @@ int drop_retired(Store& store, Timestamp before) {
   };
   store.database().read([&](Connection& connection) {
     for (const Build& build : read_builds(connection)) {
-      // Whoever may is left to it.
+      // Leave others to processes that may drop them.
       if (is_due(build) && tables_of(connection).may_drop(connection, build)) old.push_back(build);
     }
   });
@@ -150,7 +150,7 @@ int drop_retired(Store& store, Timestamp before) {
                              database::Sync::none);
       ++dropped;
     } catch (const StoreBusy&) {
-      // Somebody still reads them: the next time, then.
+      // A reader still uses them; try again the next time.
       if (!store.database().is_shared()) throw;
     }
   }

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// A clock that is put back by less stands still until it has caught up.
+/// A clock that is set back by less stands still until it has caught up.
 constexpr microseconds smallest_jump = std::chrono::seconds{1};
 
 std::string in_seconds(microseconds time) {

@@ -1,4 +1,4 @@
-// The store's time, as timers see it: it doesn't jump.
+// The store's time without jumps, for timers.
 #pragma once
 
 #include "timer_rows.hpp"
@@ -14,23 +14,23 @@ namespace stela::projections {
 
 /// Compares the store's clock with the steady one. A jump forward beyond the limit holds timers
 /// until it has lasted as long as the limit, or an operator confirms it. A jump back is believed,
-/// but for the last second before it; if it is undone within the limit, that is no jump forward.
-/// Jumps are logged.
+/// except for the second before it; if it is undone within the limit, that doesn't count as a jump
+/// forward. Jumps are logged.
 /// Threads: one at a time.
 class TimerClock {
  public:
   /// `limit` is the longest jump forward that is believed at once.
   TimerClock(Store& store, std::chrono::milliseconds limit);
 
-  /// Looks at the clock and at the holds, as `connection` has them. Follow it by `settle`.
+  /// Examines the clock and the holds in the database. Call `settle` afterwards.
   void look(database::Connection& connection);
-  /// Notes what `look` found out, in a transaction of its own.
+  /// Records the findings of `look`, in a transaction of its own.
   void settle();
 
-  /// About what time it is for timers; nothing while they are held. `look` at most a moment ago.
+  /// The approximate time for timers; unset while they are held. Call `look` shortly before.
   std::optional<Timestamp> now() const;
-  /// The same in a transaction that fires, as exact as the database can say it: statements after
-  /// this one see what was committed before that time. What others hold is read again.
+  /// The same inside a firing transaction, as exact as the database can tell: later statements see
+  /// what was committed before that time. Reads others' holds again.
   std::optional<Timestamp> now(database::Connection& connection);
 
  private:
@@ -40,25 +40,25 @@ class TimerClock {
   };
 
   Sample sample_at(Timestamp wall) const;
-  /// By how much more than the steady clock the wall clock went on since the last look.
+  /// How much further than the steady clock the wall clock has advanced since the last look.
   std::chrono::microseconds drift_until(const Sample& now) const;
-  /// The same, without what undoes a jump back.
+  /// The same, without the part that undoes a jump back.
   std::chrono::microseconds jump_until(const Sample& now) const;
-  /// Nothing while they are held.
+  /// Unset while timers are held.
   std::optional<Timestamp> time_at(const Sample& now, const std::vector<Hold>& holds) const;
   void log(std::string_view name, std::string_view message) const;
 
   Store& store_;
   const std::chrono::microseconds limit_;
   std::optional<Sample> last_;
-  /// The last jump, until it is settled.
+  /// The last jump that isn't settled yet.
   std::chrono::microseconds jump_{0};
-  /// By how much the clock was put back, and when: so much of a jump forward undoes that.
+  /// By how much the clock was set back, and when: that much of a jump forward undoes it.
   std::chrono::microseconds put_back_{0};
   std::chrono::steady_clock::time_point put_back_at_ = {};
   std::vector<Hold> holds_;
-  /// Time doesn't go back before this: the last one that timers were fired by, unless the clock was
-  /// put back since.
+  /// Time doesn't go back before this, the last time that timers were fired by, unless the clock
+  /// has been set back since.
   mutable Timestamp latest_ = Timestamp::min();
 };
 

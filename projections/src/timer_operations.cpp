@@ -74,7 +74,8 @@ Timestamp due_before_of(const TimerQuery& query, Timestamp now) {
   return std::min(due_before, query.due_until.value_or(Timestamp::max()));
 }
 
-/// Where the list of one process begins. No key is empty: all that are due at a time come after it.
+/// Where the list of one process begins. Keys aren't empty, so all timers due at `due` come after
+/// an empty key.
 struct Start {
   Timestamp due;
   std::string_view key = {};
@@ -97,7 +98,7 @@ std::vector<std::string> processes_asked_for(Connection& connection, const Timer
   return processes;
 }
 
-/// Along the indexes: no more of a process than there is room for.
+/// Follows the indexes, and reads no more of a process than there is room for.
 std::vector<TimerStatus> list_timers(Connection& connection, const TimerQuery& query,
                                      Timestamp now) {
   std::vector<TimerStatus> all;
@@ -198,7 +199,7 @@ void note(Connection& connection, std::string_view who, std::string_view what,
   connection.run(sql::insert_timer_action{.at = now, .who = who, .what = what, .detail = detail});
 }
 
-/// What stops all timers, or lets them go on, is a change of state, too.
+/// Stopping or resuming all timers is also recorded as a change of state.
 void note_hold(Connection& connection, std::string_view who, std::string_view what,
                std::string_view detail, Timestamp now) {
   note(connection, who, what, detail, now);
@@ -214,7 +215,7 @@ void note_hold(Connection& connection, std::string_view who, std::string_view wh
   throw NotFound{in_words(timer) + " isn't set: it fired, or was cleared"};
 }
 
-/// Changes the timer, and records who did it. `work` says how many rows it changed.
+/// Changes the timer, and records the operator. `work` returns how many rows it changed.
 void change(Store& store, const std::string& who, std::string_view what, const TimerName& timer,
             const std::string& how, FunctionRef<std::int64_t(Connection&, Timestamp)> work) {
   store.database().write([&](Connection& connection) {

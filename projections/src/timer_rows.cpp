@@ -14,7 +14,7 @@ using database::Connection;
 
 namespace {
 
-/// So that no two settings of a timer have one generation, whoever drives the process.
+/// Each setting of a timer gets its own generation, whoever drives the process.
 std::int64_t next_generation(Seat& seat) {
   constexpr std::int64_t settings_an_epoch = std::int64_t{1} << 32;
   seat.generation = std::max(seat.generation, seat.build.epoch * settings_an_epoch) + 1;

@@ -1,4 +1,4 @@
-// The rows of the table `projection_timers`, and why they don't fire.
+// The rows of the table `projection_timers`, and the holds on them.
 #pragma once
 
 #include "database/connection.hpp"
@@ -21,7 +21,7 @@ namespace sql {
 class timer_row;
 }
 
-/// A timer as it is stored.
+/// A stored timer.
 struct Timer {
   std::string process = {};
   std::string key = {};
@@ -45,29 +45,28 @@ struct Timer {
 
 Timer read_timer(const sql::timer_row& row);
 
-/// Writes what the process set and cleared, for its instance.
+/// Writes the timers that the process set and cleared for its instance.
 void apply_changes(database::Connection& connection, Seat& seat, const Process& process,
                    Timestamp now);
 
-/// The first of those that are due at `now` and that nothing holds, in order.
+/// The first timers, in order, that are due at `now` and not held.
 std::vector<Timer> due_timers(database::Connection& connection, const Build& build, Timestamp now,
                               int most);
-/// When the next of those that nothing holds is to be fired.
+/// When to fire the next timer that isn't held.
 std::optional<Timestamp> next_wake(database::Connection& connection, const Build& build);
 
-/// Takes the timer away, or sets it for its next time; false if it isn't the one that was read any
-/// more.
+/// Removes the timer, or sets it to its next time; false if it has changed since it was read.
 bool take(database::Connection& connection, Seat& seat, const Timer& timer, Timestamp now);
 
 void note_failure(database::Connection& connection, const Timer& timer, TimerState state,
                   Timestamp wake_at);
 
-/// Whether runners left timers aside that the process of `seat` knows.
+/// Whether runners left timers that the process of `seat` knows.
 bool knows_unknown(database::Connection& connection, const Seat& seat);
-/// Makes those pending again.
+/// Makes those timers pending again.
 void adopt_unknown(database::Connection& connection, const Seat& seat);
 
-/// The names of the processes.
+/// The names of all processes.
 std::set<std::string> process_names(database::Connection& connection);
 /// Whether the database has the tables of timers.
 bool has_timer_tables(database::Connection& connection);
@@ -77,7 +76,7 @@ void forget_process(database::Connection& connection, std::string_view name);
 struct Hold {
   HoldReason reason = HoldReason::by_operator;
   Timestamp since = {};
-  /// By so much a clock jumped forward.
+  /// How far a clock jumped forward.
   std::chrono::microseconds ahead{0};
   std::string detail = {};
 };

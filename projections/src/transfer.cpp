@@ -39,7 +39,7 @@ std::int64_t number_of(Timestamp time) {
   return time.time_since_epoch().count();
 }
 
-/// A row that is written as JSON.
+/// Writes a row as JSON.
 class RowWriter {
  public:
   RowWriter() : object_{line_} {}
@@ -68,7 +68,7 @@ class RowWriter {
   json::ObjectWriter object_;
 };
 
-/// A row that is read back. What is missing is empty, or 0.
+/// Reads a row back. Missing members are empty, or 0.
 class RowReader {
  public:
   explicit RowReader(json::Reader& reader) : reader_{reader} {}
@@ -124,7 +124,7 @@ std::vector<Reaction> save_reactions(Connection& connection, StateTransfer::Row 
   return saved;
 }
 
-/// `Page` is `save_parked_events`, or `parked` on tables of 0.1.0, which know of no instances.
+/// `Page` is `save_parked_events`, or `parked` for tables of 0.1.0, which don't know instances.
 template <class Page>
 void save_parked(Connection& connection, const Reaction& reaction, StateTransfer::Row row) {
   Page page{.name = reaction.name, .build = reaction.build, .after = 0, .most = page_rows};
@@ -197,7 +197,7 @@ void save_timers(Connection& connection, StateTransfer::Row row) {
   }
 }
 
-/// What an operator holds. What holds a copy, or the clock of a host, isn't true of the next one.
+/// Saves operators' holds. A copy's hold or a host clock's hold doesn't apply to the next store.
 void save_holds(Connection& connection, StateTransfer::Row row) {
   for (const projections::Hold& hold : projections::read_holds(connection)) {
     if (hold.reason != HoldReason::by_operator) continue;
@@ -262,7 +262,7 @@ void load_parked(Connection& connection, RowReader& row) {
   const std::string name = row.text("name");
   const std::string state = row.text("state");
   const std::string error = row.text("error");
-  // No key is empty.
+  // Keys are never empty.
   const std::string instance = row.text("instance");
   connection.run(sql::park{.name = name,
                            .build = row.number("build"),
@@ -376,7 +376,7 @@ class ProjectionState final : public StateTransfer {
   }
 
   void finish(Connection& connection) override {
-    // Where nothing is set, nothing can happen twice.
+    // Without timers, nothing can happen twice.
     if (!has_timers_) return;
     projections::set_hold(connection,
                           {.reason = HoldReason::imported,

@@ -25,13 +25,13 @@ namespace {
 
 using Time = steady_clock::time_point;
 
-/// While projectors move, and while nothing happens.
+/// The pauses while projectors move, and while nothing happens.
 constexpr std::chrono::milliseconds shortest_pause{1};
 constexpr std::chrono::milliseconds longest_pause{20};
-/// How much longer than a pause nothing has happened before it.
+/// How many times longer than a pause the silence before it must be.
 constexpr int share_of_silence = 4;
 
-/// For a look that no timer begins.
+/// For a look that doesn't wait for a timer.
 constexpr Time at_once = Time::min();
 
 constexpr auto closed = "nobody looks at the projections any more; the wait was given up";
@@ -55,7 +55,7 @@ class ProjectionWaits::State final : public projections::Progress::Listener,
   void wait(std::string projector, std::int64_t sequence, Time deadline, Done done,
             const std::stop_token& stop);
   void on_progress() noexcept override { ask(at_once); }
-  /// Answers who waits, and waits for looks that have begun.
+  /// Answers all callers, then waits for looks that have begun.
   void close() noexcept;
   bool is_of_this_process() const noexcept { return owner_.is_this(); }
   std::size_t waiting() {
@@ -65,17 +65,17 @@ class ProjectionWaits::State final : public projections::Progress::Listener,
 
  private:
   struct Waiter;
-  /// By their order of arrival.
+  /// In the order of arrival.
   using Line = std::map<std::uint64_t, std::unique_ptr<Waiter>>;
 
-  /// Null if it was accepted.
+  /// Null if the waiter was accepted.
   std::exception_ptr enter(std::unique_ptr<Waiter>& waiter);
   void cancel(Waiter& waiter) noexcept;
-  /// Has a thread look then, if somebody waits and nobody looks before that.
+  /// Asks for a look at this time, unless nobody waits or an earlier look is planned.
   void ask(Time at) noexcept;
   void look(Time at) noexcept;
-  /// With the mutex: takes those of the first `last` out that are answered by what was seen, and
-  /// says when to look for the others.
+  /// With the mutex held: removes and returns waiters among the first `last` that are now answered,
+  /// and tells when to look for the others.
   Line take_answered(std::uint64_t last, const std::vector<Build>& builds,
                      const std::exception_ptr& failure, Time& next) noexcept;
   void fail_all(const std::exception_ptr& error) noexcept;
@@ -93,12 +93,12 @@ class ProjectionWaits::State final : public projections::Progress::Listener,
   // Guarded by mutex_.
   Line waiters_;
   std::uint64_t last_number_ = 0;
-  /// When somebody came or was answered last.
+  /// When a caller last arrived or was answered.
   Time last_news_ = {};
-  /// The next look, if one was asked for. Those that were asked for other times are void.
+  /// The next look, if one was requested. Requests for other times are void.
   Time next_ = Time::max();
   bool is_looking_ = false;
-  /// Another look was due during the one that runs.
+  /// Another look became due during the current one.
   bool looks_again_ = false;
   /// Threads that the destructor waits for.
   int busy_ = 0;
@@ -116,10 +116,10 @@ struct ProjectionWaits::State::Waiter {
   /// 0 before it is accepted.
   std::uint64_t number = 0;
   bool is_stopped = false;
-  /// Ends first, without the mutex: it waits for who is asking to stop.
+  /// Destroyed first, without the mutex: it waits for a running stop request.
   std::optional<std::stop_callback<std::function<void()>>> on_stop = {};
 
-  /// False if it must wait on.
+  /// False if it must keep waiting.
   bool judge(const std::vector<Build>& builds, const std::exception_ptr& failure,
              Time now) noexcept {
     error = failure;
@@ -169,7 +169,7 @@ std::exception_ptr ProjectionWaits::State::enter(std::unique_ptr<Waiter>& waiter
 void ProjectionWaits::State::cancel(Waiter& waiter) noexcept {
   std::unique_lock lock{mutex_};
   waiter.is_stopped = true;
-  // Its callback ends with it, which is this one.
+  // Destroying the waiter ends its stop callback, which is the caller of this function.
   const auto left = waiters_.extract(waiter.number);
   lock.unlock();
   if (left) left.mapped()->done(cancelled(stopped), false);
@@ -296,7 +296,7 @@ ProjectionWaits::~ProjectionWaits() {
     state_->close();
     return;
   }
-  // The parent's threads, which a forked child lacks, may be anywhere in it: it is left as it is.
+  // A forked child lacks the parent's threads, which may be anywhere in the state, so leak it.
   new std::shared_ptr<State>{std::move(state_)};
 }
 

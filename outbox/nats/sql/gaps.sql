@@ -1,4 +1,4 @@
--- Where messages should have been and weren't: the table inbox_gaps.
+-- Missing messages: the table inbox_gaps.
 
 -- name: find_gap
 -- takes: consumer int, source text, stream text, version int
@@ -13,7 +13,7 @@ INSERT INTO inbox_gaps (consumer, source, stream, after, before, missing, seen_a
 VALUES (:consumer, :source, :stream, :after, :before, :missing, :seen_at);
 
 -- name: split_gap_before
--- What is still missing of a gap before one of its messages, if anything.
+-- Keeps the part of a gap that is still missing before one of its messages, if there is one.
 -- takes: consumer int, source text, stream text, version int, previous int
 INSERT INTO inbox_gaps (consumer, source, stream, after, before, missing, seen_at)
 SELECT consumer, source, stream, after, :version,
@@ -29,7 +29,7 @@ WHERE consumer = :consumer AND source = :source AND stream = :stream
   AND after < :version AND :version < before;
 
 -- name: delete_full_gaps
--- Their last message, the one before version `before`, has come.
+-- Gaps whose last message, the one before version `before`, has arrived.
 -- takes: consumer int, source text, stream text
 DELETE FROM inbox_gaps
 WHERE consumer = :consumer AND source = :source AND stream = :stream
@@ -39,7 +39,7 @@ WHERE consumer = :consumer AND source = :source AND stream = :stream
 -- gives: gap int, consumer text, source text, stream text, after int, missing int, seen_at time
 
 -- name: list_gaps
--- Of all consumers if `consumer` is empty.
+-- All consumers if `consumer` is empty.
 -- takes: consumer text, after int, most int
 -- gives: listed_gap
 SELECT g.gap, c.name AS consumer, g.source, g.stream, g.after, g.missing, g.seen_at

@@ -1,4 +1,4 @@
--- Messages that weren't handled: the table inbox_parked.
+-- Unhandled messages: the table inbox_parked.
 
 -- name: park_message
 -- takes: consumer int, broker_stream text, broker_sequence int, broker_time int, source text?,
@@ -24,7 +24,7 @@ FROM inbox_parked WHERE consumer = :consumer;
 --        headers text, payload blob, parked_at time, attempts int, error text, retry bool
 
 -- name: list_parked
--- Of all consumers if `consumer` is empty.
+-- All consumers if `consumer` is empty.
 -- takes: consumer text, after int, most int
 -- gives: parked_message
 SELECT p.parked, c.name AS consumer, p.broker_stream, p.broker_sequence, p.subject, p.headers,
@@ -43,7 +43,7 @@ WHERE (:consumer = '' OR c.name = :consumer) AND p.parked < :before
 ORDER BY p.parked DESC LIMIT :most;
 
 -- name: find_parked
--- With the first message of its stream that is parked: the one that the others wait for.
+-- With the first parked message of its stream, which the others wait for.
 -- takes: parked int
 -- gives: consumer int, name text, source text?, stream text?, first int?
 SELECT p.consumer, c.name, p.source, p.stream,
@@ -62,7 +62,7 @@ UPDATE inbox_parked SET retry = CASE WHEN :retry THEN 1 ELSE 0 END
 WHERE consumer = :consumer AND source = :source AND stream = :stream;
 
 -- name: next_to_retry
--- No earlier one of its stream is parked. Of another stream of the broker if nobody reads that.
+-- The first parked message of its stream. Also from another stream of the broker that nobody reads.
 -- takes: consumer int, broker_stream text, now time, after int
 -- gives: parked int, source text?, stream text?, headers text, payload blob, attempts int
 SELECT p.parked, p.source, p.stream, p.headers, p.payload, p.attempts
@@ -78,13 +78,13 @@ WHERE p.consumer = :consumer AND p.retry = 1 AND p.parked > :after
 ORDER BY p.parked LIMIT 1;
 
 -- name: take_parked
--- Counts the attempt before it is made.
+-- Counts the attempt in advance.
 -- takes: parked int, error text
 UPDATE inbox_parked SET retry = 0, attempts = attempts + 1, error = :error
 WHERE parked = :parked AND retry = 1;
 
 -- name: leave_parked
--- Still to be tried again, by another process.
+-- Leaves the retry to another process.
 -- takes: parked int, error text
 UPDATE inbox_parked SET retry = 1, attempts = attempts - 1, error = :error WHERE parked = :parked;
 

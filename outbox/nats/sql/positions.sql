@@ -1,7 +1,8 @@
--- What consumers have met of each stream of events: the tables inbox_positions and inbox_handled.
+-- The last event of each stream that a consumer has met: the tables inbox_positions and
+-- inbox_handled.
 
 -- name: find_position
--- Version 0 if none was met. Whether a message of the stream is parked that others wait for.
+-- Version 0 if none was met. `parked`: whether a parked message holds the stream up.
 -- takes: consumer int, source text, stream text
 -- gives: version int, event_id blob?, recorded_at time?, parked bool
 SELECT coalesce(p.version, 0) AS version, p.event_id, p.recorded_at,
@@ -21,7 +22,7 @@ DO UPDATE SET version = excluded.version, event_id = excluded.event_id,
 WHERE inbox_positions.version < excluded.version;
 
 -- name: has_handled
--- By an older consumer, which kept the id of each event.
+-- Handled by an older consumer, which kept the id of each event.
 -- takes: consumer int, event_id blob
 -- gives: found int
 SELECT 1 AS found FROM inbox_handled WHERE consumer = :consumer AND event_id = :event_id;

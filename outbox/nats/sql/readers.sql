@@ -1,22 +1,22 @@
--- How far consumers are in the streams that they read, and who reads: the table inbox_readers. What a
--- holder of the lease writes comes after `hold_reader` in the same transaction.
+-- Consumers' positions in the streams that they read, and their leases: the table inbox_readers. A
+-- lease holder's writes follow `hold_reader` in the same transaction.
 
 -- name: insert_reader
--- Nobody reads yet: its stream may be missing.
+-- It has no reader yet, because its stream may be missing.
 -- takes: consumer int, broker_stream text, filter text, now time
 INSERT INTO inbox_readers (consumer, broker_stream, filter, unread_since)
 VALUES (:consumer, :broker_stream, :filter, :now) ON CONFLICT DO NOTHING;
 
 -- name: set_filter
--- Of a reader that has read nothing.
+-- Only for a reader that has read nothing.
 -- takes: consumer int, broker_stream text, filter text
 UPDATE inbox_readers SET filter = :filter
 WHERE consumer = :consumer AND broker_stream = :broker_stream
   AND (stream_made_at = 0 OR position = began_after);
 
 -- name: find_reader
--- `beginning` is where a reader begins that has a position already: what an older consumer had held is
--- behind it.
+-- `beginning`: where a reader begins that already has a position, before the messages that an older
+-- consumer had held.
 -- takes: consumer int, broker_stream text
 -- gives: filter text, stream_made_at int, position int, position_time int, began_after int,
 --        known_through int, beginning int, epoch int, owner text?, lease_until time, lease_ttl int,
@@ -31,7 +31,7 @@ FROM inbox_readers AS r JOIN inbox_consumers AS c USING (consumer)
 WHERE r.consumer = :consumer AND r.broker_stream = :broker_stream;
 
 -- name: acquire_reader
--- If the lease is still the one that was found to be free, and no transaction of its holder is open.
+-- If the lease hasn't changed since it was found free, and its holder has no open transaction.
 -- takes: consumer int, broker_stream text, found_epoch int, found_until time, owner text, until time,
 --        ttl int, presence int?
 UPDATE inbox_readers
@@ -51,7 +51,7 @@ FROM (SELECT f.consumer, f.broker_stream FROM inbox_readers AS f
 WHERE r.consumer = free.consumer AND r.broker_stream = free.broker_stream;
 
 -- name: hold_reader
--- Renews the lease, and keeps others from it until the transaction ends.
+-- Renews the lease, and locks others out until the transaction ends.
 -- takes: consumer int, broker_stream text, epoch int, position int, until time
 UPDATE inbox_readers SET lease_until = :until
 WHERE consumer = :consumer AND broker_stream = :broker_stream
@@ -63,8 +63,8 @@ UPDATE inbox_readers SET owner = NULL, lease_until = 0, unread_since = :now
 WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch;
 
 -- name: place_reader
--- What was said of the message behind the last position is over, and the lease is renewed: a handler may
--- have worked for longer.
+-- Clears the failure of the message after the old position, and renews the lease, because a handler
+-- may have run for longer.
 -- takes: consumer int, broker_stream text, epoch int, until time, stream_made_at int, position int,
 --        position_time int, began_after int, known_through int
 UPDATE inbox_readers
@@ -75,7 +75,7 @@ SET stream_made_at = :stream_made_at, position = :position, position_time = :pos
 WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch;
 
 -- name: move_reader
--- It has read nothing behind there, in the stream that it knows. Whoever holds the lease loses it.
+-- It has read nothing after this position in its known stream. The lease is lost.
 -- takes: consumer int, broker_stream text, position int
 UPDATE inbox_readers
 SET position = :position, position_time = 0, began_after = :position, known_through = 0,
@@ -85,8 +85,8 @@ SET position = :position, position_time = 0, began_after = :position, known_thro
 WHERE consumer = :consumer AND broker_stream = :broker_stream;
 
 -- name: note_reader
--- Why it stands still, and since when. `waits_at` is the generation of the message that waits for other readers; 0 if
--- none does.
+-- Records why the reader has halted, and since when. `waits_at`: the generation of the message that
+-- waits for other readers, or 0.
 -- takes: consumer int, broker_stream text, failing int, attempts int, next_attempt_at time, error text,
 --        unknown_since time?, waits_at int, now time
 UPDATE inbox_readers

@@ -16,8 +16,8 @@
 namespace stela::nats {
 namespace {
 
-/// Before 3.8 nats.c sends no signature if its first byte is 0, as one of 256 is. Each attempt has
-/// another nonce to sign.
+/// Before 3.8, nats.c sends no signature whose first byte is 0, as one in 256 is. Each attempt has
+/// a new nonce to sign.
 constexpr int most_signatures = 4;
 
 bool wants_tls(const Tls& tls) noexcept {
@@ -47,7 +47,7 @@ void require_secret(std::string_view option, const std::string& path) {
   if (!path.empty()) SecretFile{option, path};
 }
 
-/// 0 if it isn't one.
+/// 0 if it isn't a port.
 int port_in(std::string_view digits) noexcept {
   int port = 0;
   const char* const end = digits.data() + digits.size();
@@ -55,8 +55,8 @@ int port_in(std::string_view digits) noexcept {
   return error == std::errc{} && stopped == end && port <= 65'535 ? std::max(port, 0) : 0;
 }
 
-/// Without what may be a password, or a token: whatever isn't a host's name, and what follows a
-/// colon and isn't a port.
+/// Hides possible passwords and tokens: everything but a host's name, and anything after a colon
+/// that isn't a port.
 std::string hide_secrets(const std::string& url) {
   constexpr std::string_view of_hosts =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:/[]";
@@ -77,7 +77,7 @@ std::string hide_secrets(const std::string& url) {
   throw UsageError{"the URL of the NATS server is '" + hide_secrets(url) + "', " + why};
 }
 
-/// What stands behind the scheme.
+/// The part after the scheme.
 std::string_view without_scheme(const std::string& url) {
   const std::string_view all{url};
   const std::size_t end = all.find("://");
@@ -89,7 +89,7 @@ std::string_view without_scheme(const std::string& url) {
   return all.substr(end + 3);
 }
 
-/// In brackets an IPv6 address stands, with a zone perhaps.
+/// Brackets contain an IPv6 address, perhaps with a zone.
 bool is_host(std::string_view text, bool in_brackets) noexcept {
   const std::string_view address = text.substr(0, in_brackets ? text.find('%') : text.size());
   return !address.empty() && std::all_of(address.begin(), address.end(), [&](char c) {
@@ -160,7 +160,7 @@ void apply(natsOptions* raw, const Tls& tls, const std::vector<Server>& servers,
   check(natsOptions_SetExpectedHostname(raw, name.c_str()), "taking the server's name");
 }
 
-/// nats.c's options for one of the servers.
+/// Sets nats.c's options for one of the servers.
 OptionsHandle prepare(const Target& target, const std::vector<Server>& servers,
                       const Server& server) {
   natsOptions* raw = nullptr;
@@ -171,16 +171,16 @@ OptionsHandle prepare(const Target& target, const std::vector<Server>& servers,
   check(natsOptions_SetName(raw, "stela"), "naming the connection");
   check(natsOptions_SetCustomInboxPrefix(raw, make_inbox().c_str()), "naming its inboxes");
   check(natsOptions_SetTimeout(raw, target.timeout.count()), "setting the time-out");
-  // nats.c would notice a connection that is half open after four minutes.
+  // By default nats.c would detect a half-open connection only after four minutes.
   check(natsOptions_SetPingInterval(raw, 10'000), "setting the ping interval");
-  // A connection that comes back by itself would send what was given up long ago.
+  // A reconnected session would send messages that were given up long ago.
   check(natsOptions_SetAllowReconnect(raw, false), "refusing to reconnect");
   apply(raw, target.credentials);
   apply(raw, target.tls, servers, server);
   return options;
 }
 
-/// True if trying again as we are is of no use.
+/// True if repeating the same attempt is pointless.
 bool is_refusal(natsStatus status) noexcept {
   switch (status) {
     case NATS_CONNECTION_AUTH_FAILED:
@@ -252,7 +252,7 @@ Connection connect(const Target& target) {
   const std::vector<Server> servers = parse_servers(target.url);
   std::string problems;
   bool is_refused = false;
-  // Each process begins with another server, as a client of a cluster should.
+  // Each process starts with another server, as clients of a cluster should.
   const std::size_t first = make_uuid().bytes().back() % servers.size();
   for (std::size_t i = 0; i < servers.size(); ++i) {
     if (target.is_unwanted && target.is_unwanted())

@@ -1,4 +1,4 @@
-// From options of ours to a connection of nats.c.
+// Turns options into a connection of nats.c.
 #pragma once
 
 #include "connecting.hpp"
@@ -19,14 +19,14 @@ struct Server {
   int port = 4222;
 };
 
-/// "nats://one:4222,nats://two:4222" as a list. UsageError if there is none, one can't be read, or
-/// one holds a user or a password: those have options of their own, and a URL is shown in messages.
+/// Splits "nats://one:4222,nats://two:4222". UsageError if the list is empty, or a URL can't be
+/// read or holds a user or a password: those have options of their own, and messages show URLs.
 std::vector<Server> parse_servers(const std::string& url);
 
 /// UsageError if the options contradict each other, or a file is missing.
 void check(const std::string& url, const Credentials& credentials, const Tls& tls);
 
-/// Somebody has to change something: wrong credentials, TLS that doesn't fit, a missing stream.
+/// Somebody must act: the credentials are wrong, TLS doesn't fit, or a stream is missing.
 struct Misconfigured : BrokerFailed {
   using BrokerFailed::BrokerFailed;
 };
@@ -37,29 +37,27 @@ struct Target {
   const Tls& tls;
   /// For each server.
   std::chrono::milliseconds timeout;
-  /// Sets callbacks, and returns what they work on.
+  /// Sets callbacks, and returns the state that they use.
   std::function<Closure(natsOptions*)> listen = {};
-  /// Whether nobody wants the connection any more: no further server is tried.
+  /// True if the connection is no longer wanted: no further server is tried.
   std::function<bool()> is_unwanted = {};
 };
 
-/// A connection to the first of the servers that takes us; it isn't mended when it breaks.
-/// BrokerFailed if none does, Misconfigured if one says no; UsageError as `check`: the secrets are
-/// read now.
+/// Connects to the first server that accepts; a broken connection isn't repaired. BrokerFailed if
+/// none accepts, Misconfigured if one refuses, UsageError as for `check`: secrets are read now.
 Connection connect(const Target& target);
 
-/// A subject for answers that no other connection has: "_INBOX.{uuid}". Those of nats.c are
-/// numbered by a process, and its forked children continue with the same numbers.
+/// A reply subject unique to this connection: "_INBOX.{uuid}". nats.c numbers its own per process,
+/// and a forked child would repeat its parent's numbers.
 std::string make_inbox();
 
-/// For requests to the JetStream API that begin with `api`.
+/// A context for requests to the JetStream API under the prefix `api`.
 ContextHandle use_jetstream(natsConnection* connection, const std::string& api);
 
-/// What a server says of a stream, which may be anything: BrokerFailed if its configuration isn't
-/// in it.
+/// Takes a server's description of a stream; BrokerFailed if it lacks the configuration.
 StreamInfoHandle take_stream_info(jsStreamInfo* raw, const std::string& doing);
 
-/// What nats.c says of such a request: "Not Found (JetStream error 10059)".
+/// The error of such a request, in words: "Not Found (JetStream error 10059)".
 std::string in_words(natsStatus status, jsErrCode code);
 
 }  // namespace stela::nats

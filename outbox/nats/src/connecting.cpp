@@ -29,12 +29,12 @@ namespace {
 using std::chrono::milliseconds;
 using Steady = std::chrono::steady_clock;
 
-/// nats.c may keep the time-out itself: it has so much more for that.
+/// Extra time in which nats.c may notice the time-out itself.
 constexpr milliseconds connect_slack{100};
 
 // --- sockets that hang
 
-/// One end of a connection; port 0 if it is none.
+/// One end of a connection; port 0 if there is none.
 struct End {
   std::string address = {};
   int port = 0;
@@ -59,7 +59,7 @@ End end_of(const sockaddr_storage& address) {
   return {};
 }
 
-/// Which end: getsockname or getpeername.
+/// `which` is getsockname or getpeername.
 template <class Which>
 End end_of_socket(int descriptor, Which which) {
   sockaddr_storage address{};
@@ -68,19 +68,19 @@ End end_of_socket(int descriptor, Which which) {
   return end_of(address);
 }
 
-/// Which socket it is; 0 if it is none.
+/// The socket's inode; 0 if it isn't a socket.
 ino_t socket_of(int descriptor) {
   struct stat status {};
   return fstat(descriptor, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
 }
 
-/// A second descriptor of a socket of this process, which thereby stays the same socket.
+/// A second descriptor of one of this process's sockets, which keeps that socket in existence.
 class Descriptor {
  public:
   Descriptor(int original, ino_t socket) {
     const int copy = fcntl(original, F_DUPFD_CLOEXEC, 0);
-    // Should the number be a file's by now, the copy stays open: closing it would end the locks
-    // that this process has on the file, the database's among them.
+    // If the number now belongs to a file, the copy stays open: closing it would release this
+    // process's locks on the file, which may be the database.
     if (socket_of(copy) != 0) number_ = copy;
     is_same_ = socket_of(number_) == socket;
   }
@@ -91,7 +91,7 @@ class Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
 
   bool is_same() const noexcept { return is_same_; }
-  /// How long nothing has come from the other end.
+  /// How long the other end has been silent.
   milliseconds silence() const {
     tcp_info info{};
     socklen_t size = sizeof info;
@@ -105,7 +105,7 @@ class Descriptor {
   bool is_same_ = false;
 };
 
-/// Takes the number and which socket it is.
+/// Calls `take` with each descriptor and its socket.
 template <class Take>
 void for_each_socket(Take take) {
   std::error_code error;
@@ -124,8 +124,7 @@ std::set<ino_t> open_sockets() {
   return open;
 }
 
-/// The sockets of this process's attempts that went well: each may be silent for as long as it
-/// likes.
+/// The sockets of this process's successful attempts, which may be silent for any time.
 /// Threads: any.
 class Connected {
  public:
@@ -149,18 +148,18 @@ class Connected {
 
  private:
   mutable std::mutex mutex_;
-  /// Those that were open when the last one was added. Guarded by mutex_.
+  /// Sockets that were open when the last one was added. Guarded by mutex_.
   std::set<ino_t> sockets_;
 };
 
-/// Never destroyed: threads that were left behind outlive what is static.
+/// Never destroyed, because abandoned threads outlive static objects.
 Connected& connected() {
   static auto& all = *new Connected;
   return all;
 }
 
-/// Those to such a server that were opened since, and in which nothing has come for so long. True
-/// if there was one.
+/// Shuts down sockets to these servers that are newer than `known` and have been silent for
+/// `silence`. True if there were any.
 bool shut_down_silent(const std::set<ino_t>& known, const std::vector<End>& server,
                       milliseconds silence) {
   bool found = false;
@@ -178,7 +177,7 @@ bool shut_down_silent(const std::set<ino_t>& known, const std::vector<End>& serv
 
 // --- the thread that connects
 
-/// Where a server is, or why it can't be found.
+/// A server's addresses, or why it can't be found.
 struct Found {
   std::vector<End> ends = {};
   std::string problem = {};
@@ -202,7 +201,7 @@ Found find(const std::string& host, int port) {
   return found;
 }
 
-/// What the thread that connects and the one that waits for it have in common.
+/// State shared by the connecting thread and the one that waits for it.
 struct Shared {
   explicit Shared(Attempt the_attempt) : attempt{std::move(the_attempt)} {}
 
@@ -213,7 +212,7 @@ struct Shared {
   bool is_over = false;
   bool is_left_behind = false;
   Attempted result = {};
-  /// Where the server is, once that is known.
+  /// The server's addresses, once known.
   std::vector<End> server = {};
 };
 
@@ -275,7 +274,7 @@ Attempted try_to_connect(Attempt attempt) {
     lock.lock();
     wait = connect_slack;
   }
-  // For nats.c the server has closed the connection.
+  // nats.c thinks that the server closed the connection.
   if (fell_silent && shared->result.status != NATS_OK) shared->result.status = NATS_TIMEOUT;
   return std::move(shared->result);
 }

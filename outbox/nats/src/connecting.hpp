@@ -1,4 +1,4 @@
-// Connecting to one server within a time, whatever nats.c does meanwhile.
+// Connects to one server within a time limit, whatever nats.c does meanwhile.
 #pragma once
 
 #include "handles.hpp"
@@ -9,10 +9,10 @@
 
 namespace stela::nats {
 
-/// What the callbacks of a connection work on. Once it is connected, its closed callback owns this.
+/// The state that a connection's callbacks use. Its closed callback owns it once connected.
 using Closure = std::unique_ptr<void, void (*)(void*)>;
 
-/// One try to connect to one server.
+/// One attempt to connect to one server.
 struct Attempt {
   OptionsHandle options;
   Closure closure{nullptr, [](void*) {}};
@@ -23,17 +23,17 @@ struct Attempt {
 
 struct Attempted {
   natsStatus status = NATS_TIMEOUT;
-  /// For people: what nats.c's status doesn't say.
+  /// Details for people that nats.c's status lacks.
   std::string detail = {};
   ConnectionHandle connection = {};
 };
 
-/// nats.c 3.4 keeps the time-out until the server's first line has come. A server that falls silent
-/// after it is polled for minutes, without a pause, by a thread that nothing stops. So a thread of
-/// its own connects, and a socket to that server that was opened meanwhile and was silent for
-/// `timeout` is shut down, which nats.c takes for the server's; never one of a connection that was
-/// made here. A thread that hangs all the same is left behind after twice the `timeout`; what it
-/// holds goes when it ends. BrokerFailed if the process can have no more threads.
+/// nats.c 3.4 applies its time-out only until the server's first line arrives. If the server then
+/// falls silent, nats.c polls it for minutes in a thread that can't be stopped. So a separate
+/// thread connects. A socket to that server that was opened meanwhile and has been silent for
+/// `timeout` is assumed to be the attempt's and is shut down, unless it belongs to a connection
+/// made here. A thread that still hangs is abandoned after twice the `timeout`; it frees its
+/// resources when it ends. BrokerFailed if the process can have no more threads.
 Attempted try_to_connect(Attempt attempt);
 
 }  // namespace stela::nats

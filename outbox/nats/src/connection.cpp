@@ -20,13 +20,13 @@ class OpenConnection {
   void end(natsSubscription* raw) noexcept try {
     if (stela::detail::count_forks() != forks_) return;
     natsSubscription_Unsubscribe(raw);
-    // No message finds it any more, and those that found it are among these.
+    // No more messages find the subscription, and those that did are counted here.
     const std::uint64_t last = messages();
     std::erase_if(ended_, [&](const Ended& each) { return each.last < last; });
     ended_.reserve(ended_.size() + 1);
     ended_.push_back({SubscriptionHandle{raw}, last});
   } catch (const std::bad_alloc&) {
-    // Better never freed than too early.
+    // Leaking it is better than freeing it too early.
   }
 
  private:
@@ -35,11 +35,11 @@ class OpenConnection {
 
   struct Ended {
     SubscriptionHandle subscription;
-    /// The last message that may have found it.
+    /// The last message that may have found the subscription.
     std::uint64_t last;
   };
 
-  /// How many the reading thread has begun with, one after the other.
+  /// How many messages the reading thread has begun to process.
   std::uint64_t messages() {
     std::uint64_t count = 0;
     natsConnection_GetStats(get(), statistics_.get());
@@ -50,7 +50,7 @@ class OpenConnection {
   const int forks_ = stela::detail::count_forks();
   StatisticsHandle statistics_;
   std::vector<Ended> ended_;
-  /// Goes first: closing it waits for its reading thread.
+  /// Destroyed first: closing it waits for its reading thread.
   ConnectionHandle handle_;
 };
 

@@ -1,4 +1,4 @@
-// A connection and the subscriptions that are made on it.
+// A connection and its subscriptions.
 #pragma once
 
 #include "handles.hpp"
@@ -24,22 +24,22 @@ class Unsubscribe {
 /// Keeps its connection open.
 using Subscription = std::unique_ptr<natsSubscription, Unsubscribe>;
 
-/// nats.c before 3.6 may be about to put a message into a subscription that another thread frees.
-/// Here one that has ended is freed when the thread that reads from the connection is past that
-/// message. Threads: one at a time makes subscriptions, and ends them.
+/// Before 3.6, nats.c may still be delivering a message to a subscription that another thread
+/// frees. Here an ended subscription is freed only after the connection's reading thread has passed
+/// that message. Threads: one at a time makes and ends subscriptions.
 class Connection {
  public:
   Connection() = default;
   explicit Connection(ConnectionHandle handle);
 
-  /// Null if there is none.
+  /// Null if there is no connection.
   natsConnection* get() const noexcept;
   explicit operator bool() const noexcept { return open_ != nullptr; }
   void reset() noexcept { open_.reset(); }
 
-  /// To be asked for what comes. BrokerFailed.
+  /// A subscription that is polled for its messages. Throws BrokerFailed.
   Subscription subscribe(const std::string& subject) const;
-  /// Calls `handle` for what comes, on a thread of nats.c's. BrokerFailed.
+  /// Calls `handle` for each message on a thread of nats.c's. Throws BrokerFailed.
   Subscription subscribe(const std::string& subject, natsMsgHandler handle, void* closure) const;
 
  private:

@@ -1,4 +1,4 @@
-// How messages are handled, and what becomes of those that fail.
+// How messages are handled, and what happens to those that fail.
 #include "consumer_worker.hpp"
 #include "database/failure_watch.hpp"
 #include "database/occupation.hpp"
@@ -20,11 +20,11 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// A transaction handles no more messages after so long: others wait to write.
+/// A transaction handles no further messages after this time, because others wait to write.
 constexpr milliseconds longest_batch = 100ms;
-/// How often is looked whether other readers have come on.
+/// How often the progress of other readers is checked.
 constexpr milliseconds wait_for_others = 20ms;
-/// How often is looked whether an operator wants a message to be tried again.
+/// How often operators' requests for retries are checked.
 constexpr milliseconds retry_interval = 250ms;
 
 constexpr const char* died_of_it =
@@ -53,17 +53,17 @@ void Consumer::Worker::handle_queue() {
       break;
     } catch (const Fault& failed) {
       if (failed.blame == Blame::committed) return take_committed(together, failed);
-      // All of it was undone. One after the other, only the one that did so fails.
+      // Everything was undone. Handled one by one, only the culprit will fail.
       if (!together.has_failed && count > 1) {
         alone_ = count;
         return;
       }
-      // What comes before the message that failed is good: it is done by itself.
+      // The messages before the failed one succeeded, so handle them again without it.
       failure = failed;
       count = together.has_failed ? together.done : 0;
       together = {};
     } catch (const Error& e) {
-      // Whoever takes the lease next, this process or another, sees that it wasn't given back.
+      // The next holder of the lease, this process or another, sees that it wasn't released.
       if (is_lost_with_session(e, together)) reader_.lose(), charged_ = 0;
       throw;
     }
@@ -104,7 +104,7 @@ void Consumer::Worker::wait_for_older() {
   rest(wait_for_others);
 }
 
-/// What the handler of one of them failed with is thrown: then nothing is done.
+/// Throws the first failure of a handler, without any effect.
 void Consumer::Worker::handle_together(std::size_t count, Together& together) {
   const Steady limit = now() + longest_batch;
   transact([&](Transaction& transaction) {
@@ -119,8 +119,7 @@ void Consumer::Worker::handle_together(std::size_t count, Together& together) {
   });
 }
 
-/// A handler has failed that misused the connection that it was lent, or left to the commit what
-/// fails there.
+/// A handler failed: it misused the lent connection, or its changes fail at the commit.
 void Consumer::Worker::transact(FunctionRef<void(Transaction&)> work) try {
   store_.transact(work);
 } catch (const database::CommittedByCaller& e) {
@@ -177,7 +176,7 @@ void Consumer::Worker::park(database::Connection& connection, const Delivery& de
   together.notes.push_back({LogLevel::error, "consumer.parked", &delivery, parking.error});
 }
 
-/// Instead of handling it. It is the last one of the transaction.
+/// Parks the next message instead of handling it, as the transaction's last message.
 void Consumer::Worker::park_next(database::Connection& connection, Together& together,
                                  const Parking& parking) {
   const Delivery& delivery = queue_[together.done++];
@@ -186,8 +185,7 @@ void Consumer::Worker::park_next(database::Connection& connection, Together& tog
   reader_.advance(connection, delivery.place);
 }
 
-/// What our own database fails with is thrown as it is; what another store does is the handler's
-/// fault.
+/// Errors of our own database pass through; those of another store are the handler's fault.
 void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEvent& event,
                                     Together& together) {
   Handler* const handler = handler_of(event.kind.type);
@@ -216,7 +214,7 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
   follow::take_caught(watch, together.caught, [&] { return event.as_stored().describe(); });
 }
 
-/// What was done is committed.
+/// Called after the commit.
 void Consumer::Worker::finish(const Together& together) {
   ConsumerTick tick = together.tick;
   tick.broker = tick_.broker;
@@ -238,9 +236,9 @@ void Consumer::Worker::finish(const Together& together) {
 
 // --- what failed
 
-/// The first message of the queue.
+/// The first message of the queue has failed.
 void Consumer::Worker::take_failure(const Fault& failed) {
-  // What the broker delivered stays as it is: a row of a store may be restored.
+  // The broker's message can't change, whereas a store's row might be restored.
   if (failed.blame == Blame::unreadable) return park_first(1, failed.what);
   if (failed.blame == Blame::newer) return leave_to_newer(failed);
   if (failed.blame == Blame::nobody) throw std::bad_alloc{};
@@ -268,7 +266,7 @@ void Consumer::Worker::park_first(int attempts, const std::string& error) {
   finish(together);
 }
 
-/// It isn't tried again, and those before it took effect with it.
+/// The message isn't retried: its effects, and those of earlier messages, are committed.
 void Consumer::Worker::take_committed(const Together& together, const Fault& failed) {
   Together all;
   reader_.write([&](database::Connection& connection) {
@@ -279,13 +277,13 @@ void Consumer::Worker::take_committed(const Together& together, const Fault& fai
   finish(all);
 }
 
-/// Trouble with the store isn't the message's fault, but the server may have ended the session for
-/// what its handler did.
+/// A store failure isn't the message's fault, unless the server ended the session because of the
+/// handler.
 bool Consumer::Worker::is_lost_with_session(const Error& error, const Together& together) const {
   return together.has_called_handler && store_.database().has_lost_session(error);
 }
 
-/// This process doesn't take the stream again before another one has had the time to.
+/// This process takes the stream again only after others have had time to take it.
 void Consumer::Worker::leave_to_newer(const Fault& failed) {
   const Standing& standing = reader_.standing();
   const Delivery& delivery = queue_.front();
@@ -306,9 +304,8 @@ void Consumer::Worker::leave_to_newer(const Fault& failed) {
 
 // --- what may have killed a process
 
-/// The process before this one may have died of the first message, or its handler misused a
-/// transaction that others shared: the attempt is counted before it is made. False if the message
-/// has had its attempts.
+/// The first message may have killed the previous process, or its handler may have misused a shared
+/// transaction, so its attempt is counted in advance. False if no attempts are left.
 bool Consumer::Worker::charge_first() {
   const Delivery& delivery = queue_.front();
   const std::int64_t sequence = number_of(delivery);
@@ -335,7 +332,8 @@ void Consumer::Worker::retry_parked() {
   std::int64_t after = 0;
   while (const auto parked = reader_.next_to_retry(after)) {
     after = parked->number;
-    // Whoever dies of it isn't to try it again and again: the operator's wish is granted once.
+    // An operator's request is tried once, so that a message that kills processes isn't tried again
+    // and again.
     if (reader_.take(*parked, died_of_it)) retry(*parked);
   }
   next_retry_ = now() + retry_interval;
@@ -347,7 +345,7 @@ void Consumer::Worker::retry(const ToRetry& parked) {
   std::string error;
   try {
     const ReceivedEvent event = read_envelope(KeptHeaders{parked.headers}, parked.payload);
-    // What was tried before had a handler; what waits behind it needn't have one.
+    // A message tried before had a handler, but one parked behind it may have none.
     if (parked.attempts > 0 && handler_of(event.kind.type) == nullptr) {
       log(LogLevel::warning, "consumer.retried_without_handler",
           name + " was retried where no handler of '" + event.kind.type +

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds longest_trouble_wait = 5s;
-/// How often the reader's row is read while messages come.
+/// How often the reader's row is read while messages arrive.
 constexpr milliseconds look_interval = 250ms;
 
 }  // namespace
@@ -65,7 +65,7 @@ void Consumer::Worker::run(std::stop_token stop) {
     report();
     if (went_well) continue;
     follow::Backoff pauses = backoff();
-    // Whoever waits out trouble keeps its lease.
+    // Pauses must be short enough to keep the lease.
     pauses.most = std::min<std::chrono::microseconds>(
         {pauses.most, longest_trouble_wait, options_.lease_ttl / 4});
     rest(std::chrono::ceil<milliseconds>(pauses.after(troubles_)));
@@ -127,7 +127,7 @@ bool Consumer::Worker::turn(milliseconds wait) try {
 } catch (const Error& e) {
   start_over();
   if (e.code() != ErrorCode::broker_failed) throw;
-  // Another process may reach the broker.
+  // Another process may be able to reach the broker.
   reader_.release();
   const std::unique_ptr<MessageSource> ended = std::move(source_);
   if (ended) ended->fail_if_denied();
@@ -149,7 +149,7 @@ bool Consumer::Worker::hold_lease() {
   if (reader_.is_held()) return true;
   if (was_held) throw LeaseLost{};
   start_over();
-  // Whoever doesn't reach the broker leaves the stream to others.
+  // A process that can't reach the broker leaves the stream to others.
   if (!source_) source_ = ports_.connect(options_);
   if (acquire_lease()) return true;
   note_broker_works();
@@ -175,7 +175,7 @@ bool Consumer::Worker::acquire_lease() {
   if (reader_.is_unclean()) alone_ = static_cast<std::size_t>(options_.batch_size);
   parked_bytes_ = reader_.count_parked_bytes();
   standstill_.clear();
-  // What the last holder stood still for is noted again if it is still so.
+  // If the last holder's halt persists, it will be recorded again.
   if (standing.failing.at == 0) reader_.note_standstill(0, "");
   tick_.reader.clear();
   return true;
@@ -183,7 +183,7 @@ bool Consumer::Worker::acquire_lease() {
 
 // --- the broker
 
-/// Whoever looks, and begins to read then, may have looked at a stream that was made again between.
+/// Repeats until the stream is seen unchanged, because it may be recreated after a look.
 void Consumer::Worker::begin_reading() {
   StreamEnds ends = source_->look();
   for (StreamEnds seen;; ends = seen) {
@@ -197,16 +197,16 @@ void Consumer::Worker::begin_reading() {
   is_reading_ = true;
 }
 
-/// Compares what was noted of the stream with what the broker has.
+/// Compares the recorded place with the broker's stream.
 void Consumer::Worker::find_place(const StreamEnds& ends) {
   const Standing& standing = reader_.standing();
   if (standing.stream_made_at != 0) return check_stream(ends);
   begin_behind(find_beginning(ends), ends, standing.has_older ? ends.last : 0);
 }
 
-/// Whether the stream has what was read at the position. If not, it was made again, or the broker's
-/// files were restored: it is read from the beginning. A server may tell another time of creation
-/// for a stream that was edited, so that time alone says nothing.
+/// Checks that the stream still has the message that was read at the position. If not, it was
+/// recreated or the broker's files were restored, and it is read from the beginning. A server may
+/// report another creation time for an edited stream, so the time alone proves nothing.
 void Consumer::Worker::check_stream(const StreamEnds& ends) {
   const Standing& standing = reader_.standing();
   if (standing.position == 0) return;
@@ -239,12 +239,11 @@ void Consumer::Worker::begin_behind(std::uint64_t position, const StreamEnds& en
   reader_.begin(ends, {.sequence = position, .time = time}, known_through);
 }
 
-/// Of a reader that is new to the stream, or that an operator has moved.
+/// The beginning for a reader that is new to the stream, or was moved by an operator.
 std::uint64_t Consumer::Worker::find_beginning(const StreamEnds& ends) const {
   const Standing& standing = reader_.standing();
   if (standing.position > 0 || standing.has_older) return std::min(standing.beginning, ends.last);
-  // A stream that was made later has nothing that was there when the consumer was made: a resize
-  // makes such streams.
+  // A stream that is younger than the consumer, such as one from a resize, has no older messages.
   const bool is_newer =
       std::chrono::nanoseconds{ends.made_at} > standing.consumer_made_at.time_since_epoch();
   return options_.start == ConsumerStart::now && !is_newer ? ends.last : 0;
@@ -257,7 +256,7 @@ void Consumer::Worker::note_broker_works() {
   }
 }
 
-/// Says so unless it was the last to be said.
+/// Logs the trouble unless it was the last one logged.
 void Consumer::Worker::note_broker_trouble(const Error& trouble) {
   const bool is_new = std::exchange(broker_trouble_, trouble.what()) != trouble.what();
   const bool is_misconfigured = dynamic_cast<const Misconfigured*>(&trouble) != nullptr;
@@ -275,7 +274,7 @@ milliseconds Consumer::Worker::backoff_left() const {
   return std::chrono::ceil<milliseconds>(left);
 }
 
-/// Operators may have made room since it was counted.
+/// Counts again, because operators may have made room.
 bool Consumer::Worker::is_full_of_parked() {
   if (parked_bytes_ >= options_.parked_bytes_limit) parked_bytes_ = reader_.count_parked_bytes();
   const bool is_full = parked_bytes_ >= options_.parked_bytes_limit;
@@ -296,7 +295,7 @@ void Consumer::Worker::report() {
   if (listener_) listener_(reported_);
 }
 
-/// With the state of the broker and the reader, which stays.
+/// Keeps the state of the broker and the reader.
 ConsumerTick Consumer::Worker::take_tick() {
   MetricSink& metrics = *store_.conventions().metrics;
   const auto count = [&](std::string_view name, std::int64_t by) {

@@ -1,4 +1,4 @@
-// What a consumer does.
+// The work of a consumer.
 #pragma once
 
 #include "follow/blame.hpp"
@@ -35,14 +35,14 @@ class Consumer::Worker {
  private:
   using Steady = std::chrono::steady_clock::time_point;
   static constexpr double backoff_jitter = 0.25;
-  /// What was noted of a message, to be logged once it is committed.
+  /// A remark about a message, logged once its transaction is committed.
   struct Note {
     LogLevel level;
     std::string_view name;
     const Delivery* message;
     std::string problem;
   };
-  /// What a transaction did with the first messages of the queue.
+  /// The result of a transaction on the first messages of the queue.
   struct Together {
     std::size_t done = 0;
     ConsumerTick tick = {};
@@ -54,13 +54,13 @@ class Consumer::Worker {
     bool has_failed = false;
   };
 
-  // Going round: consumer_worker.cpp.
+  // The loop: consumer_worker.cpp.
   /// True if something was done.
   bool turn(std::chrono::milliseconds wait);
   bool try_turn();
-  /// What isn't committed is read again.
+  /// Drops uncommitted work, so that its messages are read again.
   void start_over() noexcept;
-  /// True if this process reads.
+  /// True if this process is the reader.
   bool hold_lease();
   bool acquire_lease();
   void note_pause();
@@ -79,7 +79,7 @@ class Consumer::Worker {
 
   // Messages: consumer_handling.cpp.
   void handle_queue();
-  /// How many of the next messages wait for no other reader.
+  /// Counts the next messages that needn't wait for another reader.
   std::size_t count_ready() const;
   void wait_for_older();
   void handle_together(std::size_t count, Together& together);
@@ -102,7 +102,7 @@ class Consumer::Worker {
 
   void log(LogLevel level, std::string_view name, const Delivery& delivery,
            const std::string& problem) const;
-  /// Of the broker or the database, and no message.
+  /// About the broker or the database, not about a message.
   void log(LogLevel level, std::string_view name, std::string_view problem) const;
   Handler* handler_of(const std::string& event) const noexcept;
   Steady now() const { return store_.database().clock().steady_now(); }
@@ -115,38 +115,36 @@ class Consumer::Worker {
 
   Store& store_;
   const ConsumerOptions options_;
-  /// Names this consumer to writers that wait while its handler works.
+  /// Names this consumer to writers that wait for its handler.
   const std::string who_ = "consumer '" + options_.name + '\'';
   ConsumerPorts ports_;
   ReaderStore reader_;
   std::unique_ptr<MessageSource> source_;
-  /// The source begins where the lease found the position.
+  /// The source reads from the position that came with the lease.
   bool is_reading_ = false;
   std::vector<std::unique_ptr<Handler>> handlers_;
   std::function<void(const ConsumerTick&)> listener_;
   std::stop_token stop_;
 
-  /// Messages that came and aren't handled yet.
+  /// Messages received but not yet handled.
   std::deque<Delivery> queue_;
-  /// So many of the next messages are handled in a transaction each, and their attempts are counted
-  /// first: a handler misused one that it shared with others, or the process before this one may
-  /// have died of one.
+  /// Handle this many of the next messages in one transaction each, and count their attempts first:
+  /// a handler misused a shared transaction, or the previous process may have died of one of them.
   std::size_t alone_ = 0;
-  /// The message whose attempt was counted before it was made, and hasn't ended; 0 if there is
-  /// none.
+  /// The message whose attempt was counted in advance and hasn't ended; 0 if there is none.
   std::int64_t charged_ = 0;
   OlderStreams older_{reader_};
   Steady next_look_{};
-  /// The message that this process left to one that knows its version.
+  /// The message that this process left to a process that knows its version.
   std::int64_t left_to_newer_ = 0;
-  /// At least; what operators removed is found when it matters.
+  /// A lower bound until it matters: operators may have removed messages.
   std::int64_t parked_bytes_ = 0;
   Steady next_retry_{};
 
-  /// What wasn't reported yet, and what was reported last.
+  /// What hasn't been reported yet, and the last report.
   ConsumerTick tick_;
   ConsumerTick reported_;
-  /// Turns in a row that met trouble, what was last logged of the broker's, and what of others.
+  /// Turns in a row that failed, and the troubles last logged: the broker's, and others.
   int troubles_ = 0;
   std::string broker_trouble_;
   follow::Repetition said_;

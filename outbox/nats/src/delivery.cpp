@@ -13,7 +13,7 @@
 namespace stela::nats {
 namespace {
 
-/// Of a list that nats.c made.
+/// Frees a list that nats.c allocated.
 struct FreeList {
   void operator()(const char** list) const noexcept { free(static_cast<void*>(list)); }
 };
@@ -62,7 +62,7 @@ std::string KeptHeaders::to_json(const Headers& headers) {
   std::string text;
   json::ObjectWriter object{text};
   headers.for_each([&](std::string_view name, std::string_view value) {
-    // A foreign message may hold anything; what isn't UTF-8 is kept as it can be shown.
+    // A foreign message may contain anything; text that isn't UTF-8 is kept in a printable form.
     std::string shown{value};
     if (!json::is_utf8(shown)) shown.clear(), append_percent_encoded(shown, value);
     if (json::is_utf8(name)) object.add(name, shown);
@@ -101,8 +101,8 @@ std::string_view Delivery::subject() const noexcept {
   return natsMsg_GetSubject(message.get());
 }
 
-// "$JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<consumer's>.<time>.<pending>", with two
-// tokens more in front of the stream, and one behind, from newer servers.
+// "$JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<consumer's>.<time>.<pending>". Newer
+// servers insert two tokens before the stream and append one.
 BrokerPlace place_in_reply(std::string_view reply) {
   std::vector<std::string_view> tokens;
   for (std::size_t begin = 0; begin <= reply.size();) {

@@ -1,4 +1,4 @@
-// A message on its way through a consumer: from the broker, or one that was parked.
+// A message on its way through a consumer, from the broker or from the parked messages.
 #pragma once
 
 #include "envelope.hpp"
@@ -12,7 +12,7 @@
 
 namespace stela::nats {
 
-/// The headers of a message of nats.c.
+/// The headers of a nats.c message.
 class MessageHeaders final : public Headers {
  public:
   explicit MessageHeaders(natsMsg* message) noexcept : message_{message} {}
@@ -26,10 +26,10 @@ class MessageHeaders final : public Headers {
   natsMsg* message_;
 };
 
-/// Headers that were kept.
+/// Stored headers.
 class KeptHeaders final : public Headers {
  public:
-  /// A name that comes again keeps its order.
+  /// Headers with the same name keep their order.
   using Map = std::multimap<std::string, std::string>;
 
   explicit KeptHeaders(const Map& headers) noexcept : headers_{headers} {}
@@ -37,7 +37,7 @@ class KeptHeaders final : public Headers {
   bool has_more_than_one(const char* name) const override { return headers_.count(name) > 1; }
   void for_each(FunctionRef<void(std::string_view, std::string_view)> use) const override;
 
-  /// As a JSON object, and back. A name that came twice is a member twice.
+  /// Converts to a JSON object and back. A repeated header becomes a repeated member.
   static std::string to_json(const Headers& headers);
   static Map from_json(std::string_view json);
 
@@ -45,19 +45,19 @@ class KeptHeaders final : public Headers {
   const Map& headers_;
 };
 
-/// Where a message stands at the broker.
+/// The place of a message at the broker.
 struct BrokerPlace {
   std::string_view stream = {};
   std::uint64_t sequence = 0;
-  /// Nanoseconds, as the broker counts them.
+  /// By the broker's clock, in nanoseconds.
   std::int64_t time = 0;
-  /// What the broker's consumer has counted, from 1.
+  /// The number that the broker's consumer gave it, from 1.
   std::uint64_t number = 0;
 };
 
-/// From the subject that a message is to be acknowledged to. BrokerFailed if it isn't one.
+/// Parses the acknowledgement subject of a message. BrokerFailed if it is something else.
 BrokerPlace place_in_reply(std::string_view reply);
-/// The same of a message, which may have none.
+/// The place of a message; BrokerFailed if its reply subject is missing or is something else.
 BrokerPlace place_of(natsMsg* message);
 
 struct Delivery {
@@ -65,14 +65,14 @@ struct Delivery {
   BrokerPlace place = {};
   /// Unset if the message isn't one of Stela's.
   std::optional<ReceivedEvent> event = {};
-  /// Why it can't be read; empty if it can.
+  /// Why the message can't be read; empty if it can.
   std::string problem = {};
 
   std::string_view payload() const noexcept;
   std::string_view subject() const noexcept;
 };
 
-/// A message that can't be read as an event of Stela's has a problem.
+/// Reads a message. If it can't be read as an event of Stela's, the delivery has a problem.
 Delivery deliver(MessageHandle message, const BrokerPlace& place);
 
 }  // namespace stela::nats

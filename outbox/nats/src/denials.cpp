@@ -16,7 +16,7 @@ void on_closed(natsConnection*, void* hold) {
 }  // namespace
 
 std::string why_denied(natsStatus status) {
-  // The connection's own last error may be a later one already.
+  // The connection's own last error may already be a later one.
   const char* const last = nats_GetLastError(nullptr);
   return last != nullptr && *last != '\0' ? last : natsStatus_GetText(status);
 }

@@ -1,5 +1,5 @@
-// What the server's permissions deny a connection, which nats.c tells its error handler alone: who
-// waits for an answer would wait in vain, and hear of a time-out.
+// The permissions that the server denies a connection. nats.c reports a denial only to its error
+// handler, so a waiting caller would merely time out.
 #pragma once
 
 #include "connect.hpp"
@@ -12,17 +12,18 @@
 
 namespace stela::nats {
 
-/// In an error handler: what the server said, as 'Permissions Violation for Publish to "SUBJECT"'.
+/// Called in an error handler: the server's words, as 'Permissions Violation for Publish to
+/// "SUBJECT"'.
 std::string why_denied(natsStatus status);
 
-/// The subject in that; empty if there is none.
+/// The subject in those words; empty if there is none.
 std::string_view denied_subject(std::string_view why) noexcept;
 
-/// Of one connection, which a denial ends: whoever waits hears of it at once.
+/// The denials of one connection. A denial ends it, which wakes all waiting callers.
 /// Threads: any.
 class Denials {
  public:
-  /// A connection as the options say, which hears of denials from its first moment. As `connect`.
+  /// Connects with these options and records denials from the start. Throws as `connect`.
   template <class Options>
   static Connection connect(const std::shared_ptr<Denials>& denials, const Options& options) {
     return nats::connect({.url = options.url,
@@ -32,18 +33,18 @@ class Denials {
                           .listen = [&](natsOptions* raw) { return listen(denials, raw); }});
   }
 
-  /// The connection goes on where this subject is denied: it isn't needed.
+  /// A denial of this subject doesn't end the connection: the subject is optional.
   void spare(const std::string& subject);
-  /// Whether that was denied.
+  /// Whether this subject was denied.
   bool has_denied(const std::string& spared) const;
-  /// Misconfigured if the server has denied what is needed, with what that was needed for.
+  /// Misconfigured, naming the purpose, if the server has denied a required subject.
   void fail_if_any(const std::string& needed_for) const;
 
  private:
   static Closure listen(const std::shared_ptr<Denials>& denials, natsOptions* options);
   static void on_error(natsConnection* connection, natsSubscription*, natsStatus status,
                        void* denials);
-  /// True if the connection can't go on.
+  /// True if the denial ends the connection.
   bool take(const std::string& why);
 
   mutable std::mutex mutex_;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view json_type = "application/json";
 constexpr std::string_view binary_type = "application/vnd.stela.binary";
 
-/// No store ever reaches it. Beyond it, sums would overflow.
+/// No store ever reaches it. Sums beyond it would overflow.
 constexpr std::int64_t largest_number = 1'000'000'000'000'000'000;
 
 constexpr bool is_plain(char c) noexcept {
@@ -33,7 +33,7 @@ int hex_digit(char c) noexcept {
 std::string_view require(const Headers& headers, const char* name) {
   const std::string_view value = headers.get(name);
   if (value.empty()) refuse(name, "is missing");
-  // Of two, nobody knows which one somebody else believes.
+  // With two of them, readers could disagree about which one counts.
   if (headers.has_more_than_one(name)) refuse(name, "appears more than once");
   return value;
 }
@@ -53,7 +53,7 @@ std::int64_t require_number(const Headers& headers, const char* name, std::int64
   return number_in(require(headers, name), name, least);
 }
 
-/// "2 1042": a generation that isn't the first, and its first sequence.
+/// Parses "2 1042": a generation after the first, and its first sequence.
 GenerationMark require_generation(const Headers& headers) {
   const std::string_view text = require(headers, header::generation);
   const std::size_t space = text.find(' ');
@@ -164,7 +164,7 @@ void EnvelopeWriter::add(const char* name, std::int64_t number) {
   set(name);
 }
 
-/// Twenty digits, so that it sorts as text.
+/// Adds twenty digits, which sort as text.
 void EnvelopeWriter::add_sortable(const char* name, std::int64_t number) {
   char digits[24];
   const char* const end = std::to_chars(digits, digits + sizeof digits, number).ptr;
@@ -191,7 +191,7 @@ void EnvelopeWriter::write(natsMsg* message, const OutgoingMessage& outgoing) {
   write_context(outgoing.event);
   add(header::store, outgoing.store_id);
   add(header::sequence, outgoing.event.sequence.value());
-  // Where nothing orders a partition there is no message before this one.
+  // A partition without an order has no previous message.
   if (outgoing.predecessor) add(header::previous, outgoing.previous.value());
   add(header::stream_previous, outgoing.event.published_before.value());
   if (outgoing.generation) add_generation(*outgoing.generation);
@@ -267,7 +267,7 @@ ReceivedEvent read_envelope(const Headers& headers, std::string_view payload) {
   event.kind.publishes = true;
   event.sequence = GlobalSequence{require_number(headers, header::sequence, 1)};
   event.version = StreamVersion{require_number(headers, "ce-streamversion", 1)};
-  // Each event takes a sequence of its own.
+  // Each event takes a sequence of its own, so a version can't be larger.
   if (event.version.value() > event.sequence.value()) {
     refuse("ce-streamversion", "is greater than 'Stela-Sequence'");
   }

@@ -1,5 +1,5 @@
-// What a message says about its event: CloudEvents 1.0 in binary mode, and what a consumer needs to
-// see a gap. docs/reference/wire-format.md specifies it.
+// The headers that describe a message's event: CloudEvents 1.0 in binary mode, and what a consumer
+// needs to detect gaps. docs/reference/wire-format.md specifies them.
 #pragma once
 
 #include "handles.hpp"
@@ -17,7 +17,7 @@
 namespace stela::nats {
 
 namespace header {
-/// Set by servers, in answers without a message. No publisher sets it.
+/// Set only by servers, in answers without a message.
 inline constexpr const char* status = "Status";
 inline constexpr const char* message_id = "Nats-Msg-Id";
 inline constexpr const char* store = "Stela-Store";
@@ -26,17 +26,17 @@ inline constexpr const char* previous = "Stela-Previous";
 inline constexpr const char* stream_previous = "Stela-Stream-Previous";
 inline constexpr const char* generation = "Stela-Generation";
 inline constexpr const char* redelivery = "Stela-Redelivery";
-/// Before the name of a header of the user's, which can't be taken for one of ours then.
+/// Prefixes a user's headers, so that they can't be mistaken for ours.
 inline constexpr std::string_view user_prefix = "Stela-Header-";
 }  // namespace header
 
-/// CloudEvents' rule for header values: what isn't printable ASCII, and space, '"' and '%', is
+/// CloudEvents' rule for header values: space, '"', '%' and everything but printable ASCII is
 /// written as %XX.
 void append_percent_encoded(std::string& out, std::string_view text);
 /// CorruptEvent if a '%' isn't followed by two hexadecimal digits.
 std::string percent_decoded(std::string_view text);
 
-/// What a publisher adds to what the event says itself.
+/// What a publisher adds to the event's own description.
 struct EnvelopeOptions {
   /// ce-source; empty: "urn:uuid:<store id>".
   std::string source = {};
@@ -51,8 +51,8 @@ class EnvelopeWriter {
  public:
   explicit EnvelopeWriter(const EnvelopeOptions& options) : options_{options} {}
 
-  /// Sets every header but those of the fence. CorruptEvent if the event's stored context can't be
-  /// read.
+  /// Sets all headers except those of the fence. CorruptEvent if the event's stored context can't
+  /// be read.
   void write(natsMsg* message, const OutgoingMessage& outgoing);
 
  private:
@@ -69,24 +69,24 @@ class EnvelopeWriter {
 
   const EnvelopeOptions options_;
   natsMsg* message_ = nullptr;
-  /// Used again for each header, so that it grows once.
+  /// Reused for each header, so that it grows only once.
   std::string value_;
 };
 
-/// The headers of a message that arrived, wherever it is kept.
+/// The headers of a received message, wherever they are kept.
 class Headers {
  public:
   virtual ~Headers() = default;
-  /// Empty if there is none; valid as long as the message.
+  /// Empty if it is missing; valid as long as the message.
   virtual std::string_view get(const char* name) const = 0;
-  /// Several of one name: only the first can be got.
+  /// True if the header is repeated, of which `get` returns only the first.
   virtual bool has_more_than_one(const char* name) const = 0;
-  /// Each header, also those of one name.
+  /// Visits each header, including repeated ones.
   virtual void for_each(
       FunctionRef<void(std::string_view name, std::string_view value)> use) const = 0;
 };
 
-/// An event as it arrived.
+/// An event as it was received.
 struct ReceivedEvent {
   std::string store_id = {};
   StreamId stream;
@@ -102,11 +102,11 @@ struct ReceivedEvent {
   Codec codec = Codec::json;
   std::int64_t redelivery = 0;
   GenerationMark generation = {};
-  /// A relay with a fence published it: what it publishes for the first time has rising sequences.
+  /// A relay with a fence published it, so sequences of first publications rise.
   bool is_fenced = false;
   std::string_view payload = {};
 
-  /// A view of this: what handlers see, and what contexts are made from.
+  /// A view of this event, for handlers and contexts.
   StoredEvent as_stored() const;
 };
 

@@ -1,4 +1,4 @@
-// nats.c's objects, owned.
+// Owning handles of nats.c's objects.
 #pragma once
 
 #include <stela/framework/detail/forks.hpp>
@@ -11,9 +11,8 @@
 
 namespace stela::nats {
 
-/// A forked child has a copy of its parent's objects and leaves them alone: it lacks the threads of
-/// nats.c that destroying waits for, and a connection that it closed would be closed for its
-/// parent.
+/// A forked child leaves its copies of the parent's objects alone: it lacks the nats.c threads that
+/// destruction waits for, and closing a connection would close the parent's.
 template <class T, void (*Destroy)(T*)>
 class Destroyer {
  public:
@@ -38,7 +37,7 @@ using MetaDataHandle =
 using SubscriptionHandle =
     std::unique_ptr<natsSubscription, Destroyer<natsSubscription, natsSubscription_Destroy>>;
 
-/// No answer has come in time: the broker may be silent, or the line slow.
+/// No answer has arrived in time: the broker may be silent, or the line slow.
 class BrokerSilent : public BrokerFailed {
  public:
   using BrokerFailed::BrokerFailed;

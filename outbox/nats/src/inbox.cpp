@@ -29,7 +29,7 @@ bool has_inbox(database::Connection& connection) {
   return inbox.present();
 }
 
-/// Where there is no inbox, there is nothing to read.
+/// Does nothing if there is no inbox.
 template <class Work>
 void read(Store& store, Work&& work) {
   store.database().read([&](database::Connection& connection) {
@@ -37,7 +37,7 @@ void read(Store& store, Work&& work) {
   });
 }
 
-/// Calls `take` for each row, in the direction that is asked for.
+/// Calls `take` for each row, in the requested direction.
 template <class Forward, class Backward, class Take>
 void list(database::Connection& connection, const InboxQuery& query, Take take) {
   const auto walk = [&](const auto& statement) {
@@ -53,7 +53,7 @@ void list(database::Connection& connection, const InboxQuery& query, Take take) 
                 .most = query.limit});
 }
 
-/// A parked message, and the first one of its stream.
+/// A parked message and the first one of its stream.
 struct Place {
   std::int64_t consumer = 0;
   std::string name = {};
@@ -67,7 +67,7 @@ std::optional<std::string> text_or_none(const std::optional<std::string_view>& t
   return std::string{*text};
 }
 
-/// NotFound if there is none.
+/// NotFound if it isn't parked.
 Place find_parked(database::Connection& connection, std::int64_t number) {
   if (has_inbox(connection)) {
     auto row = connection.rows(sql::find_parked{.parked = number});
@@ -79,13 +79,13 @@ Place find_parked(database::Connection& connection, std::int64_t number) {
   throw NotFound{"there is no parked message " + std::to_string(number)};
 }
 
-/// Everything of its stream is to be tried again, in order.
+/// Marks all parked messages of the stream to be retried, in order.
 void retry_stream(database::Connection& connection, const Place& place) {
   connection.run(sql::retry_parked_stream{
       .consumer = place.consumer, .source = *place.source, .stream = *place.stream, .retry = true});
 }
 
-/// The header's value as it stands there if it can't be decoded: nobody checked it.
+/// Decodes a header, or returns it as it is if it can't be decoded: nothing has checked it.
 std::string text_of_header(const std::map<std::string, std::string>& headers,
                            const char* name) try {
   const auto at = headers.find(name);
@@ -98,7 +98,7 @@ std::map<std::string, std::string> first_of_each(const KeptHeaders::Map& headers
   return {headers.begin(), headers.end()};
 }
 
-/// With what its headers say of the event.
+/// Adds the event's properties from the headers.
 ParkedMessage with_event(ParkedMessage parked) {
   parked.stream = text_of_header(parked.headers, "ce-subject");
   parked.event_id = text_of_header(parked.headers, "ce-id");
@@ -130,7 +130,7 @@ std::vector<ReaderStatus> readers_of(database::Connection& connection, const std
   return readers;
 }
 
-/// In the journal.
+/// Adds an entry to the journal.
 void note(Store& store, database::Connection& connection, const database::StateChange& change) {
   database::note(connection, store.database().now(), change);
 }
@@ -143,7 +143,7 @@ void note_message(Store& store, database::Connection& connection, const Place& p
        {.part = "inbox", .subject = place.name, .what = what, .who = who, .detail = detail});
 }
 
-/// NotFound if there is none.
+/// NotFound if there is no such consumer.
 std::int64_t number_of(database::Connection& connection, std::string_view consumer) {
   if (has_inbox(connection)) {
     auto row = connection.rows(sql::find_consumer{.name = consumer});
@@ -164,7 +164,7 @@ void set_paused(Store& store, std::string_view consumer, bool paused, std::strin
       database::Sync::as_stored);
 }
 
-/// NotFound if there is no such reader, UsageError if it reads.
+/// NotFound if there is no such reader, UsageError if it is reading.
 void require_idle(const database::Database& database, database::Connection& connection,
                   std::int64_t consumer, std::string_view broker_stream) {
   const std::string stream{broker_stream};

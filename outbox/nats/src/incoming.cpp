@@ -53,13 +53,13 @@ MessageHandle Incoming::next(std::chrono::milliseconds wait) {
 }
 
 bool Incoming::is_empty() const {
-  // What nats.c has delivered counts from before it comes into the queue.
+  // nats.c counts a message as delivered before it enters our queue.
   int pending = 0;
   std::int64_t delivered = 0;
   const natsStatus status = natsSubscription_GetStats(subscription_.get(), &pending, nullptr,
                                                       nullptr, nullptr, &delivered, nullptr);
   if (status == NATS_OK) return static_cast<std::uint32_t>(pending + delivered) == taken_;
-  // The subscription is over: all that came is in the queue.
+  // The subscription has ended, so every message is in the queue.
   const std::lock_guard lock{queue_->mutex};
   return queue_->messages.empty();
 }

@@ -1,4 +1,4 @@
-// Messages to a subject, as they come.
+// A queue of the messages to a subject.
 #pragma once
 
 #include "connection.hpp"
@@ -10,18 +10,17 @@
 
 namespace stela::nats {
 
-/// Keeps what comes until it is asked for. nats.c's own queue gives no message without a payload
-/// whose status is 503: it takes it for the server's word that nobody responds, and a message of a
-/// stream may look like that.
-/// Threads: one at a time; a thread of nats.c's fills it.
+/// Keeps messages until they are asked for. nats.c's own queue drops a message without a payload
+/// and with status 503, taking it for the server's "no responders", but a stream's message may look
+/// like that. Threads: one at a time; a thread of nats.c's fills it.
 class Incoming {
  public:
-  /// BrokerFailed. Nothing that comes is dropped, so what is asked for must be bounded.
+  /// Throws BrokerFailed. No message is dropped, so requests must be bounded.
   Incoming(const Connection& connection, const std::string& subject);
 
-  /// Null if none comes in time. BrokerFailed if none can come any more.
+  /// Null if none arrives in time. BrokerFailed if no more can arrive.
   MessageHandle next(std::chrono::milliseconds wait);
-  /// Nothing is here, nor on its way between nats.c's threads.
+  /// True if no message is here or on its way between nats.c's threads.
   bool is_empty() const;
 
  private:
@@ -33,7 +32,7 @@ class Incoming {
 
   const Hold queue_;
   Subscription subscription_;
-  /// nats.c counts in 32 bits what it has delivered.
+  /// 32 bits, like nats.c's count of delivered messages.
   std::uint32_t taken_ = 0;
 };
 

@@ -10,7 +10,7 @@
 namespace stela::nats {
 namespace {
 
-/// "JetStream system temporarily unavailable" is one of them.
+/// The status of errors such as "JetStream system temporarily unavailable".
 constexpr int unavailable = 503;
 
 }  // namespace
@@ -46,7 +46,7 @@ LeaderReads::Replies LeaderReads::ask(std::uint64_t first, std::size_t count) {
   try {
     receive(first, replies);
   } catch (const Leaderless&) {
-    // The line may be slow as well.
+    // The line may also be slow.
     most_ = std::max<std::size_t>(most_ / 2, 1);
     throw;
   }
@@ -65,7 +65,7 @@ void LeaderReads::receive(std::uint64_t first, Replies& replies) {
   for (std::size_t missing = replies.size(); missing > 0;) {
     const MessageHandle message = next_reply();
     const std::string_view subject = natsMsg_GetSubject(message.get());
-    // An earlier try may have asked another server.
+    // This may answer an earlier try, by another server.
     if (!subject.starts_with(reply_to_)) continue;
     const std::uint64_t sequence = number_in(subject.substr(reply_to_.size()));
     std::optional<Reply>& reply = replies.at(static_cast<std::size_t>(sequence - first));
@@ -77,7 +77,7 @@ void LeaderReads::receive(std::uint64_t first, Replies& replies) {
 MessageHandle LeaderReads::next_reply() {
   natsMsg* raw = nullptr;
   const natsStatus status = natsSubscription_NextMsg(&raw, subscription_.get(), timeout_.count());
-  // Too many replies at once for this client may be dropped by it: it asks for fewer.
+  // The client may have dropped replies because they were too many at once: ask for fewer.
   if (status == NATS_TIMEOUT || status == NATS_SLOW_CONSUMER) {
     throw Leaderless{doing_ + " failed: " + natsStatus_GetText(status)};
   }

@@ -1,4 +1,4 @@
-// A stream with several replicas, read from the server that leads it.
+// Reads a stream with several replicas from its leader.
 #pragma once
 
 #include "connection.hpp"
@@ -18,15 +18,15 @@
 
 namespace stela::nats {
 
-/// No reply, or one that says that nobody leads: there may be a leader in a moment.
+/// No reply, or one saying that the stream has no leader: one may be elected soon.
 class Leaderless : public BrokerFailed {
  public:
   using BrokerFailed::BrokerFailed;
 };
 
-/// Runs `work` again while it throws Leaderless, after 0.1 to 1.6 s, five times; BrokerFailed after
-/// that. It sleeps, as reading has no stop to heed. `stela::retry` repeats what lost a race in the
-/// store, and a broker's failure isn't that.
+/// Repeats `work` while it throws Leaderless, five times after pauses of 0.1 to 1.6 s; then
+/// BrokerFailed. It can simply sleep, because readers aren't stopped. `stela::retry` only repeats
+/// after lost races in the store, not after a broker's failure.
 template <class Work>
 decltype(auto) with_patience(Work&& work) {
   using std::chrono::milliseconds;
@@ -44,24 +44,24 @@ decltype(auto) with_patience(Work&& work) {
   }
 }
 
-/// Of a replicated stream a consumer may be served by a replica that lags, where what was published
-/// last seems to be missing. STREAM.MSG.GET is answered by the leader alone.
+/// A consumer of a replicated stream may be served by a lagging replica, where the latest messages
+/// seem to be missing. Only the leader answers STREAM.MSG.GET.
 /// Threads: one at a time.
 class LeaderReads {
  public:
   using Take = FunctionRef<void(const StoredMessage&)>;
 
-  /// `api` with the dot behind it. `typical_bytes` is what a message weighs before any was read.
+  /// `api` ends with a dot. `typical_bytes` is the assumed size of a message until one is read.
   LeaderReads(Connection connection, const std::string& api, std::string stream,
               std::chrono::milliseconds timeout, std::uint64_t typical_bytes);
 
-  /// Calls `take` for each message from `first` to `last`, in order. BrokerFailed if the leader
-  /// doesn't answer for one of them: what it says that it doesn't have is passed over.
+  /// Calls `take` for each message from `first` to `last`, in order, and skips messages that the
+  /// leader doesn't have. BrokerFailed if the leader doesn't answer for one of them.
   void read(std::uint64_t first, std::uint64_t last, Take take);
 
  private:
   using Reply = std::variant<StoredMessage, ApiError>;
-  /// Those that haven't come yet are unset.
+  /// Unset for replies that haven't arrived yet.
   using Replies = std::vector<std::optional<Reply>>;
 
   std::size_t room_for(std::uint64_t messages) const noexcept;
@@ -77,7 +77,7 @@ class LeaderReads {
   const std::chrono::milliseconds timeout_;
   const std::string doing_{"reading the JetStream stream '" + stream_ + "' from its leader"};
   const std::string inbox_;
-  /// Of the requests of one try: the sequence comes after it.
+  /// The reply subject of this try's requests, before the sequence.
   std::string reply_to_;
   std::uint64_t tries_ = 0;
   const Subscription subscription_{connection_.subscribe(inbox_ + '>')};

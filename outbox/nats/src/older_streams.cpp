@@ -8,7 +8,7 @@ namespace stela::nats {
 
 namespace {
 
-/// How often is looked whether a stream that is waited for was emptied or removed.
+/// How often an awaited stream is checked for having been emptied or removed.
 constexpr std::chrono::seconds question_interval{1};
 
 }  // namespace
@@ -49,7 +49,7 @@ bool OlderStreams::is_at_its_end(const OtherReader& other, MessageSource& source
   if (end == ends_.end()) end = ends_.emplace(other.stream, source.last_of(other.stream)).first;
   if (other.position >= end->second) return true;
   if (!ask_again) return false;
-  // What a filter leaves out, or was removed, never comes to the reader.
+  // Messages that a filter excludes or that were removed never reach the reader.
   const auto next = source.next_after(other.stream, other.filter, other.position);
   if (next && *next <= end->second) return false;
   end->second = other.position;

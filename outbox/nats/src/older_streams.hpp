@@ -1,4 +1,4 @@
-// What a consumer waits for after a resize.
+// What a consumer must wait for after a resize.
 #pragma once
 
 #include "envelope.hpp"
@@ -14,34 +14,34 @@
 
 namespace stela::nats {
 
-/// After a resize, what comes before a message may be in other JetStream streams. So the first
-/// message of a generation waits until the readers of those have passed the ends that they had when
-/// it was met. These ends are final: a relay publishes a generation when everything older is
-/// published. A reader that stands at a message of the generation, or has handled one, is waited
-/// for no longer. So no two readers wait for each other. Threads: one at a time.
+/// After a resize, the predecessors of a message may be in other JetStream streams. So the first
+/// message of a generation waits until the readers of those streams have passed the ends that were
+/// seen when the message arrived. These ends are final: a relay publishes a generation only after
+/// everything older. A reader that has reached a message of the generation is no longer waited for,
+/// so no two readers wait for each other. Threads: one at a time.
 class OlderStreams {
  public:
   using Steady = std::chrono::steady_clock::time_point;
 
   explicit OlderStreams(const ReaderStore& reader) noexcept : reader_{reader} {}
 
-  /// What is older than the event's generation is handled, as far as is known without asking.
+  /// True if everything older than the event's generation is known to be handled, without asking.
   bool are_done_before(const ReceivedEvent& event) const;
-  /// Asks how far the other readers are. The streams whose readers it waits for, and up to where;
-  /// empty if there are none. BrokerFailed if the broker doesn't say where a stream ends.
+  /// Asks how far the other readers are. Names the streams that it waits for, and how far; empty if
+  /// there are none. BrokerFailed if the broker doesn't tell where a stream ends.
   std::string look(const ReceivedEvent& event, MessageSource& source, Steady now);
-  /// Streams that it didn't wait for, as no stream can have such a name.
+  /// Streams that it didn't wait for, because no stream can have such a name.
   const std::set<std::string>& gone() const noexcept { return gone_; }
 
  private:
-  /// Nothing is left to the reader of what the stream had when it was asked for first.
+  /// The reader has nothing left of what the stream contained when first asked.
   bool is_at_its_end(const OtherReader& other, MessageSource& source, bool ask_again);
 
   const ReaderStore& reader_;
-  /// The newest generation of each store for which nothing was left to wait for.
+  /// For each store, the newest generation that has nothing left to wait for.
   std::map<std::string, std::int64_t> done_;
-  /// The store and the generation that is waited for, where streams ended when it was met, and when
-  /// that is asked for again.
+  /// The store and generation that it waits for, the ends seen when it arrived, and when to ask for
+  /// them again.
   std::pair<std::string, std::int64_t> awaited_;
   std::map<std::string, std::uint64_t> ends_;
   std::set<std::string> gone_;

@@ -16,7 +16,7 @@
 
 namespace stela::nats {
 
-/// The open session, and a thread that runs what would block, one job after the other.
+/// The open session, and a thread that runs blocking jobs one after the other.
 class Publisher::Worker {
  public:
   explicit Worker(const PublisherOptions& options)
@@ -30,7 +30,7 @@ class Publisher::Worker {
     changed_.notify_one();
   }
 
-  /// False in a forked child, which has no such thread, and in which locks may be held for ever.
+  /// False in a forked child, which lacks the thread, and in which locks may be held for ever.
   bool is_here() const noexcept { return maker_.is_this(); }
   /// UsageError in a forked child.
   std::shared_ptr<Session>& session() {
@@ -85,7 +85,7 @@ Publisher::Publisher(const PublisherOptions& options) : options_{options} {
 
 Publisher::~Publisher() {
   disconnect();
-  // What waits for its thread would wait for ever.
+  // Waiting for a thread that doesn't exist would never end.
   if (!worker_->is_here()) static_cast<void>(worker_.release());
 }
 
@@ -107,7 +107,7 @@ void Publisher::disconnect() noexcept {
   if (!worker_->is_here() || !worker_->session()) return;
   std::shared_ptr<Session> session = std::exchange(worker_->session(), nullptr);
   session->silence();
-  // Closing waits for nats.c's threads: not on the caller's time.
+  // Closing waits for nats.c's threads, which the caller shouldn't have to wait for.
   worker_->post([ending = std::move(session)] { ending->end(); });
 }
 

@@ -10,7 +10,7 @@
 namespace stela::nats {
 namespace {
 
-/// A read-back stops here, and the next one continues.
+/// A read-back stops after this many messages, and the next one continues.
 constexpr std::uint64_t most_slots = 2'000;
 
 constexpr int no_stream = 10'059;
@@ -90,7 +90,7 @@ void ReadBacks::finish(PartitionId partition, std::size_t count) {
 
 void ReadBacks::fail(PartitionId partition, const Meaning& meaning, std::string why) {
   const ReadBack& read_back = open_.at(partition);
-  // A session that isn't open has no partitions that the trouble could be of.
+  // The trouble can't belong to a partition while the session isn't open.
   const bool is_lost = read_back.opens_session && meaning.kind != Answer::Kind::misconfigured;
   steps_.answers.push_back({.request = read_back.answer.request,
                             .kind = is_lost ? Answer::Kind::disconnected : meaning.kind,
@@ -195,7 +195,7 @@ void ReadBacks::give_up_late(Time now) {
     fail(late.partition, {Answer::Kind::unknown, FailureClass::no_answer},
          doing(late) + ": no reply in time");
   }
-  // Their replies may be on the line still, and what is asked for next comes behind them.
+  // Their replies may still be on the line, ahead of the next ones.
   if (misses_messages) window_.on_missed();
 }
 
@@ -281,7 +281,7 @@ void ReadBacks::measure(const StreamInfo& info, Answer& answer) {
 }
 
 void ReadBacks::plan(PartitionId partition, const StreamInfo& info) {
-  // Each time: somebody may have changed the stream.
+  // Check each time, because somebody may have changed the stream.
   Danger danger = danger_in(info.config, layout_.subjects(partition), options_.fence);
   if (!danger.what.empty()) {
     return fail(partition, misfit(danger.failure), std::move(danger.what));
@@ -293,7 +293,7 @@ void ReadBacks::plan(PartitionId partition, const StreamInfo& info) {
   if (info.messages > 0) {
     read_back.answer.holes = info.last_sequence - info.first_sequence + 1 - info.messages;
   }
-  // Of a subject, its last message tells.
+  // For a subject, its last message gives the end.
   read_back.answer.last_sequence = options_.fence == Fence::subject ? 0 : info.last_sequence;
   read_back.begin = std::max(read_back.from, info.first_sequence);
   if (info.messages > 0) read_back.message_bytes = in_reply(info.bytes / info.messages);
@@ -315,10 +315,10 @@ void ReadBacks::on_message(const Asked& asked, std::string_view reply) {
   if (auto* const message = std::get_if<FoundMessage>(&read)) {
     slot.message = std::move(*message);
   } else if (const auto& error = std::get<ApiError>(read); !is_missing_message(error)) {
-    // Only what the server says that it doesn't have is missing.
+    // Only messages that the server reports as missing count as missing.
     return fail(asked, error);
   }
-  // Messages to come may be as large as the largest so far.
+  // Expect messages as large as the largest so far.
   read_back.message_bytes = std::max(read_back.message_bytes, reply.size());
   while (read_back.read < read_back.slots.size() && read_back.slots[read_back.read].is_read) {
     ++read_back.read;
@@ -328,8 +328,8 @@ void ReadBacks::on_message(const Asked& asked, std::string_view reply) {
   if (read_back.read == read_back.slots.size()) finish(asked.partition, read_back.read);
 }
 
-/// Mostly it is the known one. A server may lose sight of it once a message is deleted, and then
-/// compares with nothing, though others stand there.
+/// Usually it is the known message. A server may lose track of a subject's last message when it is
+/// deleted, and then compares with none, although there are others.
 void ReadBacks::on_last_of_subject(PartitionId partition) {
   ReadBack& read_back = open_.at(partition);
   if (const auto& last = read_back.slots.front().message) {
@@ -360,7 +360,7 @@ void ReadBacks::on_next_of_subject(PartitionId partition) {
   finish(partition, read_back.slots.size());
 }
 
-/// The first message is known already: with one more, the next read-back begins further on.
+/// The first message is already known, so two are enough for the next read-back to advance.
 void ReadBacks::finish_late(Time now) {
   for (auto next = open_.begin(); next != open_.end();) {
     auto& [partition, read_back] = *next++;
@@ -369,14 +369,14 @@ void ReadBacks::finish_late(Time now) {
     const bool is_late = age >= options_.publish_timeout / 2;
     const bool is_whole = read_back.read == read_back.slots.size();
     if (read_back.read < 2 || (!is_late && !is_whole)) continue;
-    // Requests that are still in flight were too many.
+    // The requests still in flight were too many.
     if (!is_whole && !read_back.walks) window_.on_missed();
     finish(partition, read_back.read);
   }
 }
 
-/// The next read-back asks again for messages that are in flight when this one finishes. So a
-/// read-back stops asking while there is time for the replies, once it has enough to continue from.
+/// Messages still in flight when a read-back finishes must be requested again by the next one. So a
+/// read-back with enough to continue from stops asking while there is time for the replies.
 void ReadBacks::ask_no_more(PartitionId partition, ReadBack& read_back) {
   if (read_back.walks || read_back.asked < 2 || read_back.asked == read_back.slots.size()) return;
   read_back.slots.resize(read_back.asked);

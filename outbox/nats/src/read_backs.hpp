@@ -1,4 +1,4 @@
-// Finds out what stands at the end of partitions, by requests to the JetStream API.
+// Finds the ends of partitions at the broker by requests to the JetStream API.
 #pragma once
 
 #include "byte_window.hpp"
@@ -19,45 +19,44 @@
 
 namespace stela::nats {
 
-/// A request to the JetStream API. Its reply is told by `number`.
+/// A request to the JetStream API. `number` identifies its reply.
 struct ApiRequest {
   std::uint64_t number = 0;
   std::string subject = {};
   std::string body = {};
 };
 
-/// What a step leads to.
+/// The results of a step.
 struct Steps {
   std::vector<ApiRequest> requests = {};
   std::vector<Answer> answers = {};
 };
 
-/// Reads any number of partitions back at the same time, each for itself: the stream as it is now,
-/// made if it is missing and may be, then its messages, many at a time. What is in flight of all
-/// partitions is bounded, in messages and in bytes, and they take turns; over a slow line it is so
-/// little that replies come in time. A read-back asks for messages in the first quarter of
-/// publish_timeout, and finishes with what has come by the half at the latest, if that is enough to
-/// continue from.
-/// A state machine: it sends nothing and waits for nothing. A request without a reply is given up
-/// after publish_timeout, counted from its own sending, as soon as anything else happens.
+/// Reads any number of partitions back at once, independently: first the stream's present state,
+/// creating a missing stream if allowed, then its messages, many at a time. Requests in flight of
+/// all partitions are bounded in messages and bytes, and take turns; over a slow line the bound
+/// shrinks until replies come in time. A read-back requests messages during the first quarter of
+/// publish_timeout. By the half it finishes with what has arrived, if that is enough to continue
+/// from. A state machine: it sends nothing and waits for nothing. A request without a reply is
+/// given up publish_timeout after it was sent, as soon as anything else happens.
 /// Threads: one at a time.
 class ReadBacks {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Both must outlive it.
+  /// Both references must outlive it.
   ReadBacks(const PublisherOptions& options, const SubjectLayout& layout)
       : options_{options}, layout_{layout}, api_{api_prefix(options.api)} {}
 
-  /// Reads a partition back; what was being read of it is dropped.
+  /// Reads a partition back, and drops an earlier read-back of it.
   Steps begin(std::uint64_t request, PartitionId partition, std::uint64_t from, Time now);
-  /// Makes the one stream of mode `none` if it is missing, and answers `connected` then.
+  /// Creates the one stream of mode `none` if it is missing, then answers `connected`.
   Steps open(Time now);
 
   Steps on_reply(std::uint64_t number, std::string_view reply, Time now);
-  /// Nobody takes requests on the subject.
+  /// The subject has no responders.
   Steps on_no_responders(std::uint64_t number, Time now);
-  /// The server doesn't let us send to `subject`: no reply will come.
+  /// The server denies sending to `subject`: no reply will come.
   Steps on_denied(std::string_view subject, std::string_view why, Time now);
 
  private:
@@ -71,7 +70,7 @@ class ReadBacks {
     std::size_t bytes = 0;
     Time since = {};
     std::string subject = {};
-    /// Nobody waits for the reply, which takes its place on the line nevertheless.
+    /// The reply is no longer needed, but still takes its place on the line.
     bool is_dropped = false;
   };
 
@@ -87,13 +86,13 @@ class ReadBacks {
     bool opens_session = false;
     /// The sequence of the first slot.
     std::uint64_t begin = 0;
-    /// Of a subject, more than its last message: goes from one to the next.
+    /// Reads all messages of a subject one after the other, not just the last one.
     bool walks = false;
     std::vector<Slot> slots = {};
     std::size_t asked = 0;
-    /// So many slots have been read without a gap.
+    /// How many slots have been read without a gap.
     std::size_t read = 0;
-    /// What a reply with a message is taken to have, in bytes.
+    /// The assumed bytes of a reply with a message.
     std::size_t message_bytes = 0;
     Time since = {};
   };
@@ -103,7 +102,7 @@ class ReadBacks {
   void forget(std::map<std::uint64_t, Asked>::iterator asked);
   std::optional<Asked> take(std::uint64_t number);
 
-  /// What the step led to, after what is due by time.
+  /// The results of the step, after giving up or finishing what is overdue.
   Steps take_steps(Time now);
   void ask(Asked asked, std::string body, Time now);
   void ask_for_messages(Time now);
@@ -122,7 +121,7 @@ class ReadBacks {
   void on_last_of_subject(PartitionId partition);
   void on_next_of_subject(PartitionId partition);
 
-  /// With the first `count` slots.
+  /// Finishes with the first `count` slots.
   void finish(PartitionId partition, std::size_t count);
   void fail(PartitionId partition, const Meaning& meaning, std::string why);
   void fail(const Asked& asked, const ApiError& error);
@@ -133,18 +132,18 @@ class ReadBacks {
   const SubjectLayout& layout_;
   const std::string api_;
   std::map<PartitionId, ReadBack> open_;
-  /// Partitions of which messages remain to be asked for.
+  /// Partitions with messages still to be requested.
   std::deque<PartitionId> turns_;
-  /// By their numbers, and so the oldest first.
+  /// Ordered by number, so the oldest request comes first.
   std::map<std::uint64_t, Asked> asked_;
   std::uint64_t last_number_ = 0;
-  /// Of the step that is being taken.
+  /// Results of the current step.
   Steps steps_;
-  // Of messages in flight.
+  // Messages in flight.
   std::size_t messages_asked_ = 0;
   std::size_t bytes_asked_ = 0;
-  /// Has room at first for as many small messages as may be in flight, and at least for as much as
-  /// a line of 20 kB/s brings in a second.
+  /// Starts with room for as many small messages as may be in flight, and never shrinks below what
+  /// a line of 20 kB/s carries in a second.
   ByteWindow window_{{.first = std::int64_t{168} * 1024, .least = std::int64_t{16} * 1024}};
 };
 

@@ -111,7 +111,7 @@ void ReaderStore::look() {
   if (is_held_) renewal_.note(at);
 }
 
-/// Once a minute, for the history.
+/// Called often; samples once a minute, for the history.
 void ReaderStore::sample(database::Connection& connection, Timestamp at) {
   if (std::exchange(sampled_minute_, database::minute_of(at)) == database::minute_of(at)) return;
   const database::Sample position{options_.name + " of " + options_.stream + ".position_total",
@@ -152,7 +152,7 @@ bool ReaderStore::acquire() {
   standing_.owner = worker_;
   is_held_ = true;
   renewal_.note(mine.now);
-  // The one before may have moved on until it lost the lease.
+  // The previous holder may have advanced until it lost the lease.
   look();
   return is_held_;
 }
@@ -169,7 +169,7 @@ void ReaderStore::release() noexcept try {
       },
       Sync::none);
 } catch (const Error&) {
-  // It runs out.
+  // The lease runs out by itself.
 }
 
 bool ReaderStore::renew(database::Connection& connection) const {
@@ -231,7 +231,7 @@ void ReaderStore::begin(const StreamEnds& ends, const BrokerPlace& behind,
 }
 
 void ReaderStore::stand_in(const StreamEnds& ends) {
-  // A server may tell another time for a stream that was edited.
+  // A server may report another creation time for an edited stream.
   if (standing_.stream_made_at != ends.made_at) {
     Standing known = standing_;
     known.stream_made_at = ends.made_at;
@@ -315,8 +315,8 @@ std::int64_t ReaderStore::highest_of(const std::string& store_id) const {
   return highest;
 }
 
-/// Of an event whose version was met before. Only the last id of a stream is known; but what a
-/// relay publishes for the first time has a higher sequence than all before it.
+/// Judges an event whose version was met before. Only the last id of a stream is known, but a
+/// relay's first publications have rising sequences.
 bool ReaderStore::is_another_history(database::Connection& connection, const Delivery& delivery,
                                      const Met& last) const {
   const ReceivedEvent& event = *delivery.event;
@@ -343,7 +343,7 @@ Arrival ReaderStore::look(database::OpenTransaction& open, const Delivery& deliv
   }
   Met& last = met(connection, event);
   if (last.is_parked && !std::exchange(is_locked_, true)) {
-    // Whoever removes what is parked must not do so between a look and what follows from it.
+    // Lock, so that parked messages aren't removed between this look and its consequences.
     open.lock();
     last.is_parked = find(connection, event).is_parked;
   }
@@ -361,7 +361,7 @@ bool ReaderStore::meet(database::Connection& connection, const ReceivedEvent& ev
     split_gaps(connection, event);
     return false;
   }
-  // With a filter not every message comes, and before the first one there may have been others.
+  // With a filter some messages never arrive, and others may have preceded the first one.
   const bool can_miss = options_.filter_subject.empty() && (last.version > 0 || has_beginning_);
   const bool misses = can_miss && event.published_before.value() > last.version;
   if (misses) {

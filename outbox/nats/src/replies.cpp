@@ -15,7 +15,11 @@ int read_int(json::Reader& reader, std::string_view name) {
   return reader.select(name) ? static_cast<int>(reader.get_int64()) : 0;
 }
 
-/// "NATS/1.0 status\r\nName: value\r\n…". Most often there is no status.
+/// Parses "NATS/1.0 status\r
+///
+/// Name: value\r
+///
+/// …". Usually there is no status.
 KeptHeaders::Map parse_headers(std::string_view text) {
   KeptHeaders::Map headers;
   const std::string_view first = text.substr(0, text.find_first_of("\r\n"));
@@ -36,7 +40,7 @@ KeptHeaders::Map parse_headers(std::string_view text) {
   return headers;
 }
 
-/// {"stream":"S","seq":7,"duplicate":true} or {"error":{…},…}
+/// Parses {"stream":"S","seq":7,"duplicate":true} or {"error":{…},…}.
 Answer parse(std::string_view text) {
   Answer answer;
   json::Reader reader{text};
@@ -54,7 +58,7 @@ Answer parse(std::string_view text) {
     answer.kind = Answer::Kind::stored_before;
     answer.detail = "the broker took it for a duplicate of a message that it has already";
   }
-  // A staged message of a server that was just started: it isn't known whether it will stay.
+  // A recently started server has only staged the message, and may not keep it.
   if (answer.broker_sequence == 0) answer.kind = Answer::Kind::unknown;
   return answer;
 }
@@ -73,7 +77,7 @@ std::uint64_t sequence_in(json::Reader& message) {
   return message.get_uint64();
 }
 
-/// Empty if there is no such member.
+/// Empty if the member is missing.
 std::string decoded_in(json::Reader& message, std::string_view name) {
   std::string bytes;
   if (message.select(name) && !base64::decode(message.get_string(), bytes)) {
@@ -82,7 +86,7 @@ std::string decoded_in(json::Reader& message, std::string_view name) {
   return bytes;
 }
 
-/// What a stream's files can't hold, whatever its limits: 2.9 has it with a typing error.
+/// The message is too large for a stream's files, whatever the limits. Server 2.9 misspells it.
 bool is_too_large(const ApiError& error) noexcept {
   return error.description == "message too large" || error.description == "message to large";
 }
@@ -99,7 +103,7 @@ std::string kept_words(std::string_view words) {
   constexpr std::size_t most_bytes = 500;
   if (words.size() <= most_bytes) return std::string{words};
   std::size_t end = most_bytes - 3;
-  // No part of a character.
+  // Don't cut a character.
   while (end > 0 && (static_cast<unsigned char>(words[end]) & 0xc0U) == 0x80U) --end;
   return std::string{words.substr(0, end)} + "...";
 }
@@ -145,7 +149,7 @@ Meaning meaning_of(const ApiError& error) noexcept {
     case 10172:  // message counter is broken
     case 10185:  // JetStream minimum api level required
       return {Answer::Kind::misconfigured, stream_settings};
-    // What a header of the message asks for: roll-up, a time to live, a counter, a schedule.
+    // A header of the message requests a feature: roll-up, a time to live, a counter, a schedule.
     case 10111:
     case 10165:
     case 10166:

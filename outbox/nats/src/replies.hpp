@@ -1,4 +1,4 @@
-// What the server says, as answers of the outbox's port.
+// Translates the server's replies into answers of the outbox's port.
 #pragma once
 
 #include "delivery.hpp"
@@ -18,7 +18,7 @@
 
 namespace stela::nats {
 
-/// The number that a text begins with; 0 if it begins with none.
+/// The number at the start of a text; 0 if there is none.
 template <class Number = std::uint64_t>
 Number number_in(std::string_view text) noexcept {
   Number number = 0;
@@ -26,16 +26,16 @@ Number number_in(std::string_view text) noexcept {
   return number;
 }
 
-/// An error of JetStream, as a reply has it.
+/// An error of JetStream, from a reply.
 struct ApiError {
-  /// As in HTTP; 0 if it isn't known.
+  /// As in HTTP; 0 if unknown.
   int status = 0;
   /// JetStream's own number; 0 if there is none.
   int code = 0;
   std::string description = {};
 };
 
-/// What the broker says of an error, as it is kept and shown: 500 bytes at most.
+/// The broker's error text, cut to 500 bytes for storing and showing.
 std::string kept_words(std::string_view words);
 
 /// "stream not found (JetStream error 10059)"
@@ -47,8 +47,8 @@ struct Meaning {
   FailureClass failure;
 };
 
-/// The meaning of an error: docs/reference/wire-format.md has the table. An error that isn't known
-/// to be a message's own fault is the broker's.
+/// The meaning of an error: docs/reference/wire-format.md has the table. An error counts as the
+/// broker's unless it is known to be the message's own fault.
 Meaning meaning_of(const ApiError& error) noexcept;
 inline Answer::Kind kind_of(const ApiError& error) noexcept {
   return meaning_of(error).kind;
@@ -60,38 +60,38 @@ std::optional<ApiError> error_in(json::Reader& reply);
 /// The answer in a reply to a publish.
 Answer read_reply(natsMsg* reply);
 
-/// What the relay has to know of the message in a reply to STREAM.MSG.GET. DecodeError if it can't
-/// be read.
+/// What the relay needs to know of the message in a reply to STREAM.MSG.GET. DecodeError if it
+/// can't be read.
 std::variant<FoundMessage, ApiError> read_message(std::string_view reply);
 
-/// A message as a stream has it.
+/// A message as stored in a stream.
 struct StoredMessage {
   std::uint64_t sequence = 0;
   std::string subject = {};
   KeptHeaders::Map headers = {};
   std::string payload = {};
-  /// Nanoseconds, as the broker counts them.
+  /// By the broker's clock, in nanoseconds.
   std::int64_t time = 0;
 };
 
-/// As `read_message`, with all that the message has.
+/// As `read_message`, with the complete message.
 std::variant<StoredMessage, ApiError> read_whole_message(std::string_view reply);
 
 /// Whether the error of a STREAM.MSG.GET says that the stream has no such message.
 bool is_missing_message(const ApiError& error) noexcept;
 
-/// How much STREAM.MSG.GET is asked for at a time. Servers answer so many at once; what they may
-/// weigh is bounded.
+/// Limits of the STREAM.MSG.GET requests in flight. Servers answer this many at once; the bytes
+/// bound their memory.
 constexpr std::size_t most_messages_asked = 256;
 constexpr std::size_t most_bytes_asked = std::size_t{16} * 1024 * 1024;
 
-/// What a reply with a message of so many bytes weighs: they come in base64, in a frame.
+/// The size of a reply with a message of this many bytes: base64 in a frame.
 constexpr std::size_t in_reply(std::uint64_t bytes) noexcept {
   constexpr std::size_t frame_bytes = 512;
   return static_cast<std::size_t>(bytes / 3 * 4) + frame_bytes;
 }
 
-/// A message as it stands in a stream.
+/// A message as found in a stream.
 FoundMessage describe(const Headers& headers, std::uint64_t broker_sequence);
 
 }  // namespace stela::nats

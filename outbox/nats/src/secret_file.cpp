@@ -25,14 +25,14 @@ std::string octal_mode(const struct stat& file) {
   return text.data();
 }
 
-/// What makes it a secret of this user.
+/// The command that makes it a secret of this user.
 std::string remedy_for(const struct stat& file, const std::string& path) {
   const uid_t user = geteuid();
   if (user == 0 || file.st_uid == user) return "chmod 600 " + path;
   return "chown " + std::to_string(user) + ' ' + path + " && chmod 600 " + path + ", as root";
 }
 
-/// Empty if it may be a secret.
+/// Empty if the file is acceptable.
 std::string problem_of(const struct stat& file, const std::string& path) {
   if (!S_ISREG(file.st_mode)) return path + " isn't a regular file";
   if (file.st_size > largest_secret) return "the file " + path + " is larger than 64 KiB";
@@ -46,7 +46,7 @@ std::string problem_of(const struct stat& file, const std::string& path) {
 SecretFile::SecretFile(std::string_view option, const std::string& path)
     : option_{option},
       path_{path},
-      // Opening a pipe would wait for its writer.
+      // Non-blocking, because opening a pipe would wait for its writer.
       file_{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)} {
   struct stat file {};
   if (file_ < 0 || fstat(file_, &file) != 0) {

@@ -9,13 +9,13 @@
 namespace stela::nats {
 namespace {
 
-/// So few messages aren't worth waiting for more of them: nats.c would hold them for a millisecond.
+/// Up to this many messages are flushed at once: nats.c would hold them back for a millisecond.
 constexpr int few = 64;
 
-/// So many replies are kept until they are freed together.
+/// How many replies are kept to be freed together.
 constexpr std::size_t kept_replies = 64;
 
-/// Between the inbox and the number of a request to the JetStream API. A message's has none.
+/// Marks the replies to API requests, between the inbox and the number; those to messages lack it.
 constexpr char api_mark = 'a';
 
 constexpr std::string_view may_not_publish = "Permissions Violation for Publish to";
@@ -120,7 +120,7 @@ void Session::on_error(natsConnection* connection, natsSubscription*, natsStatus
 }
 
 void Session::on_denied(natsConnection* connection, const std::string& why) {
-  // Without answers nothing works.
+  // Nothing works without answers.
   if (why.find(may_not_publish) == std::string::npos) {
     return answer({.kind = Answer::Kind::misconfigured, .detail = why});
   }
@@ -129,7 +129,7 @@ void Session::on_denied(natsConnection* connection, const std::string& why) {
     return advance(connection,
                    [&](ReadBacks& all, auto now) { return all.on_denied(subject, why, now); });
   }
-  // Each message is denied for itself: the first time says it of all.
+  // Each message is denied separately, but the first denial speaks for all.
   for (const std::uint64_t request : unanswered_.take(subject)) {
     answer({.request = request,
             .kind = Answer::Kind::misconfigured,
@@ -195,8 +195,8 @@ void Session::set_fence(natsMsg* raw, const OutgoingMessage& message) {
 
 void Session::flush() {
   if (unflushed_ == 0) return sent_.clear();
-  // Many leave with the next millisecond's buffer, which is faster than one by one. Whether the
-  // server answers the flush within its millisecond doesn't matter: they have left.
+  // Larger numbers leave with the next millisecond's buffer, which is faster than flushing each.
+  // The flush's answer doesn't matter: the messages have left.
   if (unflushed_ <= few) natsConnection_FlushTimeout(connection_.get(), 1);
   unflushed_ = 0;
   sent_.clear();
@@ -215,7 +215,7 @@ void Session::on_reply(natsConnection* connection, natsSubscription*, natsMsg* r
   Answer answer = read_reply(raw);
   answer.request = number_in(name);
   if (answer.request == 0) return;
-  // Where streams are read back, they name themselves and their limits.
+  // A stream that is read back reports its name and limits itself.
   if (answer.failure == FailureClass::stream_full && session.options_.fence == Fence::none) {
     answer.detail += "; its stream is '" + session.layout_.stream({}) + "'";
   }
@@ -258,7 +258,7 @@ void Session::advance(natsConnection* connection, Step step) {
   }
   for (const ApiRequest& request : steps.requests) {
     const std::string reply_to = inbox_ + api_mark + std::to_string(request.number);
-    // What can't be sent ends the connection, which says so itself.
+    // A failure to send ends the connection, which reports it.
     natsConnection_PublishRequest(connection, request.subject.c_str(), reply_to.c_str(),
                                   request.body.data(), static_cast<int>(request.body.size()));
   }

@@ -1,4 +1,4 @@
-// One connection of the publisher, from its making to its end.
+// One connection of the publisher, from its creation to its end.
 #pragma once
 
 #include "connection.hpp"
@@ -19,10 +19,10 @@
 
 namespace stela::nats {
 
-/// Publishes with a reply subject of its own, which carries the number of the request: an answer
-/// finds its request by itself, and one that is late finds a session that is over.
-/// Threads: nats.c's own call the static functions; the publisher's worker opens and ends; the
-/// relay's publishes, flushes and begins to read back.
+/// Publishes with its own reply subjects, which carry the number of the request: an answer thus
+/// identifies its request, and a late answer meets an ended session. Threads: nats.c's own call the
+/// static functions; the publisher's worker opens and ends; the relay's publishes, flushes and
+/// begins to read back.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(const PublisherOptions& options, const SubjectLayout& layout, std::uint64_t number,
@@ -31,20 +31,20 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Answers `connected`, or what stands in its way.
+  /// Answers `connected`, or the obstacle.
   void open();
-  /// Nothing is answered any more; waits for an answer that is being given.
+  /// Ends all answers, after waiting for one that is being given.
   void silence() noexcept;
   void end() noexcept;
 
   void publish(const OutgoingMessage& message);
   void flush();
   void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from);
-  /// Waits for the server, as long as for a message.
+  /// Waits for the server as long as for a published message.
   void probe(std::uint64_t request);
 
  private:
-  /// What nats.c keeps of us until it says that it is done.
+  /// A reference that nats.c keeps until it reports that it is done.
   using Hold = std::shared_ptr<Session>;
 
   void connect();
@@ -53,7 +53,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void answer(Answer answer);
   bool is_silent() const;
 
-  /// Takes a step of the read-backs, and does what it leads to.
+  /// Takes a step of the read-backs and carries out its results.
   template <class Step>
   void advance(natsConnection* connection, Step step);
   void on_api_reply(natsConnection* connection, std::uint64_t number, natsMsg* reply);
@@ -65,14 +65,14 @@ class Session : public std::enable_shared_from_this<Session> {
                        void* closure);
   void on_denied(natsConnection* connection, const std::string& why);
 
-  // Copies: nats.c may keep the session longer than its publisher lives.
+  // Copies, because nats.c may keep the session longer than its publisher lives.
   const PublisherOptions options_;
   const SubjectLayout layout_;
   const std::string api_{api_prefix(options_.api)};
   const std::uint64_t number_;
   mutable std::mutex sink_mutex_;
-  /// Null once nothing is answered any more. Guarded by sink_mutex_, also while it is called:
-  /// whoever ends the session may destroy it.
+  /// Null once answers have ended. Guarded by sink_mutex_ even while it is called, because it may
+  /// be destroyed once the session has ended.
   AnswerSink* sink_;
   Connection connection_;
   Subscription replies_;
@@ -81,13 +81,13 @@ class Session : public std::enable_shared_from_this<Session> {
   std::mutex read_backs_mutex_;
   /// Guarded by read_backs_mutex_.
   ReadBacks read_backs_{options_, layout_};
-  /// nats.c frees messages on a thread of its own, and wakes it for each that comes while it waits:
-  /// those that are done with go there many at a time. These are the replies', of the thread that
+  /// nats.c frees messages on its own thread, and each freed message wakes it if it waits. So
+  /// finished messages are passed on in batches. These are replies, used by the thread that
   /// delivers them.
   std::vector<MessageHandle> old_replies_;
-  // The relay's own.
+  // Used by the relay's thread only.
   std::string reply_to_;
-  /// Of the partition that was published to last.
+  /// The partition last published to.
   PartitionId partition_{-1};
   std::string stream_;
   EnvelopeWriter envelope_;

@@ -19,19 +19,19 @@
 namespace stela::nats {
 namespace {
 
-/// Messages asked for at a time.
+/// Messages requested at a time.
 constexpr int batch = 1'000;
-/// Messages that are asked for one by one are also read if so many others stand between them.
+/// Requested messages with up to this many others in between are read together.
 constexpr std::uint64_t near = 16;
 
-/// Of other streams, what is gone was removed by somebody.
+/// Only such streams drop messages themselves; elsewhere missing messages were removed by somebody.
 bool drops_what_is_old(const jsStreamConfig& config) noexcept {
   const bool is_bounded = config.MaxMsgs > 0 || config.MaxBytes > 0;
   return config.MaxAge > 0 || config.MaxMsgsPerSubject > 0 ||
          (is_bounded && config.Discard == js_DiscardOld);
 }
 
-/// With no answer, or "JetStream system temporarily unavailable".
+/// There was no answer, or "JetStream system temporarily unavailable".
 bool has_no_leader(natsStatus status, jsErrCode code) noexcept {
   return status == NATS_TIMEOUT || status == NATS_NO_RESPONDERS || code == JSClusterNotAvailErr;
 }
@@ -45,7 +45,7 @@ bool is_same_leader(const jsStreamInfo& before, const jsStreamInfo& after) noexc
   return leader_of(before) == leader_of(after);
 }
 
-/// Messages come at the end alone: at least as many as are left now must have been found.
+/// Messages are added only at the end, so at least as many as remain must have been found.
 bool has_read_all(const jsStreamState& before, std::uint64_t found,
                   const jsStreamState& after) noexcept {
   return after.LastSeq >= before.LastSeq && found + (after.LastSeq - before.LastSeq) >= after.Msgs;
@@ -142,7 +142,7 @@ class StreamReader::Impl {
     return info->State.FirstSeq > 1 && drops_what_is_old(*info->Config);
   }
 
-  /// Null if it isn't there, and a relay would make it.
+  /// Null if the stream is missing and a relay would create it.
   StreamInfoHandle look() {
     return with_patience([this] { return look_once(); });
   }
@@ -160,8 +160,8 @@ class StreamReader::Impl {
     throw BrokerFailed{problem};
   }
 
-  /// Replicas that lag, or lead for a moment without all that was acknowledged, must not be taken
-  /// for the stream.
+  /// A replica that lags, or leads briefly without all acknowledged messages, must not be taken for
+  /// the stream.
   void read_from_leader(const jsStreamInfo& before, PartitionId partition, Take take) {
     const jsStreamState& state = before.State;
     const std::string subject = filter_of(partition);
@@ -193,7 +193,7 @@ class StreamReader::Impl {
     StreamSource source{reading, StreamSource::Contents::headers};
     try {
       source.stand_at(first - 1);
-      // What is published meanwhile isn't waited for.
+      // Don't wait for messages that are published meanwhile.
       const std::uint64_t last = source.last_of(stream_);
       const auto has_more = [&] {
         const auto next = source.next_after(stream_, reading.filter_subject, source.position());
@@ -205,7 +205,7 @@ class StreamReader::Impl {
           take(describe(MessageHeaders{delivery.message.get()}, delivery.place.sequence));
         }
         if (!deliveries.empty()) continue;
-        // The last one may have been removed.
+        // The last message may have been removed.
         if (!has_more()) break;
         nats::check(NATS_TIMEOUT, "reading the JetStream stream '" + stream_ + "'");
       }

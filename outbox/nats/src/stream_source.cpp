@@ -17,22 +17,22 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-/// What comes close behind the first message belongs to the same batch.
+/// Messages that closely follow the first one belong to the same batch.
 constexpr milliseconds gather_for{1};
-/// Batches asked for at once: a long line is idle for one round trip between two requests.
+/// Batches per request: a long line idles for only one round trip between requests.
 constexpr int batches_asked = 20;
-/// What a message takes besides its headers and its payload.
+/// The bytes of a message besides its headers and payload.
 constexpr std::int64_t envelope_bytes{64 * 1024};
 constexpr std::string_view no_room = "Message Size Exceeds MaxBytes";
 constexpr std::string_view batch_completed = "Batch Completed";
 constexpr std::string_view consumer_deleted = "Consumer Deleted";
-/// How much later than promised the broker may say that there is nothing. Servers before 2.10 say
-/// nothing at all if they have forgotten the consumer.
+/// How late the broker may report that there is nothing. Servers before 2.10 report nothing at all
+/// once they have forgotten the consumer.
 constexpr milliseconds longest_silence{2'000};
-/// What is asked for may be on a slow line for so long. Whoever reads nothing for longer is thrown
-/// out by servers.
+/// How long requested messages may take on a slow line. Servers disconnect a client that reads
+/// nothing for longer.
 constexpr milliseconds longest_on_line{8'000};
-/// A consumer at the broker that nobody asks for so long is forgotten.
+/// The broker forgets a consumer that makes no requests for this long.
 constexpr std::chrono::minutes reader_forgotten_after{5};
 constexpr int stream_not_found = 10059;
 
@@ -56,7 +56,7 @@ StreamSource::StreamSource(const ConsumerOptions& options, Contents contents)
 
 StreamSource::~StreamSource() {
   incoming_.reset();
-  // A forked child leaves its parent's alone.
+  // A forked child leaves its parent's consumer alone.
   if (maker_.is_this()) remove_consumer();
 }
 
@@ -102,8 +102,8 @@ void StreamSource::fail_if_denied() const {
   denials_->fail_if_any(doing_read() + " failed for the consumer '" + options_.name + "'");
 }
 
-/// Of another stream: the account may be let to ask for its own one alone. BrokerFailed once it is
-/// known that this is denied.
+/// Prepares a request about another stream, which the account may not be allowed to make.
+/// BrokerFailed once the denial is known.
 void StreamSource::spare(const std::string& subject, const std::string& stream) {
   if (stream == options_.stream) return;
   denials_->spare(subject);
@@ -139,7 +139,7 @@ std::optional<std::int64_t> StreamSource::time_of(std::uint64_t sequence) {
   return found ? std::optional{found->time} : std::nullopt;
 }
 
-/// Unset if there is no such message, or no such stream.
+/// Unset if the message or the stream doesn't exist.
 std::optional<StoredMessage> StreamSource::get(const std::string& stream,
                                                const std::string& question) try {
   const std::string subject = api_ + "STREAM.MSG.GET." + stream;
@@ -162,7 +162,7 @@ std::optional<StoredMessage> StreamSource::get(const std::string& stream,
 }
 
 void StreamSource::stand_at(std::uint64_t position) {
-  // After a rest the broker may have forgotten the consumer.
+  // After a pause the broker may have forgotten the consumer.
   const bool is_fresh = std::chrono::steady_clock::now() < asked_ + reader_forgotten_after / 2;
   if (is_fresh && !consumer_.empty() && position_ == position) return;
   remove_consumer();
@@ -217,7 +217,7 @@ void StreamSource::make_consumer(std::uint64_t position) {
 // --- requests
 
 void StreamSource::ask(int limit) {
-  // Whatever its size is: what had no room among others comes alone.
+  // A message too large for a shared batch comes alone, whatever its size.
   owed_ = is_too_large_ ? 1 : limit * batches_asked;
   const std::string most =
       is_too_large_ ? std::string{} : ",\"max_bytes\":" + std::to_string(request_bytes_);
@@ -232,8 +232,8 @@ void StreamSource::ask(int limit) {
   heard_ = asked_ = std::chrono::steady_clock::now();
 }
 
-/// The broker sends nothing more for the last request, and hasn't said so. What it has sent comes
-/// before the answer to a ping.
+/// True if the broker silently stopped sending for the last request. Messages that it has sent
+/// arrive before the answer to a ping.
 bool StreamSource::is_request_lost() {
   const Steady now = std::chrono::steady_clock::now();
   const Steady expected = heard_ + options_.idle_wait + longest_silence;
@@ -244,20 +244,20 @@ bool StreamSource::is_request_lost() {
   return status != NATS_TIMEOUT || now > expected + longest_on_line;
 }
 
-/// It is sent to the request itself; a message of the stream has a subject of its own, and may have
-/// any header.
+/// A status goes to a subject of the request. A stream's message keeps its own subject, and may
+/// have any headers.
 bool StreamSource::is_status(natsMsg* message) const {
   return std::string_view{natsMsg_GetSubject(message)}.starts_with(inbox_);
 }
 
-/// What the broker says of a request: it sends nothing more for it.
+/// The broker's status of a request, after which it sends nothing more for it.
 void StreamSource::take_status(natsMsg* message) {
   const std::string_view status = MessageHeaders{message}.get("Status");
   if (status == "100") return;
   if (natsMsg_GetSubject(message) != inbox_ + std::to_string(request_)) return;
   owed_ = still_owed(message);
   const std::string_view reason = MessageHeaders{message}.get("Description");
-  // Servers from 2.10 on say at once that nobody takes the request.
+  // Servers from 2.10 on report immediately that the consumer is gone.
   const bool is_gone = natsMsg_IsNoResponders(message) || reason == consumer_deleted;
   if (is_gone && !is_remade_) return forget();
   const bool is_first = is_unanswered_ && owed_ == 0;
@@ -266,8 +266,8 @@ void StreamSource::take_status(natsMsg* message) {
     return;
   }
   const bool is_well = status == "404" || status == "408" || reason == batch_completed;
-  // Even a status that means well would be a loop without a pause if it came at once each time, and
-  // no message.
+  // Even a good status would cause a busy loop if it arrived immediately each time without a
+  // message.
   const bool is_early = is_first && heard_ < asked_ + options_.idle_wait / 2;
   if (is_well && !is_early) {
     is_remade_ = false;
@@ -281,8 +281,8 @@ void StreamSource::take_status(natsMsg* message) {
   }
 }
 
-/// How many messages come behind the status that ends their request. Newer servers send a message
-/// once all copies of the consumer know that they do, and the status at once; it says how many they
+/// How many messages follow the status that ends their request. Newer servers send a message only
+/// after replicating the consumer's progress, but the status immediately; it tells how many they
 /// won't send.
 int StreamSource::still_owed(natsMsg* status) const {
   const MessageHeaders headers{status};
@@ -306,7 +306,7 @@ std::vector<Delivery> StreamSource::fetch(int limit, milliseconds wait) {
   fail_if_refused();
   const Steady until = std::chrono::steady_clock::now() + wait;
   std::vector<Delivery> deliveries;
-  // What comes may be no more than the end of the last request.
+  // Only the end of the last request may arrive.
   do {
     if (incoming_->is_empty()) {
       if (is_request_lost()) forget();
@@ -315,7 +315,7 @@ std::vector<Delivery> StreamSource::fetch(int limit, milliseconds wait) {
     deliveries = gather(limit, until);
   } while (deliveries.empty() && owed_ <= 0 && refusal_.empty() &&
            std::chrono::steady_clock::now() < until);
-  // What came before the refusal is handled first, and the next batch comes meanwhile.
+  // Messages from before the refusal are handled first. The next batch arrives meanwhile.
   if (deliveries.empty()) fail_if_refused();
   if (!deliveries.empty() && owed_ <= 0 && refusal_.empty()) ask(limit);
   return deliveries;
@@ -355,7 +355,8 @@ Delivery StreamSource::take(MessageHandle message) {
   return deliver(std::move(message), place);
 }
 
-/// What the broker left out isn't there any more, or this copy of the stream lacks it.
+/// A message that the broker left out must be missing in the stream; otherwise this replica lacks
+/// it.
 void StreamSource::check_hole(std::uint64_t sequence) {
   const std::uint64_t next = next_after(options_.stream, {}, position_).value_or(sequence);
   if (next >= sequence) return;

@@ -1,4 +1,4 @@
-// A JetStream stream as a consumer reads it: in order, from a position of its own.
+// A JetStream stream as a consumer reads it: in order, from a given position.
 #pragma once
 
 #include "connection.hpp"
@@ -22,23 +22,23 @@
 
 namespace stela::nats {
 
-/// Reads by a consumer of its own at the broker: in memory, without acknowledgements, forgotten
-/// when nobody asks it any more. No cursor of the server's is trusted: `begin_after` says where
-/// reading begins, and what comes is checked to be without holes. A connection that breaks isn't
-/// mended: whoever catches BrokerFailed makes a new source.
+/// Reads by its own consumer at the broker: in memory, without acknowledgements, forgotten when
+/// unused. The server's cursors aren't trusted: `begin_after` says where reading begins, and
+/// messages are checked for holes. A broken connection isn't repaired: after BrokerFailed make a
+/// new source.
 ///
 /// Asks for messages itself: natsSubscription_Fetch of nats.c 3.4 writes past the end of its list
-/// when more than half of a batch was there already. One request is open at a time, so what the
-/// broker sends unhandled is bounded by its bytes. Threads: one at a time.
+/// when more than half of a batch has already arrived. Only one request is open at a time, so its
+/// bytes bound the unhandled messages. Threads: one at a time.
 class StreamSource final : public MessageSource {
  public:
-  /// What comes of each message.
+  /// Which parts of each message arrive.
   enum class Contents : std::uint8_t { all, headers };
 
   /// BrokerFailed if the broker can't be reached, Misconfigured if it has no such stream or denies
-  /// what is needed, UsageError if the stream drops messages that somebody has read.
+  /// a required permission, UsageError if the stream drops messages once they are read.
   explicit StreamSource(const ConsumerOptions& options, Contents contents = Contents::all);
-  /// The broker forgets its consumer at once if it can be told.
+  /// Tells the broker to forget its consumer, if possible.
   ~StreamSource() override;
   StreamSource(const StreamSource&) = delete;
   StreamSource& operator=(const StreamSource&) = delete;
@@ -49,10 +49,10 @@ class StreamSource final : public MessageSource {
   std::optional<std::uint64_t> next_after(const std::string& stream, const std::string& filter,
                                           std::uint64_t position) override;
   void stand_at(std::uint64_t position) override;
-  /// Behind a full batch it asks for the next one at once, to come while this one is handled.
+  /// After a full batch it requests the next one at once, to arrive while this one is handled.
   std::vector<Delivery> fetch(int limit, std::chrono::milliseconds wait) override;
   void fail_if_denied() const override;
-  /// The place of the last message that `fetch` has returned, or where it began.
+  /// The place of the last message that `fetch` returned, or the place where it began.
   std::uint64_t position() const noexcept { return position_; }
 
  private:
@@ -66,7 +66,7 @@ class StreamSource final : public MessageSource {
   std::string doing_read() const;
   static std::string doing_read(const std::string& stream);
 
-  // Requests for messages, and what comes of them.
+  // Requests for messages and their results.
   void ask(int limit);
   bool is_request_lost();
   std::vector<Delivery> gather(int limit, Steady until);
@@ -85,26 +85,26 @@ class StreamSource final : public MessageSource {
   const std::shared_ptr<Denials> denials_{std::make_shared<Denials>()};
   Connection connection_;
   ContextHandle context_;
-  /// The consumer at the broker; empty until it is made.
+  /// The consumer at the broker; empty until it is created.
   std::string consumer_;
   std::uint64_t position_ = 0;
-  /// The broker has forgotten the one before, and nothing was heard since.
+  /// The broker has forgotten the previous consumer, and nothing has arrived since.
   bool is_remade_ = false;
-  /// The number that the broker's consumer gives the next message.
+  /// The number that the broker's consumer will give the next message.
   std::uint64_t next_number_ = 1;
-  /// What is asked for; null until then.
+  /// Receives requested messages; null until the first request.
   std::unique_ptr<Incoming> incoming_;
-  /// Where messages are sent; requests are numbered behind it, and statuses are sent to those.
+  /// Where messages are sent. Statuses go to the same subject followed by the request's number.
   std::string inbox_;
-  /// The last request: when it was sent, when something came, how many messages the broker still
-  /// owes to it, whether none has come, and whether the next message was too large for it.
+  /// The last request: when it was sent, when something arrived, how many messages the broker still
+  /// owes it, whether none has arrived, and whether the next message was too large for it.
   std::int64_t request_ = 0;
   Steady asked_{};
   Steady heard_{};
   int owed_ = 0;
   bool is_unanswered_ = false;
   bool is_too_large_ = false;
-  /// The most that is asked for at once.
+  /// The most bytes requested at once.
   std::int64_t request_bytes_ = 0;
   /// Why the last request was refused.
   std::string refusal_;

@@ -56,7 +56,7 @@ StreamConfig read_config(json::Reader& object) {
           .has_sources = has(object, "mirror") || has(object, "sources")};
 }
 
-/// Goes into the object `name`.
+/// Enters the object `name`.
 void open(json::Reader& object, std::string_view name) {
   if (!object.select(name)) object.fail("is missing");
   object.open_object();
@@ -68,8 +68,8 @@ std::string_view first_token(std::string_view subject) {
   return subject.substr(0, subject.find('.'));
 }
 
-/// Some of them at least: a stream may be made for fewer events than there are, and one that no
-/// stream takes has an answer of its own.
+/// Whether the stream takes at least some of the subjects: it may be meant for only some events,
+/// and a message without a stream gets its own answer.
 bool takes(const StreamConfig& config, const std::string& subjects) {
   return std::any_of(config.subjects.begin(), config.subjects.end(),
                      [&](const std::string& pattern) {

@@ -1,5 +1,5 @@
-// JetStream streams: how one is made, what the server says of one, and whether it keeps what is
-// published.
+// JetStream streams: their creation, the server's description, and whether they keep published
+// messages.
 #pragma once
 
 #include "replies.hpp"
@@ -14,14 +14,14 @@
 
 namespace stela::nats {
 
-/// What matters of a stream's configuration, in the words of the server.
+/// The relevant parts of a stream's configuration, in the server's words.
 struct StreamConfig {
   std::string name = {};
   std::vector<std::string> subjects = {};
   std::string retention = {};
   std::string storage = {};
   std::string discard = {};
-  /// Since 2.12.
+  /// Since server 2.12.
   std::string persist_mode = {};
   std::int64_t max_messages = 0;
   std::int64_t max_bytes = 0;
@@ -50,11 +50,11 @@ std::string creation_of(const std::string& name, const std::string& subjects,
 
 struct Danger {
   FailureClass failure = FailureClass::stream_settings;
-  /// What it is, and what to do about it; empty if there is none.
+  /// The danger and its remedy; empty if there is none.
   std::string what = {};
 };
 
-/// What is dangerous about a stream for this fence.
+/// How this configuration endangers the fence, if it does.
 Danger danger_in(const StreamConfig& config, const std::string& subjects, Fence fence);
 
 }  // namespace stela::nats

@@ -106,7 +106,7 @@ void SubjectLayout::parse(std::string_view subject) {
     rest.remove_prefix(close + 1);
   }
   if (parts_.empty()) refuse_template(subject, "is empty");
-  // What stands between the placeholders must leave no token empty.
+  // The text between placeholders must leave no token empty.
   std::string shape;
   for (const Part& part : parts_) shape += part.kind == Part::Kind::text ? part.text : "x";
   if (!is_subject(shape)) {
@@ -148,7 +148,7 @@ std::string SubjectLayout::subject(PartitionId partition, const StoredEvent& eve
         subject += part.text;
         break;
       case Part::Kind::event:
-        // Its dots separate tokens.
+        // The type's dots separate tokens.
         subject += event.type();
         break;
       case Part::Kind::category:

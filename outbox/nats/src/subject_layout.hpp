@@ -1,4 +1,4 @@
-// Which JetStream stream and subject a partition and an event have.
+// Maps partitions and events to JetStream streams and subjects.
 #pragma once
 
 #include <stela/nats/publisher.hpp>
@@ -9,15 +9,15 @@
 
 namespace stela::nats {
 
-/// Whether a stream of a relay's can have it.
+/// Whether a relay's stream can have this name.
 bool is_stream_name(std::string_view name) noexcept;
-/// UsageError if not.
+/// UsageError unless `is_stream_name`.
 void check_stream_name(std::string_view name);
 /// UsageError if no consumer can have the name.
 void check_consumer_name(std::string_view name);
 
-/// Streams of one account may not share subjects, so each partition of several has a first token of
-/// its own, which an only partition doesn't.
+/// Streams of one account may not share subjects, so each of several partitions has its own first
+/// token. A single partition doesn't need one.
 /// Threads: any number at once.
 class SubjectLayout {
  public:
@@ -26,9 +26,9 @@ class SubjectLayout {
 
   std::string stream(PartitionId partition) const { return stream_ + suffix(partition); }
 
-  /// CorruptEvent if the template asks for a header and the event's can't be read.
+  /// CorruptEvent if the template needs a header and the event's headers can't be read.
   std::string subject(PartitionId partition, const StoredEvent& event) const;
-  /// Of all messages of a partition, in mode `subject`.
+  /// The subject of all messages of a partition, in mode `subject`.
   std::string subject_of(PartitionId partition) const { return prefix_ + '.' + partition.label(); }
 
   /// The subjects that the stream must take.
@@ -50,15 +50,15 @@ class SubjectLayout {
   std::vector<Part> parts_;
 };
 
-/// What the subjects of the JetStream API begin with, the dot behind it included. UsageError if
-/// both options are set, or one can't stand in a subject.
+/// The prefix of the JetStream API's subjects, with its final dot. UsageError if both options are
+/// set, or one isn't valid in a subject.
 std::string api_prefix(const JetStreamApi& api);
 
-/// Whether a subject, or a filter of subjects, is one of those that servers use themselves: "$JS.>"
-/// or "_INBOX.7". A stream of them would take the requests and answers of a whole account.
+/// Whether a subject or filter is reserved for servers, like "$JS.>" or "_INBOX.7". A stream with
+/// such a subject would take the requests and answers of an entire account.
 bool is_of_servers(std::string_view subject) noexcept;
 
-/// `text` as one token of a subject: what NATS gives a meaning to, and what can't be printed, is
+/// `text` as one token of a subject: unprintable characters, and those with a meaning in NATS, are
 /// written as %XX; "_" if it is empty.
 std::string as_token(std::string_view text);
 

@@ -7,7 +7,7 @@
 namespace stela::nats {
 namespace {
 
-/// nats.c keeps so much of an error's text that this much of a subject is in it.
+/// nats.c truncates an error's text, but keeps at least this much of a subject.
 constexpr std::size_t most_compared = 128;
 
 std::size_t hash_of(std::string_view subject) noexcept {

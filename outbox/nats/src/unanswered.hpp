@@ -1,4 +1,4 @@
-// What was published and isn't answered yet, by its subject.
+// Published messages without an answer, by subject.
 #pragma once
 
 #include <chrono>
@@ -11,25 +11,25 @@
 
 namespace stela::nats {
 
-/// A server that denies a message names its subject and nothing else.
+/// When a server denies a message, it names only the subject.
 /// Threads: any number at once.
 class Unanswered {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Requests are forgotten after `limit`: nobody waits for them any more.
+  /// Requests are forgotten after `limit`, when their answers are no longer awaited.
   explicit Unanswered(std::chrono::milliseconds limit) : limit_{limit} {}
 
-  /// Requests are added by growing numbers.
+  /// Request numbers must rise.
   void add(std::uint64_t request, std::string_view subject, Time now);
   void remove(std::uint64_t request);
-  /// Removes all of this subject: their numbers.
+  /// Removes the requests of this subject, and returns their numbers.
   std::vector<std::uint64_t> take(std::string_view subject);
 
  private:
   struct Request {
     std::uint64_t number = 0;
-    /// What two subjects share by chance is denied for both: the relay looks, and tries again.
+    /// A hash. If two subjects collide, both are denied: the relay checks and tries again.
     std::size_t subject = 0;
     Time sent = {};
     bool is_open = true;

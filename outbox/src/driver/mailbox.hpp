@@ -1,4 +1,4 @@
-// Where the relay's thread sleeps, and what wakes it.
+// Where the relay's thread waits, and what wakes it.
 #pragma once
 
 #include "database/database.hpp"
@@ -13,7 +13,7 @@
 
 namespace stela::relay {
 
-/// Answers of a publisher, and commits of this process and of others.
+/// Collects a publisher's answers, and waits for them and for commits of any process.
 /// Threads: `take` and `wake` from any; the rest belongs to the relay's thread.
 class Mailbox final : public AnswerSink {
  public:
@@ -22,10 +22,10 @@ class Mailbox final : public AnswerSink {
   void take(Answer answer) override;
   void wake() noexcept { watch_->wake(); }
 
-  /// Everything that came since the last call; valid until the next one.
+  /// Everything that arrived since the last call; valid until the next one.
   std::span<const Answer> answers();
 
-  /// Sleeps until something comes, at most until `deadline`.
+  /// Waits until something arrives, at most until `deadline`.
   void wait_until(database::CommitWatch::Time deadline) { watch_->wait_until(deadline); }
 
  private:

@@ -26,7 +26,7 @@ using relay::Steady;
 
 namespace {
 
-/// How often what is older than `retention` is purged, and in how many transactions at most.
+/// How often entries older than `retention` are purged, and the most transactions at a time.
 constexpr auto first_purge_after = std::chrono::minutes{1};
 constexpr auto purge_every = std::chrono::hours{1};
 constexpr int purge_steps = 100;
@@ -51,7 +51,7 @@ LogLevel level_of(relay::Incident::Kind kind) noexcept {
 
 }  // namespace
 
-/// Feeds a worker's core with time, answers and commits.
+/// Drives a worker's core with time, answers and commits.
 class Relay::Driver final : public relay::Observer {
  public:
   Driver(Outbox& outbox, Publisher& publisher, const RelayOptions& options)
@@ -92,7 +92,7 @@ class Relay::Driver final : public relay::Observer {
     const std::stop_callback wake{stop, [this] { mailbox_.wake(); }};
     begin();
     Steady reported = now();
-    // Since the last report: waiting for something to do doesn't count.
+    // Work since the last report, without idle waits.
     std::chrono::nanoseconds worked{0};
     while (!worker_.is_stopped()) {
       if (stop.stop_requested() && !std::exchange(stopping_, true)) worker_.stop();
@@ -114,11 +114,12 @@ class Relay::Driver final : public relay::Observer {
     end();
   }
 
-  /// Hands over what `tick` took. What is still in flight stays its own until the leases run out.
+  /// Hands over the partitions that `tick` took, except those with messages in flight: their leases
+  /// must run out.
   void leave() noexcept {
     if (!started_) return;
     if (!is_busy()) hand_over();
-    // What is still in flight is answered to nobody.
+    // Ignores answers to messages still in flight.
     publisher_.disconnect();
     end();
   }
@@ -151,10 +152,10 @@ class Relay::Driver final : public relay::Observer {
     worker_.stop();
     worker_.run_due();
   } catch (...) {
-    // As if it had been killed: the leases run out.
+    // As if the process had been killed, the leases run out.
   }
 
-  /// A little at a time: leases have to be renewed meanwhile.
+  /// Purges a little at a time, because leases must be renewed meanwhile.
   void purge_if_due() {
     if (now() < next_purge_) return;
     next_purge_ = now() + purge_every;
@@ -175,7 +176,7 @@ class Relay::Driver final : public relay::Observer {
     purge_if_due();
   }
 
-  /// Something is in flight, or the broker hasn't said yet whether it is there.
+  /// Something is in flight, or the connection is still being opened.
   bool is_busy() const { return !worker_.is_idle() || worker_.is_connecting(); }
 
   bool did_something() const {
@@ -232,7 +233,7 @@ class Relay::Driver final : public relay::Observer {
 
   void on_incident(const relay::Incident& incident) override {
     if (incident.is_lasting) refusal_ = incident.text;
-    // A full disk is met again at every turn.
+    // A full disk would be reported at every turn.
     if (incident.kind == relay::Incident::Kind::store_trouble &&
         !troubles_.lets_through(incident.text, now())) {
       return;

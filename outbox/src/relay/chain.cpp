@@ -8,7 +8,7 @@ namespace {
 
 std::string message_id_of(const EventId& id, const PendingMessage& message) {
   std::string text = id.to_string();
-  // What was stored once already must not be taken for its own duplicate.
+  // A message that was stored before must not be taken for its own duplicate.
   if (message.is_republished || message.was_lost) text += ".r" + std::to_string(message.redelivery);
   return text;
 }
@@ -21,7 +21,7 @@ void Chain::start(Position position) {
 }
 
 void Chain::clear() {
-  // What was acknowledged and not marked is found again at the broker.
+  // Acknowledged but unmarked messages will be found again at the broker.
   links_.clear();
   add_bytes(-bytes_);
   acknowledged_ = 0;
@@ -39,7 +39,7 @@ OutgoingMessage Chain::append(const PendingMessage& message, PartitionId partiti
   link.bytes = static_cast<std::int64_t>(message.event->payload.size());
   link.sent = core_.now();
   add_bytes(link.bytes);
-  // What is sent again comes first in a batch.
+  // Redeliveries come first in a batch.
   if (message.redelivery > 0) {
     cursor_.redelivery = message.redelivery;
   } else {
@@ -73,11 +73,11 @@ const Chain::Link* Chain::first_unanswered() const noexcept {
 }
 
 Chain::Link* Chain::find(std::uint64_t request) noexcept {
-  // Mostly it is the next one.
+  // Usually it is the next one.
   if (acknowledged_ < links_.size() && links_[acknowledged_].request == request) {
     return &links_[acknowledged_];
   }
-  // Requests are numbered in the order in which they were sent.
+  // Request numbers rise in the order of sending.
   const auto found =
       std::lower_bound(links_.begin(), links_.end(), request,
                        [](const Link& link, std::uint64_t r) { return link.request < r; });
@@ -101,7 +101,7 @@ void Chain::answer(Link& link) noexcept {
 bool Chain::store(Link& link, std::uint64_t broker_sequence) {
   if (core_.fence == Fence::none) link.position = broker_sequence;
   if (core_.fence == Fence::subject && broker_sequence > link.position) {
-    // Other subjects' messages stand between; the next one follows this one all the same.
+    // Messages of other subjects may lie between; the next one follows this one regardless.
     link.position = tail_.broker_sequence = broker_sequence;
   }
   if (broker_sequence != link.position) return false;

@@ -14,21 +14,21 @@ namespace stela::relay {
 /// The last message of a partition at the broker.
 struct Position {
   std::uint64_t broker_sequence = 0;
-  /// Empty if unknown: an adopted message may be anybody's.
+  /// Empty if unknown: an adopted message may come from anybody.
   std::string message_id = {};
-  /// The highest event up to there, sent again or not.
+  /// The highest event up to this position, including redeliveries.
   GlobalSequence published_through = {};
 };
 
-/// Keeps in step what is marked, the messages in flight after it, each of which follows the one
-/// before, how many of them are acknowledged without a gap, and how many bytes they hold.
+/// Keeps consistent the marked position, the messages in flight after it, each of which follows the
+/// one before, how many are acknowledged without a gap, and how many bytes they hold.
 class Chain {
  public:
   struct Link {
     std::uint64_t request = 0;
     PendingMessage message = {};
     EventId event_id = {};
-    /// Where it will be stored; where the subject is the fence, no earlier than there.
+    /// Where it will be stored; if the subject is the fence, the earliest such place.
     std::uint64_t position = 0;
     std::int64_t bytes = 0;
     Steady sent = {};
@@ -40,14 +40,14 @@ class Chain {
 
   const Position& position() const noexcept { return position_; }
   void start(Position position);
-  /// Forgets what is in flight: the next message follows the position.
+  /// Forgets messages in flight: the next message follows the position.
   void clear();
 
-  /// Where to read on, after what was sent.
+  /// Where to read on after the messages already sent.
   const Cursor& cursor() const noexcept { return cursor_; }
-  /// Valid until the next one is appended.
+  /// The result is valid until the next append.
   OutgoingMessage append(const PendingMessage& message, PartitionId partition);
-  /// The next message follows nothing, or whichever message is the last.
+  /// The next message follows no message, or whichever message is last.
   void follow_nothing() { tail_ = {.published_through = tail_.published_through}; }
   void follow_any() noexcept { tail_.message_id.clear(); }
 
@@ -63,18 +63,18 @@ class Chain {
 
   std::int64_t bytes() const noexcept { return bytes_; }
   std::int64_t room() const noexcept;
-  /// An answer didn't come: less is to be in flight.
+  /// An answer is missing: reduce what is in flight.
   void shrink() noexcept { byte_window_.on_missed(); }
 
   void answer(Link& link) noexcept;
-  /// False if it isn't where it must be.
+  /// False if it was stored in a wrong place.
   bool store(Link& link, std::uint64_t broker_sequence);
 
-  /// What to mark: the acknowledged messages.
+  /// The acknowledged messages, to be marked.
   Advance progress() const { return stored_of_first(acknowledged_); }
-  /// All stored ones, before what is in flight is forgotten.
+  /// All stored messages, to be marked before the chain is cleared.
   Advance all_stored() const { return stored_of_first(links_.size()); }
-  /// This was marked.
+  /// Removes marked messages, and moves the position.
   void advance(const Advance& advance);
 
  private:
@@ -89,7 +89,7 @@ class Chain {
   Cursor cursor_;
   std::deque<Link> links_;
   std::size_t acknowledged_ = 0;
-  /// Of those that aren't answered.
+  /// Bytes of unanswered messages.
   std::int64_t bytes_ = 0;
   ByteWindow byte_window_;
 };

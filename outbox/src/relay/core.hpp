@@ -1,5 +1,5 @@
-// What the parts of the relay's core share. Nothing here starts a thread, sleeps, reads a clock of
-// its own or opens a socket: time, randomness, store and broker are handed in.
+// State shared by the parts of the relay's core. The core starts no thread, doesn't sleep, reads no
+// clock and opens no socket of its own: time, randomness, store and broker are passed in.
 #pragma once
 
 #include "follow/backoff.hpp"
@@ -25,12 +25,12 @@ inline constexpr Steady never = Steady::max();
 inline follow::Backoff backoff_of(const RelayOptions& options) {
   return {options.retry_backoff, options.retry_backoff_max, options.retry_jitter};
 }
-/// The longest wait that it gives.
+/// The longest back-off.
 inline std::chrono::microseconds longest_backoff(const RelayOptions& options) {
   return backoff_of(options).longest();
 }
 
-/// What happened, counted since the worker began.
+/// Events counted since the worker began.
 struct Counts {
   std::int64_t claimed = 0;
   std::int64_t published = 0;
@@ -45,7 +45,7 @@ struct Counts {
   std::int64_t heartbeats = 0;
 };
 
-/// Something that an operator may want to know.
+/// Something of interest to an operator.
 struct Incident {
   enum class Kind : std::uint8_t {
     publish_failed,
@@ -62,7 +62,7 @@ struct Incident {
   PartitionId partition = {};
   GlobalSequence sequence = {};
   std::string text = {};
-  /// Of the store's trouble: no waiting ends it, as where rights are missing.
+  /// For the store's trouble: waiting can't end it, as when rights are missing.
   bool is_lasting = false;
 };
 
@@ -74,12 +74,12 @@ class Observer {
   virtual void on_incident(const Incident& incident) = 0;
 };
 
-/// What every part of a worker's core works with.
+/// The state that all parts of a worker's core share.
 struct Core {
   const RelayOptions& options;
   Fence fence;
   std::string_view worker;
-  /// What the store is, in the headers of its messages.
+  /// The store's id, for the headers of its messages.
   std::string store_id;
   OutboxPort& store;
   Publisher& publisher;
@@ -88,22 +88,22 @@ struct Core {
   Observer& observer;
 
   Counts counts = {};
-  /// The open session, 0 if there is none.
+  /// The open session; 0 if there is none.
   std::uint64_t session = 0;
-  /// The publisher refused a call: the worker has to open another session.
+  /// The publisher refused a call: the worker must open another session.
   bool session_failed = false;
-  /// A lane misses an answer: the worker has to ask whether the session lives.
+  /// A lane misses an answer: the worker must ask whether the session is alive.
   bool session_doubted = false;
-  /// Lanes that wait for a read-back.
+  /// Lanes waiting for a read-back.
   int reading = 0;
-  /// Payload that is in flight, or in memory on its way there, of all lanes; and a lane's share.
+  /// Payload bytes of all lanes, in flight or in memory before sending; and a lane's share.
   std::int64_t bytes = 0;
   std::int64_t share_of_bytes = 0;
-  /// What is being sent waits from then on until leases and answers were looked after.
+  /// Sending pauses at this time, until leases and answers have been attended to.
   Steady step_end = never;
   std::uint64_t last_request = 0;
 
-  /// A request is named by a number that grows; its low bits say for which partition it is.
+  /// A request's name is a growing number, whose low bits are the partition.
   static constexpr int partition_bits = 16;
   std::uint64_t name_request(PartitionId partition) noexcept {
     return ++last_request << partition_bits | static_cast<std::uint64_t>(partition.number);
@@ -114,8 +114,8 @@ struct Core {
 
   Steady now() const { return clock.steady_now(); }
   bool is_full() const noexcept { return bytes >= options.max_in_flight_bytes; }
-  /// How many bytes a lane that has `mine` may add, as long as there is room: the rest of its
-  /// share, or until it has as much as it leaves for others.
+  /// How many bytes a lane that has `mine` may add, if there is room: the rest of its share, or
+  /// until it holds as much as it leaves for others.
   std::int64_t room_for(std::int64_t mine) const noexcept {
     const std::int64_t left = options.max_in_flight_bytes - bytes;
     return std::min(std::max(share_of_bytes - mine, (left - mine) / 2), left);

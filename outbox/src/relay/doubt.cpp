@@ -8,23 +8,23 @@
 namespace stela::relay {
 namespace {
 
-/// So many lanes of a worker read back at a time, and of those that are in trouble half as many.
+/// How many lanes of a worker read back at once. Lanes in trouble may use half of them.
 constexpr int most_asking = 64;
 
-/// However well all goes, the stream is looked at so often.
+/// How often the stream is checked even if nothing is wrong.
 constexpr auto look_interval = std::chrono::minutes{1};
 
 std::optional<StopReason> judge(const Position& position, const Answer& answer,
                                 const Verdict& verdict, Fence fence,
                                 std::string_view store_id) noexcept {
-  // Positions tell what is missing between two messages, but not those of a shared stream.
+  // Positions reveal missing messages, except in a shared stream.
   const bool is_counted = fence == Fence::stream;
   std::uint64_t expected = position.broker_sequence;
   for (const FoundMessage& found : verdict.following) {
     if (!found.is_ours || found.store_id != store_id) return StopReason::foreign_writer;
     if (is_counted && found.broker_sequence != ++expected) return StopReason::unreadable;
-    // The position is another subject's, and after it comes what was published before: another
-    // history of the stream.
+    // Another subject's message is in the position's place, and published messages come after it:
+    // the stream has another history.
     const bool is_published = found.redelivery == 0 && found.sequence <= position.published_through;
     if (!is_counted && verdict.place == nullptr && is_published) return StopReason::store_went_back;
   }
@@ -41,7 +41,7 @@ std::string name_of(const FoundMessage& found) {
 Verdict compare(const Position& position, const Answer& answer, Fence fence,
                 std::string_view store_id) noexcept {
   Verdict verdict;
-  // A shared stream has dropped all messages of the partition.
+  // The shared stream has dropped all messages of this partition.
   if (fence == Fence::subject && position.broker_sequence > 0 && end_of(answer) == 0 &&
       position.broker_sequence < answer.first_sequence) {
     return verdict;
@@ -102,7 +102,7 @@ std::string describe_loss(const Position& position, const Answer& answer, Partit
 }
 
 bool carries(const FoundMessage& found, const EventId& id) {
-  // ".r<redelivery>" follows for what was published before.
+  // ".r<redelivery>" follows if the message had been published before.
   return found.message_id.starts_with(id.to_string());
 }
 
@@ -144,7 +144,7 @@ std::uint64_t Doubt::ask(PartitionId partition) {
   return request_ = core_->name_request(partition);
 }
 
-/// A replica that was restarted and leads may tell what it had before it caught up.
+/// A restarted replica that leads may report what it had before it caught up.
 bool Doubt::is_lost_for_good() {
   if (!lost_since_) lost_since_ = core_->now();
   return core_->now() >= *lost_since_ + core_->options.publish_timeout;

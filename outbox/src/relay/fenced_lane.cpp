@@ -27,7 +27,7 @@ void FencedLane::forget() {
 
 std::size_t FencedLane::window() const noexcept {
   if (core_.fence == Fence::subject) return 1;
-  // One message tells whether the trouble is over; a read-back would.
+  // Without read-backs, a single message shows whether the trouble is over.
   if (!is_fenced() && is_in_trouble()) return 1;
   const auto most = static_cast<std::size_t>(core_.options.window);
   return std::min(suspicion_.window(most), after_refusal_);
@@ -39,7 +39,7 @@ BatchLimit FencedLane::wanted(int budget) const {
   if (open >= window() || core_.is_full() || is_blocked()) return {};
   if (now >= doubt_.look_again() || now >= core_.step_end) return {};
   const auto room = static_cast<int>(window() - open);
-  // A fetch costs a transaction: not for the few places that the last answers made free.
+  // A fetch costs a transaction, which a few freed places don't justify.
   if (open > 0 && room < std::min(core_.options.batch_size, core_.options.window / 2)) return {};
   const std::int64_t most_bytes = chain_.room();
   if (open > 0 && most_bytes < chain_.bytes() / 2) return {};
@@ -50,7 +50,7 @@ BatchLimit FencedLane::wanted(int budget) const {
 void FencedLane::pump(int& budget) {
   if (!may_send()) return;
   bool sent = false;
-  // What was stored may have ended it.
+  // Stored messages may have ended the trouble.
   if (!is_fenced() && is_in_trouble()) mark_if_due();
   while (may_send() && doubt_.is_over()) {
     const BatchLimit limit = wanted(budget);
@@ -78,13 +78,13 @@ void FencedLane::pump(int& budget) {
 
 bool FencedLane::publish(const std::vector<PendingMessage>& messages) {
   for (const PendingMessage& message : messages) {
-    // Each may wait for the socket.
+    // Each call may wait for the socket.
     if (&message != &messages.front() && core_.now() >= core_.step_end) return false;
     const OutgoingMessage outgoing = chain_.append(message, partition());
     try {
       core_.publisher.publish(outgoing);
     } catch (const Error&) {
-      // Whether it left is unknown, as after a disconnect.
+      // It is unknown whether the message was sent, as after a disconnect.
       core_.session_failed = true;
     }
   }
@@ -135,7 +135,7 @@ void FencedLane::sort_out(PendingBatch& batch, Advance& advance) {
   advance.flight_through = std::max(advance.flight_through, batch.messages.back().sequence);
 }
 
-/// True if whoever sent this message died of it, so often that nobody shall send it any more.
+/// True if workers have died of sending this message so often that it is given up.
 bool FencedLane::gave_up_killer(const PendingMessage& message) {
   if (!suspicion_.suspects(message) || message.attempts < core_.options.max_attempts) return false;
   give_up(message, ParkedMessage::Reason::attempts,
@@ -145,7 +145,7 @@ bool FencedLane::gave_up_killer(const PendingMessage& message) {
   return true;
 }
 
-/// As late as can be: whatever else holds the worker up and kills it is no fault of the message.
+/// Charges at the last moment, so that other causes of death aren't blamed on the message.
 bool FencedLane::charge_suspect(const PendingMessage& message) {
   if (!suspicion_.suspects(message)) return true;
   const bool is_noted = note({.message = message,
@@ -155,12 +155,12 @@ bool FencedLane::charge_suspect(const PendingMessage& message) {
   return is_noted;
 }
 
-/// Whoever lives once it is handed over takes the charge back: the message kills nobody.
+/// A worker that survives sending the suspect withdraws the charge.
 void FencedLane::acquit_survived() {
-  // It is alone: nothing else is in flight.
+  // The suspect is sent alone: nothing else is in flight.
   const Link* const open = chain_.first_unanswered();
   if (open == nullptr || !suspicion_.is_charged(open->message)) return;
-  // If that can't be noted now, the next pass tries again.
+  // If the store fails now, the next pass tries again.
   const Trouble none{.message = open->message, .message_attempts = open->message.attempts};
   if (note(none)) suspicion_.close();
 }
@@ -168,7 +168,7 @@ void FencedLane::acquit_survived() {
 void FencedLane::on_answer(const Answer& answer) {
   if (!is_owned()) return;
   if (doubt_.awaits(answer)) {
-    // What the store can't tell is asked again.
+    // If the store fails, the question is asked again.
     doubt();
     guarded([&] { on_read_back(answer); });
     return;
@@ -184,7 +184,7 @@ void FencedLane::on_answer(const Answer& answer) {
   } else if (!chain_.store(*link, answer.broker_sequence)) {
     on_failure(*link, {.kind = Answer::Kind::stored_before, .detail = "stored at another place"});
   } else if (is_fenced() && open != nullptr && open->request < link->request) {
-    // The answer overtook another: what became of that one is unknown.
+    // The answer overtook an earlier one, whose outcome is unknown.
     doubt_.announce();
   }
   if (!doubt_.is_announced() || open != nullptr || !mark_stored()) return;
@@ -202,7 +202,7 @@ void FencedLane::on_failure(const Link& link, const Answer& answer) {
 bool FencedLane::mark_stored() {
   if (is_fenced()) return true;
   const Advance stored = chain_.all_stored();
-  // What can't be marked now is sent again, under the same ids.
+  // Messages that can't be marked now are sent again under the same ids.
   if (!stored.published.empty()) advance(stored, false);
   return is_owned();
 }
@@ -257,11 +257,11 @@ void FencedLane::on_time() {
 void FencedLane::miss(const Answer& missing) {
   on_silence(missing.detail);
   chain_.shrink();
-  // Without a fence the fate of the message is all that isn't known.
+  // Without a fence only this message's fate is unknown.
   if (!is_fenced()) return on_answer(missing);
   doubt();
   if (is_looking()) return release();
-  // The first may have got lost.
+  // The first answer may just have been lost.
   if (doubt_.count_fruitless() <= 1) return;
   if (failure_) failure_->has_waited = true;
   back_off({.error = missing.detail, .failure = missing.failure});

@@ -1,4 +1,4 @@
-// A partition whose order the broker keeps: each message names the one that it must follow.
+// A lane whose order the broker enforces: each message names its predecessor.
 #pragma once
 
 #include "relay/chain.hpp"
@@ -15,42 +15,41 @@
 
 namespace stela::relay {
 
-/// Ties the chain of messages, the doubt about it and the suspicion after a death to lease, store
-/// and publisher. It stops at the first answer that isn't the acknowledgement of the next message.
-/// Then it waits for what else is in flight, reads back what stands at the broker, marks that, and
-/// goes on behind it. With Fence::none there is nothing to compare with: it marks what was
-/// acknowledged, and sends the rest again under the same ids. So of each stream one message is in
+/// Connects the chain of messages, the doubt about it and the suspicion after a death with lease,
+/// store and publisher. At the first answer that isn't the acknowledgement of the next message, it
+/// stops, waits for the other messages in flight, reads back what the broker has, marks that, and
+/// continues after it. With Fence::none there is nothing to compare with, so it marks acknowledged
+/// messages and sends the rest again under the same ids; only one message of each stream is in
 /// flight at a time.
 class FencedLane final : public Lane {
  public:
   FencedLane(Core& core, PartitionId partition) noexcept
       : Lane{core, partition}, chain_{core}, doubt_{core} {}
 
-  /// Nothing is in flight, and nothing known is unmarked.
+  /// Nothing is in flight or being asked.
   bool is_idle() const noexcept { return chain_.empty() && !doubt_.is_asked(); }
-  /// Sends what may be sent, at most `budget` messages, which it lowers.
+  /// Sends what may be sent, up to `budget` messages, and lowers `budget`.
   void pump(int& budget);
-  /// Notes what was acknowledged, unless more of the same batch is about to be.
+  /// Marks acknowledged messages, unless more of the same batch are about to follow.
   void mark_if_due();
-  /// What is due by time: timeouts, the end of a backoff.
+  /// Does what is due by time: timeouts, the end of a back-off.
   void on_time();
   Steady deadline() const;
-  /// An operator said that it is to try at once, if it is backing off: it looks at the broker
-  /// first.
+  /// An operator ended its back-off: it looks at the broker first.
   void retry();
 
   void on_answer(const Answer& answer);
-  /// What was in flight is unknown.
+  /// The fate of messages in flight is unknown.
   void on_session_lost();
 
  private:
   using Link = Chain::Link;
 
-  /// The first message of the chain that wasn't stored, and what the broker said.
+  /// The first message of the chain that wasn't stored, and the broker's answer.
   struct Failure {
     Link link = {};
     Answer answer = {};
-    /// The partition has waited since: no need to wait for this, too.
+    /// The partition has waited since then, so this failure needs no wait of its own.
     bool has_waited = false;
   };
 
@@ -62,12 +61,12 @@ class FencedLane final : public Lane {
   // Publishing.
   std::size_t window() const noexcept;
   BatchLimit wanted(int budget) const;
-  /// True if all of them went; the rest waits for the next step.
+  /// True if all were sent; the rest waits for the next step.
   bool publish(const std::vector<PendingMessage>& messages);
-  /// Without a fence: cuts the batch before a message whose stream has one in flight.
+  /// Without a fence: cuts the batch before a message whose stream already has one in flight.
   void cut(PendingBatch& batch);
   bool is_blocked() const noexcept;
-  /// Moves what can't be published to what is to be parked.
+  /// Moves unpublishable messages from the batch to the ones to park.
   static void sort_out(PendingBatch& batch, Advance& advance);
   bool gave_up_killer(const PendingMessage& message);
   bool charge_suspect(const PendingMessage& message);
@@ -75,9 +74,9 @@ class FencedLane final : public Lane {
 
   // Answers.
   void on_failure(const Link& link, const Answer& answer);
-  /// An answer didn't come: nobody knows where the partition stands. Other lanes go on.
+  /// An answer is missing, so the partition's position is unknown. Other lanes continue.
   void miss(const Answer& missing);
-  /// Without a fence: notes everything that was stored, before what is in flight is forgotten.
+  /// Without a fence: marks all stored messages before the chain is cleared.
   bool mark_stored();
   bool advance(const Advance& advance, bool durable);
 
@@ -86,21 +85,22 @@ class FencedLane final : public Lane {
   void ask();
   void on_read_back(const Answer& answer);
   void end_look(bool has_end, std::uint64_t holes);
-  /// Stops the partition; messages that seem lost are looked for again first.
+  /// Stops the partition, after looking once more for messages that seem lost.
   void on_contradiction(StopReason reason, const Answer& answer);
   bool accept(std::span<const FoundMessage> messages, const Answer& answer);
-  /// Something waits that comes before what was found, and wasn't found.
+  /// True if an earlier pending message is missing among the found ones.
   bool passes_what_waits(std::span<const FoundMessage> messages);
-  /// As an operator wants it: marks what is ours, passes over what isn't, goes on behind all of it.
+  /// Carries out an adoption: marks our messages, passes over others, and continues after all of
+  /// them.
   void adopt(const Answer& answer, const Verdict& verdict);
-  /// Marks those that are ours, beside what `advance` has: none of them is to be sent again.
+  /// Marks our messages, in addition to `advance`, so that none of them is sent again.
   bool mark_found(Advance advance, std::span<const FoundMessage> messages,
                   const std::vector<EventId>& ids);
   bool is_ours(const FoundMessage& found, const EventId& id) const;
   bool is_ours(const FoundMessage& found) const { return is_ours(found, ids_of({&found, 1})[0]); }
   std::vector<EventId> ids_of(std::span<const FoundMessage> messages) const;
   void resume(const Answer& answer);
-  /// Adds the limit that was met, as far as the broker or its stream tell it.
+  /// Adds the exceeded limit, as far as the broker or its stream reports it.
   static void explain(Failure& failure, const Answer& stream);
   void act_on(const Failure& failure);
   void give_up(const PendingMessage& message, ParkedMessage::Reason reason, const Trouble& trouble);
@@ -109,17 +109,17 @@ class FencedLane final : public Lane {
   Doubt doubt_;
   Suspicion suspicion_;
   std::optional<Failure> failure_;
-  /// Without a fence: the stream of the message that a batch was cut at, and how many messages the
-  /// next one is to have.
+  /// Without a fence: the stream of the message that a batch was cut at, and the size of the next
+  /// batch.
   std::optional<std::int64_t> blocked_by_;
   int wanted_ = std::numeric_limits<int>::max();
-  /// Since a message was given up: how many may be in flight. Where one is, more may be, and what
-  /// was sent behind each would be read and sent again.
+  /// How many messages may be in flight since one was given up. Near a bad message there may be
+  /// more, and everything sent after each would be read and sent again.
   std::size_t after_refusal_ = std::numeric_limits<std::size_t>::max();
   bool adopted_ = false;
-  /// A part of what stands there is marked.
+  /// A part of the broker's messages is marked.
   bool adopting_ = false;
-  /// The broker ended there, before the position: it is asked from there on, for what is missing.
+  /// The broker ended here, before the position: it is asked from here on for missing messages.
   std::optional<std::uint64_t> broker_end_;
 };
 

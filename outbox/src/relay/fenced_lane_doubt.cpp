@@ -1,5 +1,4 @@
-// How a fenced lane finds out where its partition stands at the broker, and what it then does about
-// what went wrong.
+// How a fenced lane finds its partition's position at the broker, and handles failures.
 #include "relay/fenced_lane.hpp"
 
 #include <algorithm>
@@ -20,7 +19,8 @@ std::string size_in_words(std::int64_t bytes) {
   return text + (is_large ? " MiB" : " KiB");
 }
 
-/// "its payload has 1.3 MiB, and max_payload of the server is 1 MiB". Headers count, too.
+/// "its payload has 1.3 MiB, and max_payload of the server is 1 MiB". The broker's limit includes
+/// headers.
 std::string size_of(std::int64_t bytes, const SizeLimit& limit) {
   std::string text = "its payload has " + size_in_words(bytes);
   if (limit.bytes == 0) return text;
@@ -68,11 +68,11 @@ void FencedLane::on_read_back(const Answer& answer) {
   if (!has_answered) return miss(answer);
   const bool ends_before = end_of(answer) < position.broker_sequence;
   if (ends_before && answer.has_more) {
-    // It has the messages again that it had lost.
+    // The broker has the lost messages again.
     broker_end_.reset();
     return ask();
   }
-  // What was marked since the adoption began is as good as what is marked without one.
+  // Messages marked since the adoption began are as reliable as any others.
   if (adopting_ && ends_before) adopted_ = adopting_ = false;
   if (adopted_) return adopt(answer, verdict);
   if (verdict.stop) return on_contradiction(*verdict.stop, answer);
@@ -80,13 +80,13 @@ void FencedLane::on_read_back(const Answer& answer) {
   if (doubt_.end_loss()) recover();
   if (!accept(verdict.following, answer)) return;
   if (!answer.has_more) return resume(answer);
-  // What is published after a part of it would only be refused.
+  // Messages published after only a part of it would be refused.
   ask();
 }
 
 void FencedLane::end_look(bool has_end, std::uint64_t holes) {
   if (has_end && core_.store.continue_lost(lease())) {
-    // Nobody can tell what is gone of one subject among others.
+    // In a shared stream nobody can tell which messages of one subject are missing.
     const bool is_whole = core_.fence == Fence::stream && holes == 0;
     core_.report(Incident::Kind::broker_back, partition(), {},
                  is_whole ? "the broker has again what it seemed to have lost; the partition "
@@ -94,7 +94,7 @@ void FencedLane::end_look(bool has_end, std::uint64_t holes) {
                           : "the broker has the end again of what it seemed to have lost; the "
                             "partition continues, and messages before it may be missing");
   }
-  // Whoever takes the lease next begins as after any other stop.
+  // The next holder begins as after any other stop.
   release();
 }
 
@@ -134,7 +134,7 @@ bool FencedLane::accept(std::span<const FoundMessage> messages, const Answer& an
     stop(StopReason::store_went_back, std::move(missing));
     return false;
   }
-  // Positions tell what is missing between two messages, but not those of a shared stream.
+  // Positions reveal missing messages, except in a shared stream.
   if (core_.fence == Fence::subject && passes_what_waits(messages)) {
     stop(StopReason::unreadable,
          "the broker has later pending messages, and earlier ones are missing");
@@ -153,8 +153,9 @@ void FencedLane::adopt(const Answer& answer, const Verdict& verdict) {
     broker_end_ = end;
     return ask();
   }
-  // Other messages may have taken the places of lost ones, and a store that is an older copy, too,
-  // doesn't know them. As they are in order, it knows all if it knows the last as published.
+  // Other messages may have taken the places of lost ones; a store that is an older copy doesn't
+  // know them either. Messages are in order, so the store knows all of them if it knows the last
+  // one as published.
   const FoundMessage* const place = verdict.place;
   const bool is_known = place != nullptr && place->redelivery == 0 &&
                         place->sequence <= position.published_through && is_ours(*place);
@@ -162,7 +163,7 @@ void FencedLane::adopt(const Answer& answer, const Verdict& verdict) {
     chain_.start({.published_through = position.published_through});
     return ask();
   }
-  // An answer may hold a part of what stands there: the next one tells.
+  // An answer may contain only a part; the next one brings more.
   const bool is_part = answer.has_more || end > position.broker_sequence;
   Advance advance{.broker_sequence = end};
   if (!answer.found.empty() && answer.found.back().broker_sequence == end) {
@@ -206,14 +207,14 @@ void FencedLane::resume(const Answer& answer) {
   doubt();
   doubt_.end();
   if (core_.fence == Fence::subject && answer.last_sequence == 0) {
-    // The server compares with nothing, so do we.
+    // The server compares with no message, so neither do we.
     chain_.follow_nothing();
   }
   if (failure_) {
     explain(*failure_, answer);
     return act_on(*std::exchange(failure_, std::nullopt));
   }
-  // Without a read-back the next message tells.
+  // Without a read-back the next message shows whether the lane has recovered.
   if (is_fenced() && !misfit().empty()) recover();
 }
 
@@ -255,10 +256,10 @@ void FencedLane::act_on(const Failure& failure) {
       ++core_.counts.retried;
       break;
     default:
-      // A broker that was started again may have forgotten the id of its last message.
+      // A restarted broker may have forgotten the id of its last message.
       chain_.follow_any();
-      // Somebody else was there first, or nobody knows: the read-back has told. If it told nothing
-      // twice in a row, don't ask as fast as we can.
+      // Another writer was first, or the outcome was unknown: the read-back has settled it. After
+      // two fruitless ones in a row, slow down.
       if (doubt_.count_fruitless() <= 1) return;
       if (answer.kind == Answer::Kind::stored_before) report();
   }
@@ -275,7 +276,7 @@ void FencedLane::give_up(const PendingMessage& message, ParkedMessage::Reason re
                                         " can't be published: " + trouble.error);
   }
   Advance advance;
-  // What stands at the broker already can't be parked: sending it again is simply not done.
+  // A message that the broker already has can't be parked: only its redelivery is dropped.
   const bool skip = core_.options.on_poison == OnPoison::skip || message.is_republished;
   (skip ? advance.skipped : advance.parked)
       .push_back({message.sequence, message.redelivery, reason, trouble.message_attempts,

@@ -34,7 +34,7 @@ std::string_view to_string(Incident::Kind kind) noexcept {
 }
 
 bool Lane::take(bool to_look) {
-  // Trusted from before the attempt: how long the call took is not ours to know.
+  // Trust begins before the attempt, because the call's duration is unknown.
   const Steady begun = core_.now();
   std::optional<Standing> standing;
   guarded([&] {
@@ -50,7 +50,7 @@ bool Lane::take(bool to_look) {
   trust_from(begun);
   attempts_ = standing->attempts;
   store_failures_ = 0;
-  // Wall time may have been set back since: no wait is longer than one that we would begin.
+  // Wall time may have been set back since, so the wait is limited to our longest one.
   const auto wait = std::min(standing->backoff_left, longest_backoff(core_.options));
   held_until_ = to_look ? Steady{} : begun + wait;
   if (!to_look) ++core_.counts.leased;
@@ -70,7 +70,7 @@ void Lane::renew() {
   const Steady begun = core_.now();
   const auto renewed = [&] { return core_.store.renew(lease(), ttl()); };
   if (change(renewed, "its lease couldn't be renewed")) return trust_from(begun);
-  // A store that can't be reached for so long has no owner that we know of.
+  // After so long without the store, the lease can't be relied on.
   if (owned_ && core_.now() >= trusted_until_) {
     lose("the store couldn't be reached to renew its lease");
   }
@@ -78,7 +78,7 @@ void Lane::renew() {
 
 void Lane::release() {
   if (!owned_) return;
-  // Without success the lease runs out by itself.
+  // On failure the lease runs out by itself.
   guarded([&] { core_.store.release(lease()); });
   if (!looking_) ++core_.counts.released;
   let_go();

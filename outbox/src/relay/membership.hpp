@@ -9,9 +9,9 @@
 
 namespace stela::relay {
 
-/// How many of `partitions` the worker `me` should hold when `workers` are alive (`me` among them,
-/// in any order). Shares differ by at most one; when a worker joins nobody's grows, when one leaves
-/// nobody's shrinks, so that no more move than the one who came or went gets or had.
+/// How many of `partitions` the worker `me` should hold while `workers`, which include `me` in any
+/// order, are alive. Shares differ by at most one. A joining worker raises no other share and a
+/// leaving one lowers none, so only its own share moves.
 inline std::size_t share_of(std::string_view me, std::vector<std::string> workers,
                             std::size_t partitions) {
   std::sort(workers.begin(), workers.end());

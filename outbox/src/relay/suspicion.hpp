@@ -1,4 +1,4 @@
-// After an owner's sudden death: which message may have been the cause.
+// Which message may have caused an owner's sudden death.
 #pragma once
 
 #include "relay/outbox_port.hpp"
@@ -10,8 +10,8 @@
 
 namespace stela::relay {
 
-/// Keeps in step how many of the next messages were in flight at the death, how many of them may go
-/// at a time, and the one that must be the cause if it was alone, until it is charged and
+/// Keeps consistent how many of the next messages were in flight at the death, how many may be in
+/// flight now, and the message that must be the cause if it was alone, until it is charged and
 /// acquitted.
 class Suspicion {
  public:
@@ -23,11 +23,11 @@ class Suspicion {
     if (suspects_ == 1) suspect_ = standing.flight_through;
   }
 
-  /// How many messages may be in flight, of `most`.
+  /// How many messages may be in flight, up to `most`.
   std::size_t window(std::size_t most) const noexcept {
     return suspects_ > 0 ? std::min(window_, most) : most;
   }
-  /// So many of the next messages did no harm.
+  /// This many of the next messages are harmless.
   void pass(std::int64_t count) noexcept {
     suspects_ = std::max<std::int64_t>(suspects_ - count, 0);
   }
@@ -35,17 +35,18 @@ class Suspicion {
   bool suspects(const PendingMessage& message) const noexcept {
     return message.sequence == suspect_;
   }
-  /// The suspect was charged in the store, right before it is sent.
+  /// The store has recorded the charge, just before the suspect is sent.
   void charge() noexcept { charged_ = std::exchange(suspect_, {}); }
   bool is_charged(const PendingMessage& message) const noexcept {
     return message.sequence == charged_;
   }
-  /// It was acquitted, or has earned the charge.
+  /// The suspect was acquitted, or has deserved the charge.
   void close() noexcept { charged_ = {}; }
 
  private:
-  /// After a sudden death this part of what was in flight goes at a time. A death costs a lease and
-  /// a process, a round trip next to nothing: so a killer is found in few deaths, not few trips.
+  /// After a sudden death, this fraction of the former messages is in flight at a time. A death
+  /// costs a lease and a process, a round trip almost nothing: so few deaths must suffice to find a
+  /// killer, not few round trips.
   static constexpr std::int64_t narrowing = 16;
 
   std::int64_t suspects_ = 0;

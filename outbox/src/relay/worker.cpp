@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto max_probe_interval = 30s;
-/// A server that can't be reached is cheap to ask, and everything waits for it.
+/// Asking an unreachable server is cheap, and everything waits for it.
 constexpr auto max_connect_interval = 5s;
 
 }  // namespace
@@ -38,7 +38,7 @@ void Worker::start() {
   core_.store_id = core_.store.store_id();
   if (std::exchange(stopped_, false)) {
     stopping_ = false;
-    // The session ended with the stop.
+    // The stop has ended the session.
     broker_ = Broker::down;
     core_.session = 0;
     ++last_session_;
@@ -71,7 +71,7 @@ void Worker::run_due() {
 
 void Worker::pump() {
   unfinished_ = false;
-  // Each partition has a share of what is sent at once, and none can starve the others.
+  // Each partition gets a share of what is sent at once, so that none starves the others.
   const auto sharers = static_cast<int>(std::max<std::size_t>(owned_partitions(), 1));
   const int share = std::max(1, options_.window / sharers);
   core_.share_of_bytes = options_.max_in_flight_bytes / sharers;
@@ -84,14 +84,14 @@ void Worker::pump() {
     int budget = share;
     lane.pump(budget);
     lane.mark_if_due();
-    // Its share is used up, and no answer is on its way that would bring it on.
+    // Its share is used up, and no pending answer would wake it.
     if (budget <= 0 && lane.is_idle()) unfinished_ = true;
     if (core_.now() < core_.step_end) continue;
     unfinished_ = true;
     if (next != lanes_.end()) first_lane_ = next->first;
     break;
   }
-  // Some may have waited for the room that others left.
+  // Some lanes may have waited for room that others freed.
   if (was_full && !core_.is_full()) unfinished_ = true;
 }
 
@@ -115,7 +115,7 @@ void Worker::on_answer(const Answer& answer) {
     if (broker_ != Broker::connecting) return;
     broker_ = Broker::connected;
     core_.session = last_session_;
-    // Whether the streams are as they should be, only those who use them can tell.
+    // Only workers with partitions can tell whether the streams are right.
     if (owned_partitions() == 0) recover();
     return;
   }
@@ -124,7 +124,7 @@ void Worker::on_answer(const Answer& answer) {
     return drop_session(answer.detail, true);
   }
   if (broker_ != Broker::connected) return;
-  // Whatever it says, the server says something.
+  // Any answer proves that the server is alive.
   probe_limit_ = never;
   has_heard_ = true;
   if (answer.kind == Answer::Kind::alive) return;
@@ -164,7 +164,7 @@ void Worker::beat() {
     has_name_ = false;
     throw;
   } catch (const Error& e) {
-    // Sooner than usual: the lease must not run out over a busy database.
+    // Sooner than usual, so that the lease doesn't run out over a busy database.
     next_beat_ = core_.now() + options_.lease_renew / 8;
     core_.report_trouble({}, e);
   }
@@ -188,14 +188,14 @@ void Worker::judge_broker() {
   watch_service();
   const std::chrono::microseconds patience =
       was_served_ ? options_.lease_renew : options_.lease_ttl;
-  // A server may take connections and answer nothing.
+  // A server may accept connections and answer nothing.
   if (broker_ == Broker::connected && !has_heard_) core_.session_doubted = true;
   if (is_distrustful_) ask_for_service();
   if (cut_off_ != was_served_ || core_.now() < since_ + patience) return;
   cut_off_ = !was_served_;
   if (!cut_off_ || broker_ != Broker::connected) return;
-  // Another server of the list may have what this one is cut off from. Whoever had no partition yet
-  // has nothing to ask for.
+  // Another server may reach what this one can't. A worker that has had no partition has nothing to
+  // ask for.
   is_distrustful_ = core_.fence != Fence::none && !lanes_.empty();
   drop_session("the server answers for no partition", false);
 }
@@ -203,7 +203,7 @@ void Worker::judge_broker() {
 void Worker::ask_for_service() {
   if (broker_ != Broker::connected || owned_partitions() > 0 || lanes_.empty()) return;
   const PartitionId partition = lanes_.begin()->first;
-  // Behind all that stands there.
+  // Beyond all messages, so that none is read.
   constexpr std::uint64_t from = INT64_MAX;
   core_.publisher.read_back(core_.name_request(partition), partition, from);
   core_.publisher.flush();
@@ -229,7 +229,7 @@ void Worker::look() {
 }
 
 void Worker::hand_over_unneeded(const Overview& overview) {
-  // Drained, and of an older generation: nothing will ever be enqueued there again.
+  // Drained partitions of older generations: nothing is ever enqueued there again.
   for (const Overview::Partition& partition : overview.partitions) {
     if (partition.is_needed) continue;
     if (FencedLane* const held = find_lane(partition.id)) held->drain();
@@ -237,8 +237,8 @@ void Worker::hand_over_unneeded(const Overview& overview) {
 }
 
 void Worker::watch_membership(const Overview& overview) {
-  // Whoever let a lease run out is dead, or as good as that, whatever its heartbeat says. A lease
-  // that nobody will ever take over says nothing: its owner may have failed to give it back.
+  // A worker that let a lease run out counts as dead, whatever its heartbeat says. A lease that
+  // nobody will take over proves nothing: its owner may have failed to release it.
   std::vector<std::string> members;
   for (const std::string& worker : overview.workers) {
     const bool lapsed = std::any_of(
@@ -277,7 +277,7 @@ void Worker::leave_to_connected(const Overview& overview, std::vector<std::strin
 void Worker::take_free(const Overview& overview) {
   std::size_t owned = owned_partitions();
   const std::size_t count = overview.partitions.size();
-  // Workers that look at the same time begin at different partitions.
+  // Workers that look at the same time start with different partitions.
   const std::size_t begin = count == 0 ? 0 : std::hash<std::string_view>{}(core_.worker) % count;
   for (std::size_t i = 0; i < count && owned < share_; ++i) {
     const Overview::Partition& partition = overview.partitions[(begin + i) % count];
@@ -302,7 +302,7 @@ void Worker::retry(const Overview& overview) {
 }
 
 void Worker::hand_over_surplus() {
-  // Only for members that stayed: a worker that comes and goes must not move partitions about.
+  // Only for lasting members: a worker that comes and goes must not move partitions around.
   if (core_.now() < members_since_ + options_.lease_renew) return;
   std::size_t owned = owned_partitions();
   for (auto it = lanes_.rbegin(); it != lanes_.rend() && owned > share_; ++it) {
@@ -372,10 +372,10 @@ void Worker::drop_session(std::string why, bool misconfigured) {
   ++last_session_;
   for (auto& [partition, lane] : lanes_) lane.on_session_lost();
   const Steady now = core_.now();
-  // What worked in a session doesn't count, if it ended as soon as the one before.
+  // Success in a session doesn't count if the session ended as soon as the one before.
   if (was_connected && now >= lasts_from_) failures_ = 0;
   ++failures_;
-  // One that was open is replaced at once, the first time.
+  // The first time, an open session that ends is replaced at once.
   const int waits = was_connected && !misconfigured ? failures_ - 1 : failures_;
   const std::chrono::microseconds most =
       was_connected || misconfigured ? max_probe_interval : max_connect_interval;

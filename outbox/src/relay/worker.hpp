@@ -11,10 +11,10 @@
 
 namespace stela::relay {
 
-/// A state machine: whoever drives it hands it what the broker answers, and calls `run_due` after
-/// that, when its deadline has come, and when something was committed. Everything it does, it does
-/// inside these calls. They wait out all trouble but SchemaMismatch, which they throw: a newer
-/// Stela migrated the database, and this worker can do nothing more in it. Threads: one at a time.
+/// A state machine. Its driver passes in the broker's answers, and calls `run_due` after that, at
+/// its deadline, and after commits. It acts only inside these calls. They wait out all trouble
+/// except SchemaMismatch, which they throw: a newer Stela migrated the database, and this worker
+/// can do no more in it. Threads: one at a time.
 class Worker {
  public:
   struct Ports {
@@ -26,19 +26,19 @@ class Worker {
     AnswerSink& answers;
   };
 
-  /// `options` must be checked, and have a name for the worker.
+  /// `options` must be checked and name the worker.
   Worker(const RelayOptions& options, Fence fence, const Ports& ports);
 
-  /// Joins the other workers and takes what is free.
+  /// Joins the other workers and takes free partitions.
   void start();
-  /// Sends nothing more; once `is_stopped`, everything is handed over.
+  /// Stops sending; once `is_stopped`, everything is handed over.
   void stop();
   bool is_stopped() const noexcept { return stopped_; }
 
   void on_answer(const Answer& answer);
   /// Does what is due.
   void run_due();
-  /// When `run_due` has to be called again, if nothing happens before.
+  /// When to call `run_due` next, if nothing happens before.
   Steady deadline() const;
 
   const Counts& counts() const noexcept { return core_.counts; }
@@ -46,42 +46,41 @@ class Worker {
   std::size_t wanted_partitions() const noexcept { return share_; }
   std::size_t owned_partitions() const noexcept;
   BrokerStatus broker_status() const;
-  /// Nothing is in flight, and nothing is being asked.
+  /// Nothing is in flight or being asked.
   bool is_idle() const noexcept;
   bool is_connecting() const noexcept { return broker_ == Broker::connecting; }
 
  private:
-  /// Lets the lanes send, each in its turn, for a bounded time.
+  /// Lets the lanes send in turn, for a bounded time.
   void pump();
   void beat();
-  /// The server answers, and not only to say that it lives.
+  /// The server answers requests, not only probes.
   bool is_served() const;
-  /// Notes since when it is or isn't.
+  /// Records when this changes.
   void watch_service();
-  /// It is cut off once it hasn't been served for the length of a lease, and until it has been for
-  /// a while.
+  /// It is cut off after a lease's length without service, until it has been served for a while.
   void judge_broker();
-  /// Asks for a partition that it doesn't own whether the server answers for any.
+  /// Asks about a partition that it doesn't own, to see whether the server answers for any.
   void ask_for_service();
-  /// Nothing is taken before it is known that the worker's name is its own.
+  /// It takes no partition until it is sure that no other worker has its name.
   bool may_look() const noexcept { return has_name_ && !stopping_; }
   void look();
   void watch_membership(const Overview& overview);
-  /// As long as some can reach the broker, those who can't do nothing.
+  /// While some workers can reach the broker, the others do nothing.
   void leave_to_connected(const Overview& overview, std::vector<std::string>& members) const;
   void take_free(const Overview& overview);
   void hand_over_unneeded(const Overview& overview);
-  /// Those that are stopped because the broker lost messages.
+  /// Looks at partitions that are stopped because the broker lost messages.
   void look_for_lost(const Overview& overview);
-  /// Those of them that an operator wants to try at once.
+  /// Retries partitions that an operator wants tried at once.
   void retry(const Overview& overview);
   void hand_over_surplus();
   void hand_over_drained();
 
   void connect();
-  /// Asks whether the session lives, if a lane doubts it.
+  /// Asks whether the session is alive, if a lane doubts it.
   void probe();
-  /// The broker does what it should.
+  /// The broker works as it should.
   void recover();
   void drop_session(std::string why, bool misconfigured);
 
@@ -106,7 +105,7 @@ class Worker {
   Steady next_beat_ = {};
   Steady next_look_ = {};
 
-  // Membership: who lives, and since when the same have.
+  // Membership: the live workers, and since when they are the same.
   std::vector<std::string> members_;
   Steady members_since_ = {};
   std::size_t active_workers_ = 0;
@@ -119,19 +118,19 @@ class Worker {
   std::uint64_t last_session_ = 0;
   Steady next_connect_ = {};
   Steady connecting_since_ = {};
-  /// The server has answered something in this session.
+  /// The server has answered in this session.
   bool has_heard_ = false;
   bool was_served_ = false;
-  /// Since when it has been served, or hasn't.
+  /// When it was first served, or not served.
   Steady since_ = {};
   bool cut_off_ = false;
-  /// It was cut off while it was connected, and since then no server answered for a partition.
+  /// It was cut off while connected, and no server has answered for a partition since.
   bool is_distrustful_ = false;
-  /// Until when the answer to a probe has to be there; `never` if none is on its way.
+  /// When the answer to a probe is due; `never` if none is pending.
   Steady probe_limit_ = never;
-  /// Sessions in a row that couldn't be had, or didn't last.
+  /// Consecutive sessions that couldn't be opened or didn't last.
   int failures_ = 0;
-  /// A session that lives until then has lasted.
+  /// A session that is still alive then counts as lasting.
   Steady lasts_from_ = {};
   std::string trouble_;
   bool misconfigured_ = false;

@@ -23,7 +23,7 @@ using relay::PublishedRun;
 
 namespace {
 
-/// One advance, step by step. What it removes and publishes is counted in the partition's row.
+/// Applies one advance, step by step. The partition's row counts removed and published messages.
 class Application {
  public:
   Application(Connection& connection, PartitionId partition, Timestamp now) noexcept
@@ -45,7 +45,7 @@ class Application {
     } else {
       const std::int64_t removed = remove_messages(run.first, run.last);
       published_ += removed;
-      // It was parked, and arrived at the broker all the same.
+      // It was parked, but had reached the broker.
       if (removed == 0) published_ += take_parked(run.first) + remove_lost(run.first);
       through_ = std::max(through_, run.last.value());
     }
@@ -64,7 +64,7 @@ class Application {
     if (!taken) return;
     const bool is_behind = message.reason == ParkedMessage::Reason::behind;
     if (is_behind && !is_behind_parked(taken->stream, message.sequence)) {
-      // Meanwhile an operator sent the stream's messages again: this one follows them.
+      // An operator has resent the stream's messages meanwhile, and this one follows them.
       send_again({message.sequence, partition_, *taken});
       return;
     }
@@ -73,7 +73,7 @@ class Application {
     if (!is_behind) {
       const std::string_view reason = to_string(message.reason);
       failure_class = to_string(message.failure.value_or(FailureClass::other));
-      // What is too large is so by more than one unit, and by more than one setting.
+      // Errors about size vary by unit and by setting, so group them by class.
       const bool is_too_large = message.failure == FailureClass::too_large;
       failure = failure_of(reason, type_of(message.sequence),
                            is_too_large ? *failure_class : std::string_view{message.error});
@@ -116,14 +116,14 @@ class Application {
     return row.step() ? std::string{row.type()} : std::string{};
   }
 
-  /// What is known of a message only where it waits.
+  /// Facts about a message that are known only while it is pending.
   struct Taken {
     std::int64_t stream = 0;
     bool was_lost = false;
-    /// False for a repetition of one that is published.
+    /// False for a republication: the event still counts as published.
     bool is_retry = true;
   };
-  /// What is to be sent again from a partition.
+  /// A message to be sent again from a partition.
   struct Waiting {
     GlobalSequence sequence = {};
     std::int64_t partition = 0;
@@ -137,7 +137,7 @@ class Application {
     return removed;
   }
 
-  /// 1 if it was parked. What is parked behind it alone waits for nothing any more.
+  /// Returns 1 if it was parked. Sends messages that were parked only because of it.
   std::int64_t take_parked(GlobalSequence sequence) {
     std::int64_t stream = 0;
     {
@@ -150,9 +150,9 @@ class Application {
     return 1;
   }
 
-  /// Sends again what is parked behind nothing, in bounded steps: the last message of each makes
-  /// the next one. What is to be sent again already comes first, as the relay parks it if it must
-  /// wait.
+  /// Resends messages parked behind nothing, in bounded steps: the last message of each step
+  /// triggers the next one. Pending redeliveries come first, because the relay parks them if they
+  /// must wait.
   void send_followers(std::int64_t stream) {
     if (!has_orphan(stream)) return;
     std::vector<Waiting> followers;
@@ -171,7 +171,7 @@ class Application {
     }
   }
 
-  /// Whether the first parked message of the stream waits for nothing.
+  /// Whether the stream's first parked message waits for no other.
   bool has_orphan(std::int64_t stream) {
     {
       auto first = connection_.rows(sql::parked_after{.stream = stream, .after = 0, .most = 1});
@@ -186,7 +186,7 @@ class Application {
         sql::delete_found_loss{.partition = partition_, .sequence = sequence.value()});
   }
 
-  /// Nothing if it isn't there any more.
+  /// Unset if it no longer exists.
   std::optional<Taken> take_redelivery(std::int64_t redelivery) {
     std::optional<Taken> taken;
     {
@@ -198,7 +198,7 @@ class Application {
     return taken;
   }
 
-  /// Removes the message from where it waits; nothing if it isn't there any more.
+  /// Removes a pending message; unset if it no longer exists.
   std::optional<Taken> take(const ParkedMessage& message) {
     if (message.redelivery > 0) return take_redelivery(message.redelivery);
     std::optional<Taken> taken;
@@ -219,7 +219,7 @@ class Application {
   }
 
   void send_again(const Waiting& waiting) {
-    // Under the generation that it belongs to: a later one waits until it is through.
+    // Keep the event's generation, so that later generations wait until it is published.
     const Generation generation = generation_of(connection_, waiting.sequence);
     connection_.run(sql::insert_redelivery{.partition = waiting.partition,
                                            .generation = generation.number,
@@ -236,11 +236,11 @@ class Application {
   std::int64_t removed_ = 0;
   std::int64_t published_ = 0;
   std::int64_t through_ = 0;
-  /// For what one transaction sends again.
+  /// How many more messages this transaction may resend.
   std::int64_t room_ = step_messages;
 };
 
-/// What is given up has failed; what is parked behind it hasn't been tried.
+/// Given-up messages have failed; messages parked behind them haven't been tried.
 std::int64_t failed_in(const relay::Advance& advance) {
   const auto tried = [](const relay::ParkedMessage& one) {
     return one.reason != relay::ParkedMessage::Reason::behind;

@@ -1,4 +1,4 @@
-// Notes what became of messages: the one transaction behind every step of the relay.
+// Records the outcomes of messages: the one transaction behind every step of the relay.
 #pragma once
 
 #include "database/connection.hpp"
@@ -8,7 +8,7 @@
 
 namespace stela::outbox {
 
-/// False if the lease has passed; then the transaction must be rolled back.
+/// False if the lease is lost; then the transaction must be rolled back.
 bool apply(database::Connection& connection, const relay::Lease& lease,
            const relay::Advance& advance, Timestamp now);
 

@@ -40,7 +40,7 @@ std::vector<std::int64_t> page_of(Connection& connection, std::int64_t from, std
   return page;
 }
 
-/// What is to be sent again already needn't be so twice.
+/// An event with a pending redelivery needs no second one.
 bool counts_as_published(const std::optional<Located>& located) {
   return located && !located->is_missing && located->message.state == MessageState::published &&
          located->message.redelivery == 0;
@@ -86,7 +86,7 @@ void Comparison::note_published(std::int64_t from, std::int64_t end) {
 // --- the broker
 
 void Comparison::read(BrokerContents& broker, GlobalSequence from) {
-  // No host's clock tells what was published before the broker was read: others may be ahead.
+  // No host's clock tells what was published before the broker was read: other clocks may be ahead.
   note_published(from.value(), store_.last_sequence().value());
   std::vector<PartitionId> partitions;
   store_.database().read([&](Connection& connection) {
@@ -133,8 +133,8 @@ void Comparison::recognise(std::vector<FoundMessage>& page, Kept& kept) {
       ++compared_.unknown;
       continue;
     }
-    // What a message says of itself alone would do for nothing: anybody may have published it. The
-    // place of what was imported tells nothing of others.
+    // A message's own claims prove nothing, since anybody may have published it. The place of an
+    // imported event says nothing about others.
     const bool is_first_delivery =
         page[i].redelivery == 0 && !known_.imported().contains(page[i].broker_sequence);
     if (!kept.first && is_first_delivery) kept.first = events[i];

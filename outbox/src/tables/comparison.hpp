@@ -1,4 +1,4 @@
-// What the outbox counts as published against what stands at the broker.
+// Compares what the outbox counts as published with the broker's contents.
 #pragma once
 
 #include "tables/known_messages.hpp"
@@ -23,8 +23,8 @@ struct CompareRequest {
   std::string_view who = {};
 };
 
-/// Looks first at what counts as published, then at the broker, one bit an event each, and then at
-/// what it doesn't have: of what was published in between nothing is said.
+/// Reads first the events that count as published, then the broker's, at one bit per event each,
+/// and then the missing ones. Events published meanwhile aren't judged.
 /// Threads: one at a time.
 class Comparison {
  public:
@@ -34,7 +34,7 @@ class Comparison {
   Compared carry_out(StoredOperations& operations, const CompareRequest& request);
 
  private:
-  /// The first of what a stream has: an event, and a place.
+  /// The first event and the first place that a stream has.
   struct Kept {
     std::optional<std::int64_t> first = {};
     std::uint64_t first_place = 0;
@@ -45,7 +45,7 @@ class Comparison {
   void note_published(std::int64_t from, std::int64_t end);
   void report(std::string_view stage, std::int64_t done, std::int64_t total) const;
   bool may_be_dropped(const OutboxMessage& message) const;
-  /// The next publishable events; those of them that aren't at the broker.
+  /// Examines the next publishable events, and returns those missing at the broker.
   std::vector<OutboxMessage> look(std::int64_t& next, std::int64_t end, bool& more);
   std::vector<GlobalSequence> missing_of(const std::vector<OutboxMessage>& absent);
 
@@ -58,9 +58,9 @@ class Comparison {
   std::vector<bool> at_broker_;
   /// Imported events that the broker has dropped.
   std::vector<bool> dropped_;
-  /// Where the broker has dropped what is old: the first event that it has kept, if there is one.
+  /// For streams that have dropped old messages: the first event kept, if there is one.
   std::map<PartitionId, std::optional<std::int64_t>> first_kept_;
-  /// The first message of each stream that was read, if it has one.
+  /// The first message of each stream that was read, if there is one.
   std::map<PartitionId, std::optional<std::int64_t>> begins_;
   Compared compared_;
 };

@@ -27,7 +27,7 @@ bool has_digit(std::string_view word) noexcept {
                      [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
 }
 
-/// Behind the mark that closes what begins here; where it begins if none does.
+/// The position after the closing mark of a quotation that begins here; `begin` if there is none.
 std::size_t end_of_quoted(std::string_view line, std::size_t begin) noexcept {
   for (const auto& [opens, closes] : {std::pair{std::string_view{"'"}, std::string_view{"'"}},
                                       {std::string_view{"\""}, std::string_view{"\""}},
@@ -45,7 +45,7 @@ std::string masked(std::string_view error) {
   const std::string_view line = error.substr(0, error.find('\n'));
   std::string text;
   for (std::size_t at = 0; at < line.size();) {
-    // "isn't" has no quotation mark.
+    // The apostrophe of "isn't" opens no quotation.
     const bool may_open = at == 0 || !is_word(line[at - 1]);
     if (const std::size_t end = may_open ? end_of_quoted(line, at) : at; end > at) {
       text += '*';

@@ -55,7 +55,7 @@ std::int64_t open_end(Connection& connection, const std::vector<Generation>& all
   const std::int64_t first = waiting.sequence().value_or(everything);
   const std::int64_t again = waiting.generation().value_or(everything);
   for (const Generation& generation : all) {
-    // The first that has a predecessor which isn't drained ends what may be published.
+    // The first generation with an undrained predecessor limits publishing.
     if (generation.number == 1) continue;
     if (first < generation.first_sequence || again < generation.number) {
       return generation.first_sequence;

@@ -1,4 +1,4 @@
-// What operators give up.
+// How operators discard messages.
 #include "database/database.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/operations.hpp"
@@ -37,7 +37,7 @@ void note_discarded_poison(Connection& connection, std::int64_t partition,
                                             .gone = event + " is discarded"});
 }
 
-/// "4 messages, 41, 43 to 45": what is gone for good is named, all of it.
+/// "4 messages, 41, 43 to 45": lists every message, because they are gone for good.
 std::string each_in_words(std::span<const std::int64_t> sequences) {
   std::string text = std::to_string(sequences.size());
   text += sequences.size() == 1 ? " message" : " messages";
@@ -51,8 +51,8 @@ std::string each_in_words(std::span<const std::int64_t> sequences) {
   return text;
 }
 
-/// The last of those, at most so many, that are parked in the stream after `gone`, and for nothing
-/// else; 0 if there is none, or if something before them is parked.
+/// The last of at most `most` messages that are parked in the stream after `gone` and only because
+/// of it; 0 if there is none, or if an earlier message is parked.
 GlobalSequence last_follower(Connection& connection, std::int64_t stream, GlobalSequence gone,
                              std::int64_t most) {
   {
@@ -111,14 +111,14 @@ GivenUp StoredOperations::discard(std::span<const PlannedDiscard> planned, std::
           .streams = std::move(streams)};
 }
 
-/// What comes after them in their streams waits for nothing any more. How many.
+/// Resends messages of these streams that no longer wait for anything. Returns how many.
 std::int64_t StoredOperations::send_followers(Connection& connection, const ByStream& gone,
                                               std::string_view who) {
   std::int64_t sent = 0;
   for (const auto& [stream, sequences] : gone) {
     const GlobalSequence last =
         last_follower(connection, stream, sequences.front(), step_messages - sent);
-    // The relay sends what has to come before many others, once it has parked those.
+    // If many redeliveries come later, the relay sends the followers once it has parked those.
     if (last == GlobalSequence{} || has_many_later(connection, stream)) continue;
     Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
@@ -127,7 +127,7 @@ std::int64_t StoredOperations::send_followers(Connection& connection, const BySt
   return sent;
 }
 
-/// In further transactions, if the one that sent so many wasn't enough.
+/// Continues in further transactions if the first one reached its limit.
 std::int64_t StoredOperations::send_more_followers(const ByStream& gone, std::int64_t sent,
                                                    std::string_view who) {
   std::int64_t more = 0;

@@ -26,19 +26,19 @@ namespace {
 constexpr std::size_t most_planned = 200'000;
 constexpr std::int64_t most_foreign = 100;
 constexpr std::size_t most_examples = 1'000;
-/// What one transaction appends, unless a single event is larger.
+/// The most bytes that one transaction appends, unless a single event is larger.
 constexpr std::size_t most_bytes = std::size_t{4} * 1024 * 1024;
-/// In the log of batches, what stands for a redelivery.
+/// Stands in for a redelivery's number in the log of batches.
 constexpr std::int64_t imported = -1;
 constexpr std::string_view after_misfit = "an event of its stream before it wasn't imported";
-/// Hosts' clocks differ. A backup isn't restored in so short a time.
+/// Tolerance for different clocks of hosts. Restoring a backup takes longer.
 constexpr auto clock_difference = std::chrono::seconds{1};
 
 std::string version_of(const std::string& stream, std::int64_t version) {
   return stream + "@" + std::to_string(version);
 }
 
-/// What is next in each stream, as events are judged in the order in which they were recorded.
+/// Tracks the next version of each stream while events are judged in recorded order.
 /// Threads: one at a time, for one transaction.
 class Judge {
  public:
@@ -47,7 +47,7 @@ class Judge {
     while (types.step()) tagged_.emplace(types.type());
   }
 
-  /// False if it is a copy of another, or the store has it after all.
+  /// False if it is a copy of another, or the store does have it.
   bool judge(StrayEvent& event) {
     if (event.stream.empty()) return true;
     if (event.fit == Fit::other_store) return true;
@@ -67,11 +67,11 @@ class Judge {
 
  private:
   struct Stream {
-    /// The last version in the store; and the last one with what fits, and its time.
+    /// The last version in the store, the last one including fitting events, and its time.
     std::int64_t stored = 0;
     std::int64_t last = 0;
     Timestamp last_at = Timestamp::min();
-    /// The first one that doesn't fit.
+    /// The first misfit.
     std::int64_t misfit = 0;
   };
 
@@ -132,7 +132,7 @@ class Judge {
     return stream;
   }
 
-  /// Of the store's event of this version; nil if there is none.
+  /// The id of the store's event with this version; nil if there is none.
   EventId id_of(const StrayEvent& event) {
     auto row = connection_.rows(
         sql::id_of_version{.name = event.stream, .version = event.version.value()});
@@ -152,7 +152,7 @@ bool comes_before(const StrayEvent& a, const StrayEvent& b) noexcept {
   return std::tuple{a.sequence, a.redelivery} < std::tuple{b.sequence, b.redelivery};
 }
 
-/// As it is stored: an event that begins a correlation doesn't name it.
+/// Converts to the stored form, in which an event that begins a correlation doesn't name it.
 ParsedEvent parsed(const StoredEvent& event) {
   const std::string own = event.id.to_string();
   return {.stream = event.stream,
@@ -214,7 +214,7 @@ ImportPlan Import::plan(BrokerArchive& broker) {
   return plan;
 }
 
-/// Rising places of messages whose events the store doesn't have.
+/// Ascending places of messages whose events the store lacks.
 Import::Places Import::find_strays(BrokerArchive& broker, PartitionId partition, ImportPlan& plan) {
   Places places;
   std::vector<FoundMessage> page;
@@ -254,7 +254,7 @@ void Import::take(PartitionId partition, const BrokerEvent& found, ImportPlan& p
   if (found.event == nullptr) {
     stray.fit = Fit::unreadable;
     stray.why = found.problem;
-    // Behind all others.
+    // Sorts after all others.
     stray.sequence = GlobalSequence::max();
     return;
   }
@@ -325,7 +325,7 @@ AppliedImport Import::apply(const ImportPlan& plan, BrokerArchive& broker,
   return applied;
 }
 
-/// With their payloads, in order, without what comes after one that is gone.
+/// Reads the planned events with payloads, in order. Leaves out events after a missing one.
 std::vector<Import::Incoming> Import::fetch(std::span<const StrayEvent* const> planned,
                                             BrokerArchive& broker,
                                             std::vector<Misfit>& misfits) const {
@@ -360,7 +360,7 @@ std::vector<Import::Incoming> Import::fetch(std::span<const StrayEvent* const> p
   return incoming;
 }
 
-/// In one transaction: how many fit. Under the lock it is seen again what does.
+/// Appends in one transaction, after checking the fit again under the lock. Returns how many.
 std::int64_t Import::append(std::span<const Incoming> incoming, StoredOperations& operations,
                             std::string_view who, std::vector<Misfit>& misfits) {
   Step step;
@@ -382,7 +382,7 @@ std::int64_t Import::append(std::span<const Incoming> incoming, StoredOperations
   return std::ssize(step.stored);
 }
 
-/// Up to the first one that doesn't fit; what comes after that one.
+/// Appends up to the first misfit, and returns the events after it.
 std::span<const Import::Incoming> Import::append_some(Connection& connection,
                                                       std::span<const Incoming> incoming,
                                                       Step& step) const {
@@ -412,7 +412,7 @@ std::span<const Import::Incoming> Import::append_some(Connection& connection,
   return incoming.subspan(end + 1);
 }
 
-/// They count as published: no relay is told of them. In words for the log.
+/// Records the events as published, so that no relay learns of them. Returns the log's text.
 std::string Import::record(Connection& connection, std::span<const Stored> stored) const {
   const PartitionId first = PartitionId::at(0, current_generation(connection).partition_count);
   std::map<PartitionId, std::int64_t> counts;

@@ -1,4 +1,5 @@
-// Events that only the broker has: what fits is appended, and counts as published where it is.
+// Imports events that only the broker has: those that fit are appended, and count as published
+// where they are.
 #pragma once
 
 #include "database/event_import.hpp"
@@ -47,7 +48,7 @@ class Import {
     std::string why = {};
   };
   using Names = std::set<std::string, std::less<>>;
-  /// One transaction.
+  /// The results of one transaction.
   struct Step {
     Names changed_streams = {};
     std::int64_t last = 0;
@@ -70,12 +71,12 @@ class Import {
   Store& store_;
   const OnProgress& progress_;
   const std::string store_id_;
-  /// The partitions with streams of their own at the broker; without a fence, that of all.
+  /// The partitions with their own streams at the broker; without a fence, the shared one.
   std::vector<PartitionId> partitions_;
   bool is_shared_ = false;
   KnownMessages known_;
   std::unique_ptr<EventImport> rows_;
-  /// Streams of which a planned event didn't fit any more: no later one does.
+  /// Streams in which a planned event no longer fits, so no later one does.
   Names changed_streams_;
   Names imported_streams_;
 };

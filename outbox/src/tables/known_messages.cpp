@@ -14,15 +14,14 @@ using database::Connection;
 
 namespace {
 
-/// What a message's id begins with.
+/// The length of the event id that a message id begins with.
 constexpr std::size_t event_id_size = 36;
 
 void add(std::string& list, std::int64_t sequence) {
   list.append(list.size() > 1 ? "," : "").append(std::to_string(sequence));
 }
 
-/// The ids of these events, as far as the store has them: in one statement, as a server is far
-/// away.
+/// The ids of these events, if the store has them. One statement saves round trips to a server.
 std::unordered_map<std::int64_t, std::string> ids_of(Connection& connection,
                                                      const std::string& sequences) {
   std::unordered_map<std::int64_t, std::string> ids;

@@ -23,7 +23,7 @@ using relay::Standing;
 
 namespace {
 
-/// What can't be in a row, in words.
+/// Describes impossible values in a row.
 std::string problem_of(const sql::standing::Row& row) {
   const std::pair<const char*, std::int64_t> never_negative[] = {
       {"epoch", row.epoch()},
@@ -50,17 +50,17 @@ Standing standing_of(const sql::standing::Row& row, Timestamp now) {
           .adopted = row.adopted()};
 }
 
-/// Who has a partition, and for how long.
+/// A partition's owner, and how long it holds the lease.
 struct Holding {
   bool has_owner = false;
   std::string owner = {};
   std::int64_t epoch = 0;
   follow::StoredLease lease = {};
-  /// What is wrong with the row.
+  /// The problem with the row.
   std::string problem = {};
 };
 
-/// False if there is no such partition.
+/// False if the partition doesn't exist.
 bool read_holding(Connection& connection, PartitionId partition, Holding& holding) {
   auto row = connection.rows(sql::standing{.partition = partition.number});
   if (!row.step()) return false;
@@ -72,7 +72,7 @@ bool read_holding(Connection& connection, PartitionId partition, Holding& holdin
   return true;
 }
 
-/// Zero if there is nothing to wait for, which has always passed.
+/// Zero, which is always past, if there is no wait.
 Timestamp end_of(std::chrono::microseconds wait, Timestamp now) {
   return wait.count() > 0 ? now + wait : Timestamp{};
 }
@@ -86,7 +86,7 @@ void note_stop(Connection& connection, Timestamp at, PartitionId partition, Stop
       {.part = "outbox", .subject = partition.label(), .what = "stopped", .detail = why});
 }
 
-/// Nobody works on a row that can't be.
+/// Stops the partition of an impossible row.
 void stop_damaged(Connection& connection, PartitionId partition, const std::string& problem,
                   Timestamp at) {
   const std::string detail =
@@ -99,7 +99,7 @@ void stop_damaged(Connection& connection, PartitionId partition, const std::stri
   }
 }
 
-/// Thrown to roll back what was begun under a lease that has passed.
+/// Thrown to roll back work under a lost lease.
 struct Fenced {};
 
 void give_back(Connection& connection, const Lease& lease) {
@@ -181,18 +181,18 @@ bool RelayStore::write(const relay::Lease& lease, bool durable,
     store_.database().write_along(
         [&](Connection& connection) {
           is_held = connection.run() == lease.run;
-          // So that it can be taken again at once, with a look at what the broker has.
+          // Release it, so that it can be taken again at once and compared with the broker.
           if (!is_held) return give_back(connection, lease);
           if (!work(connection)) throw Fenced{};
         },
-        // A worker that outlives its server goes on from what it noted.
+        // A worker that outlives its server continues from its records.
         Sync::if_shared);
   } catch (const Fenced&) {
     return false;
   }
   if (!is_held) return false;
-  // Under full durability the events were synced when they were appended, and this needn't be.
-  // Under relaxed the whole log goes to the disk before anything leaves, while others commit on.
+  // Under full durability the events were synced when they were appended, and marks needn't be.
+  // Under relaxed durability the log is synced before anything is sent, while others commit on.
   if (durable && store_.database().is_relaxed()) store_.database().sync();
   return true;
 }

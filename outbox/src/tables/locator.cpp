@@ -21,7 +21,7 @@ EventId id_of(std::string_view blob) noexcept {
   return EventId{bytes};
 }
 
-/// What the message's event says.
+/// Copies the event's properties.
 template <class Row>
 void fill(OutboxMessage& message, const Row& event) {
   message.stream = event.name();
@@ -45,7 +45,7 @@ void copy_facts(const OutboxMessage& event, OutboxMessage& message) {
   message.recorded_at = event.recorded_at;
 }
 
-/// Messages by their events: one may be sent again more than once.
+/// Messages by event: one event may have several redeliveries.
 class MessagesOfEvents {
  public:
   explicit MessagesOfEvents(std::span<OutboxMessage> messages) {
@@ -174,7 +174,7 @@ std::optional<OutboxMessage> Locator::find_redelivery(GlobalSequence sequence,
   auto row = connection_.rows(sql::find_redelivery{.stream = stream, .sequence = sequence.value()});
   if (!row.step()) return std::nullopt;
   const auto attempts = static_cast<int>(row.attempts());
-  // What is republished was published before, and still is.
+  // A republished event was published before, and still counts as such.
   const MessageState state = row.kind() == "republish" ? MessageState::published
                              : attempts > 0            ? MessageState::retrying
                                                        : MessageState::pending;
@@ -206,7 +206,7 @@ void Locator::find_published(Located& located) {
       if (last && again.redelivery() < *last) continue;
       last = again.redelivery();
       message.since = again.published_at();
-      // Under another generation it may have been another partition.
+      // It may have been another partition, under another generation.
       const bool is_of_this = again.partition() == partition;
       message.broker_from = is_of_this ? static_cast<std::uint64_t>(again.first_broker()) : 0;
       message.broker_to = is_of_this ? static_cast<std::uint64_t>(again.last_broker()) : 0;
@@ -238,7 +238,7 @@ void Locator::find_published(Located& located) {
     return;
   }
   if (!is_fenced_) return;
-  // With a fence the log has no gaps but for what was set aside.
+  // With a fence the log's only gaps are messages that were set aside.
   auto oldest = connection_.rows(sql::oldest_batch{.partition = partition});
   oldest.step();
   located.is_missing = oldest.first_sequence() < sequence;

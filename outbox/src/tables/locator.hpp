@@ -1,4 +1,4 @@
-// Finds what became of an event that is to be published.
+// Finds the state of a publishable event.
 #pragma once
 
 #include "database/connection.hpp"
@@ -23,13 +23,13 @@ class set_aside_row;
 
 struct Located {
   OutboxMessage message = {};
-  /// The number of its stream.
+  /// The number of its event stream.
   std::int64_t stream = 0;
-  /// It is in none of the states, though it should be.
+  /// It should have a state, but has none.
   bool is_missing = false;
 };
 
-/// A message that is parked or discarded, as `state` says.
+/// Reads a parked or discarded message, according to `state`.
 OutboxMessage read_set_aside(const sql::set_aside_row& row, MessageState state);
 
 /// Threads: one at a time, for one transaction.
@@ -37,40 +37,40 @@ class Locator {
  public:
   Locator(database::Connection& connection, Placement& placement, Timestamp now);
 
-  /// Before `find` is asked for many events of a range, one after the other: what was published
-  /// long ago is then found in fewer round trips to a server.
+  /// Call it before looking up many events of a range in sequence: events published long ago then
+  /// need fewer round trips to a server.
   void expect(std::int64_t first, std::int64_t last);
 
   /// The same for the events of these messages.
   void expect_events(std::span<OutboxMessage> messages);
 
-  /// Nothing if the event isn't to be published and has no message either.
+  /// Unset if the event isn't publishable and has no message.
   std::optional<Located> find(GlobalSequence sequence);
 
-  /// A message that is to be published or sent again.
+  /// Reads a pending message or a redelivery.
   OutboxMessage read_waiting(const sql::waiting_row& row);
   /// Adds what is known of the messages' events.
   void complete(std::span<OutboxMessage> messages);
-  /// Adds the type and the time alone: what most messages are passed over by.
+  /// Adds only type and time, which suffice to filter out most messages.
   void add_types(std::span<OutboxMessage> messages);
-  /// Up to where the partition's owner has messages in flight; 0 if it has none.
+  /// The last sequence that the partition's owner has in flight; 0 if none.
   std::int64_t flight_through(PartitionId partition) {
     return progress_of(partition).flight_through;
   }
 
  private:
   struct Progress {
-    /// Nothing behind it is published.
+    /// Nothing after it is published.
     std::int64_t through = 0;
-    /// What the owner has in flight: up to here.
+    /// The end of what the owner has in flight.
     std::int64_t flight_through = 0;
-    /// The batch that was looked at last; none at first.
+    /// The last batch looked up; none at first.
     std::int64_t batch_first = 1;
     std::int64_t batch_last = 0;
     Timestamp batch_at = {};
     std::int64_t broker_first = 0;
     std::int64_t broker_last = 0;
-    /// Each of its events is one message, without others between.
+    /// The batch has one message for each event, and no others between.
     bool is_dense = false;
   };
 
@@ -86,7 +86,7 @@ class Locator {
   std::optional<OutboxMessage> find_redelivery(GlobalSequence sequence, std::int64_t stream);
   void find_published(Located& located);
   Progress& progress_of(PartitionId partition);
-  /// False if the event was expected, and has neither a message nor a batch of its own.
+  /// False if the event was expected and has neither a message nor its own batch.
   bool may_be_set_apart(std::int64_t sequence) const noexcept;
 
   database::Connection& connection_;
@@ -96,7 +96,7 @@ class Locator {
   const bool knows_partitioner_;
   bool is_fenced_ = false;
   std::vector<std::pair<PartitionId, Progress>> progress_;
-  /// What is expected, and in it what is set apart.
+  /// The expected range, and the exceptions in it.
   std::int64_t expected_first_ = 1;
   std::int64_t expected_last_ = 0;
   std::set<std::int64_t> set_apart_;

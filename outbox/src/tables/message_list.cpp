@@ -21,16 +21,16 @@ using database::Connection;
 
 namespace {
 
-/// So many sequences are looked at first, and more where few messages are.
+/// The first window's sequences; windows grow where messages are rare.
 constexpr std::int64_t first_window = 1024;
 constexpr std::int64_t growth = 4;
 constexpr std::size_t few_rows = 512;
-/// So many in a window are looked at in smaller ones.
+/// A window with this many rows is split.
 constexpr std::int64_t most_rows = 4096;
 constexpr std::size_t expected_at_once = 128;
-/// So many rows may be looked at for each message that is found, besides those that the query says.
+/// How many rows each found message allows to be examined, besides the query's own limit.
 constexpr std::int64_t looked_for_each = 20;
-/// What became of an event takes some statements: as many rows could be looked at.
+/// The cost of looking up an event, which takes several statements, in rows.
 constexpr std::int64_t cost_of_event = 10;
 
 std::string in_lower_case(std::string text) {
@@ -38,13 +38,13 @@ std::string in_lower_case(std::string text) {
   return text;
 }
 
-/// Of sequences; both ends belong to it.
+/// A range of sequences, including both ends.
 struct Range {
   std::int64_t low;
   std::int64_t high;
 };
 
-/// One page, in the making.
+/// Collects one page.
 /// Threads: one at a time.
 class MessageList {
  public:
@@ -96,7 +96,7 @@ class MessageList {
     });
   }
 
-  /// The end of what can be in the state.
+  /// The last sequence that can be in the state.
   std::int64_t last_of_all(Connection& connection, Locator& locator) {
     if (query_.state == MessageState::published) {
       auto last = connection.rows(sql::last_published{});
@@ -138,8 +138,7 @@ class MessageList {
     }
   }
 
-  /// The messages of a window, as far as they are known without their events. False if they are too
-  /// many.
+  /// Finds the messages of a window, without reading events. False if there are too many.
   bool find(Connection& connection, Locator& locator, const Range& part,
             std::vector<OutboxMessage>& found) {
     std::optional<std::int64_t> partition;
@@ -178,7 +177,7 @@ class MessageList {
     return part.low == part.high || static_cast<std::int64_t>(found.size()) < most_rows;
   }
 
-  /// A stream may be anywhere in the store.
+  /// A stream's events may be anywhere in the store.
   void read_stream() {
     const StreamId stream = StreamId::parse(query_.stream);
     if (store_.read_stream(stream, {.limit = 1}).next_page().empty()) {
@@ -199,7 +198,7 @@ class MessageList {
     if (!page_.next) look();
   }
 
-  /// Adds those that are chosen, until the page ends.
+  /// Adds matching messages until the page is full.
   void take(Locator& locator, std::vector<OutboxMessage>& found) {
     const bool needs_events = !query_.type.empty() || query_.since || query_.until;
     if (needs_events && !is_of_events()) locator.add_types(found);
@@ -248,9 +247,9 @@ class MessageList {
   const bool is_backward_ = query_.direction == Direction::backward;
   Range left_ = range_of(query_);
   MessagePage page_;
-  /// In rows that could have been looked at.
+  /// Measured in examined rows.
   std::int64_t cost_ = 0;
-  /// The last one that was looked at.
+  /// The last message examined.
   GlobalSequence last_ = query_.after;
 };
 

@@ -26,7 +26,7 @@ namespace {
                    wanted + " was asked for; leave the option out to take what the database has"};
 }
 
-/// Enqueues publishable events: live ones as a participant, old ones when the outbox is made.
+/// Enqueues publishable events: new ones as a participant, old ones when the outbox is created.
 class Enqueuer {
  public:
   explicit Enqueuer(const Partitioner& partitioner) noexcept : partitioner_{partitioner} {}
@@ -75,7 +75,7 @@ bool has_publishable(Connection& connection) {
   return row.is_there();
 }
 
-/// Enqueues everything publishable that is in the store.
+/// Enqueues all publishable events of the store.
 void backfill(Connection& connection, database::EventReader& events, Enqueuer& enqueuer) {
   EventPage page;
   page.grow();
@@ -153,7 +153,7 @@ void migrate_outbox(Store& store) {
 Outbox::Outbox(Store& store, const OutboxOptions& options)
     : participant_{std::make_unique<Participant>(store, *options.partitioner)} {
   migrate_outbox(store);
-  // The tables and the participant's registration commit together: no append can come between.
+  // Tables and registration of the participant commit together, so no append can slip between.
   store.database().attach(*participant_, [&](Connection& connection) {
     participant_->settings =
         make_outbox(connection, store.database(), options, participant_->enqueuer);

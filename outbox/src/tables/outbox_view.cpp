@@ -29,7 +29,7 @@ std::optional<BrokerStatus> reported_broker(std::string_view words) {
   return parse_broker_status(words);
 }
 
-/// To the earlier one.
+/// Keeps the earlier time.
 void lower(std::optional<Timestamp>& earliest, Timestamp time) {
   earliest = std::min(earliest.value_or(time), time);
 }
@@ -38,7 +38,7 @@ PartitionStatus read_partition(const sql::status_of_partitions::Row& row, Timest
                                const Generation& current) {
   const PartitionId id{static_cast<int>(row.partition())};
   const auto owner = row.owner();
-  // What was given up in a stopped partition is in flight no more.
+  // Discarded messages of a stopped partition are no longer in flight.
   const bool waits = row.pending() > 0 || row.redeliveries() > 0;
   const bool is_sending = owner && waits && row.lease_until() > now && row.next_attempt_at() <= now;
   PartitionStatus partition{.id = id,
@@ -189,7 +189,7 @@ void OutboxView::require_partition(PartitionId partition) {
       row.step();
       if (row.is_there()) return;
     }
-    // Or messages wait in one that has no row.
+    // Messages may be pending in a partition without a row.
     const std::vector<std::int64_t> unknown = unknown_partitions(connection);
     const auto at = std::find(unknown.begin(), unknown.end(), partition.number);
     if (at == unknown.end()) throw NotFound{"there is no partition " + partition.label()};

@@ -1,4 +1,4 @@
-// Reads what operators want to see.
+// The operators' reading of the outbox.
 #pragma once
 
 #include "database/connection.hpp"
@@ -30,7 +30,7 @@ class OutboxView {
   std::vector<OperatorAction> actions(const ActionQuery& query);
 
  private:
-  /// UsageError if it doesn't exist, and nothing waits in it.
+  /// UsageError if it doesn't exist and has no pending messages.
   void require_partition(PartitionId partition);
 
   Store& store_;

@@ -16,7 +16,7 @@ using relay::PendingMessage;
 
 namespace {
 
-/// From a row that has the columns of a message that waits.
+/// Reads a row with the columns of a pending message.
 template <class Row>
 PendingMessage read_message(const Row& row) {
   return {.sequence = GlobalSequence{row.sequence()},
@@ -65,7 +65,7 @@ void StoredBatch::rehydrate(Connection& connection, std::size_t again) {
   for (PendingMessage& message : all.first(again)) read_events(connection, {&message, 1});
   read_events(connection, all.subspan(again));
   if (cut_ != nullptr) messages.erase(messages.begin() + (cut_ - messages.data()), messages.end());
-  // A page's events move while it grows: only now they can be pointed to.
+  // A page's events move while it grows, so pointers are taken only now.
   for (const Kept& kept : kept_) kept.message->event = &pages_[kept.page]->events()[kept.index];
   for (PendingMessage& message : messages) {
     if (message.event != nullptr || !message.problem.empty()) continue;

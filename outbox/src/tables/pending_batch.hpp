@@ -1,4 +1,4 @@
-// Reads what waits, with its events.
+// Reads pending messages with their events.
 #pragma once
 
 #include "database/connection.hpp"
@@ -15,8 +15,8 @@
 
 namespace stela::outbox {
 
-/// What a batch leaves to the next one: a reader that knows names of streams, and memory for
-/// events.
+/// The resources that a batch passes on to the next one: a reader with the names of streams, and
+/// memory for events.
 struct BatchMemory {
   static constexpr std::size_t max_pages = 8;
 
@@ -25,7 +25,7 @@ struct BatchMemory {
   std::vector<std::unique_ptr<EventPage>> pages;
 };
 
-/// Messages whose events it owns.
+/// Messages with the events that they point to, which the batch owns.
 class StoredBatch final : public relay::PendingBatch {
  public:
   explicit StoredBatch(std::shared_ptr<BatchMemory> memory) noexcept : memory_{std::move(memory)} {}
@@ -33,10 +33,10 @@ class StoredBatch final : public relay::PendingBatch {
   StoredBatch(const StoredBatch&) = delete;
   StoredBatch& operator=(const StoredBatch&) = delete;
 
-  /// Adds the messages behind `cursor`, as many as `limit` allows and before `end`.
+  /// Adds the messages after `cursor` and before `end`, as many as `limit` allows.
   void read(database::Connection& connection, PartitionId partition, const relay::Cursor& cursor,
             std::int64_t end, const relay::BatchLimit& limit);
-  /// Says of each message which one it is published under. `all` are in order.
+  /// Sets the generation that each message is published under. `all` are in order.
   void name_generations(std::span<const Generation> all);
 
  private:
@@ -52,7 +52,7 @@ class StoredBatch final : public relay::PendingBatch {
                 const database::EventRow& row);
   bool was_published(database::Connection& connection, std::int64_t stream,
                      StreamVersion version) const;
-  /// False if it is too much with those that are kept.
+  /// False if it would exceed the limit together with the kept ones.
   bool keep(relay::PendingMessage& message, const StoredEvent& event);
   EventPage& add_page();
 
@@ -66,10 +66,10 @@ class StoredBatch final : public relay::PendingBatch {
   std::vector<Kept> kept_;
   std::shared_ptr<BatchMemory> memory_;
   bool anything_parked_ = false;
-  /// What is older was there before the outbox, and stayed unpublished.
+  /// Older events precede the outbox, and remained unpublished.
   std::int64_t first_published_ = 1;
   std::int64_t bytes_left_ = INT64_MAX;
-  /// The first message that is too much.
+  /// The first message over the limit.
   const relay::PendingMessage* cut_ = nullptr;
 };
 

@@ -32,7 +32,7 @@ void Placement::require_partitioner() {
 
 PartitionId Placement::find(GlobalSequence sequence, std::int64_t stream, int partition_count) {
   if (partition_count <= 1) return PartitionId::at(0, 1);
-  // The default needs no event, so that a damaged one keeps its place.
+  // The default needs no event, so a damaged event keeps its place.
   if (&partitioner_ == &by_stream()) {
     return PartitionId::of(events_->stream(connection_, stream).name(), partition_count);
   }

@@ -1,4 +1,4 @@
-// Where an event's messages belong.
+// Finds the partition of an event's messages.
 #pragma once
 
 #include "database/database.hpp"
@@ -12,7 +12,7 @@
 
 namespace stela::outbox {
 
-/// Works out partitions from events that are stored already.
+/// Computes partitions from stored events.
 /// Threads: one at a time, for one transaction.
 class Placement {
  public:
@@ -24,8 +24,8 @@ class Placement {
   void require_partitioner();
   bool knows_partitioner();
 
-  /// The event's partition among so many. CorruptEvent if the event can't be read, and its key
-  /// takes more than its stream.
+  /// The event's partition among `partition_count`. CorruptEvent if the event can't be read and its
+  /// key needs more than the stream.
   PartitionId find(GlobalSequence sequence, std::int64_t stream, int partition_count);
 
  private:

@@ -30,7 +30,7 @@ using relay::Overview;
 
 namespace {
 
-/// Workers are forgotten when they were silent for this many heartbeats.
+/// Workers are forgotten after this many heartbeats of silence.
 constexpr std::int64_t forgotten_after = 20;
 
 template <class Row>
@@ -38,8 +38,8 @@ follow::StoredLease heartbeat_of(const Row& row) {
   return {row.heartbeat_until(), follow::length_of(row.heartbeat_ttl())};
 }
 
-/// Forgets those that were silent for long, and those whose heartbeat is absurd: whoever lives
-/// comes again.
+/// Forgets workers that were silent for long or have an absurd heartbeat. A live one registers
+/// again.
 int purge_workers(Connection& connection, Timestamp now, Timestamp silent_since) {
   std::vector<std::pair<std::string, Timestamp>> gone;
   {
@@ -173,7 +173,7 @@ void RelayStore::leave(std::string_view worker) noexcept try {
       },
       Sync::none);
 } catch (const std::exception&) {
-  // Its heartbeat runs out by itself.
+  // The heartbeat expires by itself.
 }
 
 Overview RelayStore::look() {
@@ -199,7 +199,7 @@ Overview RelayStore::look() {
     }
     auto worker = connection.rows(sql::workers{});
     while (worker.step()) {
-      // Without leasing nobody shares, and one that has died may have a heartbeat that lasts.
+      // Without leasing nobody shares, and the heartbeat of a dead worker may not have expired yet.
       if (!leasing_ || follow::is_over(heartbeat_of(worker), at)) continue;
       overview.workers.emplace_back(worker.worker());
       if (worker.is_cut_off()) overview.cut_off.emplace_back(worker.worker());
@@ -211,7 +211,7 @@ Overview RelayStore::look() {
 // --- messages
 
 std::unique_ptr<StoredBatch> RelayStore::make_batch() {
-  // While a batch lives it points to names.
+  // A live batch points to names.
   if (memory_.use_count() == 1) memory_->reader->trim();
   return std::make_unique<StoredBatch>(memory_);
 }

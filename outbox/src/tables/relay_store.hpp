@@ -1,4 +1,4 @@
-// What every relay asks of the outbox's tables.
+// The relay's port to the outbox's tables.
 #pragma once
 
 #include "database/connection.hpp"
@@ -14,13 +14,13 @@
 
 namespace stela::outbox {
 
-/// Reads through the store's readers, and writes through its one writer, so that a relay beside
-/// appending threads waits in the same queue as they do.
+/// Reads through the store's readers and writes through its one writer, so a relay waits in the
+/// same queue as appending threads.
 /// Threads: one at a time.
 class RelayStore final : public relay::OutboxPort {
  public:
-  /// `store` must outlive it. Without `leasing` its worker is the only one: another that lives is
-  /// refused, and the leases of those that don't are over.
+  /// `store` must outlive it. Without `leasing` its worker is the only one: it refuses to start
+  /// beside a live worker, and ends the leases of dead ones.
   RelayStore(stela::Store& store, bool leasing);
 
   std::string store_id() const override;
@@ -46,28 +46,27 @@ class RelayStore final : public relay::OutboxPort {
 
  private:
   Timestamp now() const;
-  /// Runs `work` in a transaction, rolled back if it returns false. False, too, if the server's run
-  /// is another than the lease's.
+  /// Runs `work` in a transaction, rolled back if it returns false. Also false if the server's run
+  /// isn't the lease's.
   bool write(const relay::Lease& lease, bool durable,
              const std::function<bool(database::Connection&)>& work);
   std::unique_ptr<StoredBatch> make_batch();
-  /// A partition that is stopped for that reason, or isn't if there is none.
+  /// Takes a partition that is stopped for this reason, or isn't stopped if the reason is empty.
   std::optional<relay::Standing> take(PartitionId partition, std::string_view worker,
                                       std::chrono::microseconds ttl, std::string_view stopped);
-  /// Whether the last heartbeat said that it was cut off.
+  /// Returns whether the last heartbeat reported being cut off.
   bool require_free_name(database::Connection& connection, std::string_view worker,
                          Timestamp at) const;
-  /// Once a minute, for the history.
+  /// Called once a minute, for the history.
   void sample(database::Connection& connection, Timestamp at);
   void require_alone(database::Connection& connection, std::string_view worker, Timestamp at) const;
 
   stela::Store& store_;
   const bool leasing_;
-  /// Others see by it whether the workers that are told of here still run.
+  /// Shows other processes whether the workers named here still run.
   std::unique_ptr<database::Presence> presence_;
   std::shared_ptr<BatchMemory> memory_ = std::make_shared<BatchMemory>();
-  /// The newest generation that is known to have no undrained predecessor, in this run of the
-  /// server.
+  /// The newest generation known to have no undrained predecessor, in this run of the server.
   std::int64_t open_generation_ = 0;
   Uuid run_ = {};
   std::int64_t sampled_minute_ = 0;

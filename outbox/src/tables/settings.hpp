@@ -15,10 +15,10 @@ struct Settings {
   bool leasing = true;
 };
 
-/// SchemaMismatch if there is no such fence.
+/// SchemaMismatch if the fence is unknown.
 Fence parse_fence(std::string_view text);
 
-/// Nothing if the outbox isn't made yet.
+/// Unset if there is no outbox yet.
 std::optional<Settings> find_settings(database::Connection& connection);
 
 }  // namespace stela::outbox

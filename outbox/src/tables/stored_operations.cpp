@@ -27,7 +27,7 @@ using database::Connection;
 
 namespace {
 
-/// So many steps of an action are listed.
+/// How many steps of an action are listed.
 constexpr std::int64_t most_items = 1'000;
 
 std::string in_words(std::int64_t count) {
@@ -40,7 +40,7 @@ std::string stream_name(Connection& connection, std::int64_t stream) {
   return "stream number " + std::to_string(stream);
 }
 
-/// What there is in a partition whose row says something else.
+/// The actual contents of a partition whose row has wrong counts.
 struct Counts {
   std::int64_t partition = 0;
   std::int64_t parked = 0;
@@ -61,8 +61,8 @@ std::vector<Counts> wrong_counts(Connection& connection) {
   return wrong;
 }
 
-/// Partitions, and how many messages each counts as discarded that were enqueued again since: their
-/// rows had been purged, and nothing told them from forgotten ones.
+/// For each partition, how many messages it counts as discarded although they were enqueued again:
+/// their rows had been purged, so they looked forgotten.
 std::vector<std::pair<std::int64_t, std::int64_t>> counted_twice(Connection& connection) {
   std::vector<std::pair<std::int64_t, std::int64_t>> purged;
   {
@@ -81,7 +81,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> counted_twice(Connection& con
   return purged;
 }
 
-/// What waits in a partition that doesn't exist, or is to be sent again from there.
+/// A pending message or redelivery of a partition that doesn't exist.
 struct Stranded {
   std::int64_t redelivery = 0;
   std::int64_t sequence = 0;
@@ -106,7 +106,7 @@ std::vector<Stranded> stranded_in(Connection& connection, std::int64_t partition
   return found;
 }
 
-/// Why the stream's parked messages aren't those any more that were planned; empty if they are.
+/// How the stream's parked messages differ from the planned ones; empty if they don't.
 std::string changed_since(Connection& connection, const ParkedPrefix& planned) {
   auto now = connection.rows(sql::parked_head{.stream = planned.stream});
   if (!now.step()) return "nothing of it is parked any more";
@@ -140,7 +140,7 @@ bool has_many_later(Connection& connection, std::int64_t stream) {
 }
 
 void StoredOperations::write(const std::function<void(Connection&)>& work) {
-  // What is rolled back isn't noted.
+  // Notes are rolled back with the transaction.
   const auto before = current_;
   try {
     store_.database().write([&](Connection& connection) {
@@ -164,7 +164,7 @@ void StoredOperations::act(const Action& action, FunctionRef<ActionEnd()> work) 
     try {
       if (current_->number > 0) end({.detail = error.what()}, "failed");
     } catch (const std::exception&) {
-      // It stays unfinished in the log; what was in its way is told.
+      // The log shows it as unfinished, and the original error is reported.
     }
     current_.reset();
     throw;
@@ -202,7 +202,7 @@ void StoredOperations::note_step(Connection& connection, std::string_view what,
                                  const std::string& detail, std::int64_t count) {
   const Action& action = current_->action;
   const Timestamp now = store_.database().now();
-  // What else had to be done isn't what was meant.
+  // Incidental steps don't count towards the action.
   if (what == action.what) current_->done += count;
   if (current_->number == 0) {
     auto begun =
@@ -266,7 +266,7 @@ RetriedRuns StoredOperations::retry(std::span<const ParkedPrefix> prefixes, std:
         retried[prefix.stream] = {prefix.through};
       }
     }
-    // What a relay has parked behind them meanwhile, too.
+    // Also followers that a relay has parked meanwhile.
     sent = send_followers(connection, retried, who);
   });
   done.more = sent + send_more_followers(retried, sent, who);
@@ -287,7 +287,7 @@ RetriedRun StoredOperations::retry_one(Connection& connection, Placement& placem
       const GlobalSequence sequence{rows.sequence()};
       parked.push_back(sequence.value());
       all.emplace(sequence.value(), rows.was_lost());
-      // What a part of the run before this one has counted may be parked still, or again.
+      // Messages counted by an earlier part of this run may still be parked, or be parked again.
       if (std::ranges::binary_search(prefix.planned, sequence)) {
         ++run.messages;
       } else if (prefix.planned.empty() || sequence > prefix.planned.front()) {
@@ -298,7 +298,7 @@ RetriedRun StoredOperations::retry_one(Connection& connection, Placement& placem
   if (parked.empty()) return run;
   std::string what = stream_name(connection, prefix.stream) + ": ";
   if (has_many_later(connection, prefix.stream)) {
-    // The relay sends them once it has parked what was to be sent again already, and comes later.
+    // The relay sends them once it has parked the later redeliveries.
     connection.run(sql::park_behind{.stream = prefix.stream, .through = prefix.through.value()});
     what += "through " + std::to_string(prefix.through.value()) + ", by the relay";
   } else {
@@ -311,7 +311,7 @@ RetriedRun StoredOperations::retry_one(Connection& connection, Placement& placem
 
 void StoredOperations::release(Connection& connection, Placement& placement, std::int64_t stream,
                                SentAgain parked) {
-  // Under the generation that is being drained: later messages of the stream wait there or behind.
+  // Under the generation being drained: later messages of the stream wait there or after it.
   const Generation generation = open_generation(connection);
   for (const auto& [sequence, was_lost] : parked) {
     connection.run(sql::delete_parked{.sequence = sequence});
@@ -359,7 +359,7 @@ void StoredOperations::note_compared(PartitionId partition, std::optional<std::i
   });
 }
 
-/// Partitions of which nobody knows what the broker has, and whether they are stopped.
+/// Partitions with unknown contents at the broker, and whether they are stopped.
 std::map<int, bool> StoredOperations::uncertain_partitions(Connection& connection) {
   std::map<int, bool> uncertain;
   auto rows = connection.rows(sql::uncertain_partitions{});
@@ -367,7 +367,7 @@ std::map<int, bool> StoredOperations::uncertain_partitions(Connection& connectio
   return uncertain;
 }
 
-/// What the broker has again would stand there twice.
+/// Messages that reappear at the broker would be duplicated.
 void StoredOperations::refuse_uncertain(int partition, bool is_stopped) {
   const std::string label = PartitionId{partition}.label();
   if (is_stopped) {
@@ -399,18 +399,18 @@ std::int64_t StoredOperations::send_all_again(std::span<const GlobalSequence> se
       if (located->is_missing != (why == Why::missing)) continue;
       if (why == Why::republish) {
         const auto of_event = uncertain.find(located->message.partition.number);
-        // After an adoption it is the operator's word that they are gone, and their order counts.
+        // After an adoption the operator has declared them lost, and may republish them.
         if (of_event != uncertain.end() && of_event->second)
           refuse_uncertain(of_event->first, true);
       }
       const bool was_lost = why == Why::lost;
-      // What is to be sent again already needn't be so twice.
+      // An event with a pending redelivery needs no second one.
       if (was_lost && located->message.redelivery > 0) continue;
       if (was_lost) {
         connection.run(sql::uncount_published{.partition = located->message.partition.number});
       }
-      // What isn't at the broker is no repetition: it keeps its place behind what is parked, and is
-      // parked or discarded itself if the broker refuses it.
+      // An event that the broker lacks isn't repeated: it stays behind parked messages, and is
+      // parked or discarded if the broker refuses it.
       send_again(connection, placement, {sequence, located->stream, generation, was_lost},
                  why == Why::republish ? "republish" : "retry");
       sent.push_back(sequence.value());
@@ -498,7 +498,7 @@ void StoredOperations::resize(int partition_count, std::string_view who) {
     database::note(
         connection, store_.database().now(),
         {.part = "outbox", .subject = "", .what = "resized", .who = who, .detail = detail});
-    // This process's appends have to learn it too.
+    // This process's appends must learn of it, too.
     store_.database().forget_caches();
   });
 }

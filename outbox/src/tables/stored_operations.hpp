@@ -1,4 +1,4 @@
-// The operators' port to the outbox, on SQLite.
+// The operators' port to the outbox, on its tables.
 #pragma once
 
 #include "database/connection.hpp"
@@ -25,17 +25,17 @@ namespace stela::outbox {
 struct ParkedPrefix {
   std::int64_t stream = 0;
   GlobalSequence through = {};
-  /// Those that somebody decided to retry, in order. Empty: what there is.
+  /// The planned messages, in order. Empty: whatever is parked.
   std::span<const GlobalSequence> planned = {};
   /// The stream's first parked message must be the first planned one, parked at this time.
   std::optional<Timestamp> parked_at = {};
-  /// Retries also what is parked behind it alone.
+  /// Also retries messages that are parked only because of these.
   bool with_followers = true;
 };
 
-/// What became of it.
+/// The result of a retry.
 struct RetriedRun {
-  /// Those that were planned, and others.
+  /// How many planned messages, and how many others, are sent again.
   std::int64_t messages = 0;
   std::int64_t joined = 0;
   /// Why nothing was done.
@@ -45,45 +45,45 @@ struct RetriedRun {
 struct RetriedRuns {
   /// One for each prefix.
   std::vector<RetriedRun> runs = {};
-  /// Their followers.
+  /// How many followers are sent again.
   std::int64_t more = 0;
 };
 
-/// "3 messages, 5 to 9", for the record.
+/// "3 messages, 5 to 9", for the log.
 std::string in_words(std::span<const std::int64_t> sequences);
 
-/// As many messages as one transaction sends again.
+/// How many messages one transaction resends at most.
 inline constexpr std::int64_t step_messages = 500;
 
-/// Whether more messages of the stream than that are to be sent again, and come after its first
-/// parked one: they would have to be numbered anew with what is retried.
+/// Whether more than step_messages redeliveries of the stream come after its first parked
+/// message: a retry would have to renumber them.
 bool has_many_later(database::Connection& connection, std::int64_t stream);
 
-/// By stream: messages of it, in order.
+/// Messages by stream, in order.
 using ByStream = std::map<std::int64_t, std::vector<GlobalSequence>>;
 
-/// An action of an operator, as the log has it.
+/// An operator's action, as logged.
 struct Action {
   std::string_view what;
   std::string_view who;
   std::string selection = {};
-  /// How many messages are meant. Unset: that isn't known.
+  /// How many messages are meant. Unset if unknown.
   std::optional<std::int64_t> planned = {};
-  /// More is to be done after that.
+  /// More steps must follow.
   bool leads_on = false;
 };
 
-/// How an action ended.
+/// The end of an action.
 struct ActionEnd {
   /// Messages that it left alone.
   std::int64_t changed = 0;
-  /// What the log says if it took more than one step.
+  /// The log's text if it took more than one step.
   std::string detail = {};
-  /// False if it was stopped before its end.
+  /// False if it was stopped early.
   bool finished = true;
 };
 
-/// What giving messages up came to.
+/// The result of giving messages up.
 struct GivenUp {
   std::int64_t messages = 0;
   /// Their followers, which are sent again.
@@ -100,43 +100,44 @@ class StoredOperations final : public relay::Operations {
       : store_{store}, partitioner_{partitioner} {}
 
   std::int64_t retry(std::int64_t stream, GlobalSequence through, std::string_view who) override;
-  /// In one transaction, and further ones for followers that are too many for it.
+  /// In one transaction, plus further ones if there are too many followers.
   RetriedRuns retry(std::span<const ParkedPrefix> prefixes, std::string_view who);
-  /// Also a message that waits in a stopped partition.
+  /// Also discards a pending message of a stopped partition.
   bool discard(GlobalSequence sequence, std::string_view who) override;
-  /// In one transaction, and further ones for followers that are too many for it.
+  /// In one transaction, plus further ones if there are too many followers.
   GivenUp discard(std::span<const PlannedDiscard> planned, std::string_view who);
-  /// Passes over what isn't published.
+  /// Skips unpublished events.
   std::int64_t republish(std::span<const GlobalSequence> sequences, std::string_view who) override;
   void resize(int partition_count, std::string_view who) override;
   /// UsageError if it isn't stopped.
   void adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence,
              std::string_view who) override;
 
-  /// Lets a partition that poison stopped go on; UsageError if something else did.
+  /// Resumes a partition that was stopped by poison; UsageError if it was stopped by something
+  /// else.
   void resume(PartitionId partition, std::string_view who);
-  /// Whatever `work` notes is one action in the log, with an item for each step.
+  /// Logs whatever `work` notes as one action, with an item for each step.
   void act(const Action& action, FunctionRef<ActionEnd()> work);
-  /// A transaction; what it notes is in the log if it is committed.
+  /// Runs a transaction; its notes are logged if it is committed.
   void write(const std::function<void(database::Connection&)>& work);
-  /// `count`: to how many messages it was done.
+  /// `count`: how many messages were affected.
   void note(database::Connection& connection, std::string_view who, std::string_view what,
             const std::string& detail, std::int64_t count = 0);
-  /// Lets a partition that backs off try at once; false if it doesn't.
+  /// Lets a partition that is backing off try at once; false if it isn't backing off.
   bool try_now(PartitionId partition, std::string_view who);
-  /// Enqueues what was never enqueued, and passes over the rest. How many.
+  /// Enqueues events that were never enqueued, and skips the rest. Returns how many.
   std::int64_t enqueue_missing(std::span<const GlobalSequence> sequences, std::string_view who);
-  /// Sends again what was published and isn't at the broker: until it is, it isn't published any
-  /// more. Passes over the rest. How many. UsageError while a partition is stopped because the
-  /// broker lost messages, as it may have them again, or adopted and nobody has looked since.
+  /// Resends published events that are missing at the broker, which count as unpublished until it
+  /// has them. Skips the rest. Returns how many. UsageError while a partition is stopped because
+  /// the broker lost messages, since they may reappear, or is adopted and no worker has looked at
+  /// the broker since.
   std::int64_t send_lost(std::span<const GlobalSequence> sequences, std::string_view who);
-  /// What a partition counts as published was all compared with the broker, whose stream begins at
-  /// `first`, and what is missing was sent again.
+  /// Records that everything that the partition counts as published was compared with the broker,
+  /// whose stream begins at `first`, and that missing messages were sent again.
   void note_compared(PartitionId partition, std::optional<std::int64_t> first);
-  /// Counts the messages of partitions whose counts are wrong. How many partitions, which a dry run
-  /// only looks for.
+  /// Corrects wrong counts of messages in partitions; a dry run only finds them. Returns how many.
   std::int64_t mend_counts(Mode mode, std::string_view who);
-  /// Takes messages out of partitions that don't exist, and sends them from where they belong.
+  /// Moves messages out of missing partitions and sends them from the right ones.
   std::int64_t rescue(std::string_view who);
 
  private:
@@ -144,7 +145,7 @@ class StoredOperations final : public relay::Operations {
     GlobalSequence sequence = {};
     std::int64_t stream = 0;
     Generation generation = {};
-    /// It was published, and isn't any more.
+    /// It was published, but no longer counts as such.
     bool was_lost = false;
   };
   /// Sequences of a stream, and whether each was lost.
@@ -161,7 +162,7 @@ class StoredOperations final : public relay::Operations {
   /// The action that steps belong to.
   struct Current {
     Action action;
-    /// 0: nothing is noted yet.
+    /// 0 if nothing is noted yet.
     std::int64_t number = 0;
     std::int64_t steps = 0;
     std::int64_t done = 0;
@@ -171,11 +172,11 @@ class StoredOperations final : public relay::Operations {
   struct GoOn {
     PartitionId partition = {};
     std::optional<std::uint64_t> broker_sequence = {};
-    /// What was known of its last message at the broker doesn't hold any more.
+    /// The known position of its last message at the broker is void.
     bool anew = false;
   };
 
-  /// Notes how many of those that were planned it sent.
+  /// Counts the planned messages that were sent.
   RetriedRun retry_one(database::Connection& connection, Placement& placement,
                        const ParkedPrefix& prefix, std::string_view who);
   void release(database::Connection& connection, Placement& placement, std::int64_t stream,
@@ -187,12 +188,11 @@ class StoredOperations final : public relay::Operations {
   void end(const ActionEnd& end, std::string_view state);
   void send_again(database::Connection& connection, Placement& placement, const Place& place,
                   std::string_view kind);
-  /// Adds what was to be sent again already, and comes later in the stream: it has to come later
-  /// here too, and is taken out.
+  /// Adds later pending redeliveries of the stream, which are removed and follow here in order.
   static void add_later(database::Connection& connection, std::int64_t stream, SentAgain& all);
   std::int64_t send_all_again(std::span<const GlobalSequence> sequences, Why why,
                               std::string_view who);
-  /// The stream that it was parked in; nothing if it isn't parked.
+  /// The stream that it was parked in; unset if it isn't parked.
   std::optional<std::int64_t> discard_parked(database::Connection& connection,
                                              const PlannedDiscard& planned);
   std::optional<std::int64_t> discard_stopped(database::Connection& connection,

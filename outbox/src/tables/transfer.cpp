@@ -52,7 +52,7 @@ struct Table {
   void (*load)(Connection& connection, std::string_view rows);
 };
 
-/// The partitions come last: triggers count in their rows what the other tables get.
+/// Partitions come last: triggers update their counts when the other tables are filled.
 constexpr Table outbox_tables[] = {
     {"outbox_generations", &save_table<sql::save_generations>, &load_table<sql::load_generations>},
     {"outbox_messages", &save_table<sql::save_messages>, &load_table<sql::load_messages>},
@@ -143,7 +143,7 @@ class OutboxState final : public StateTransfer {
     };
     const std::string partitioner = text("partitioner");
     const std::string fence = text("fence");
-    // SQLite writes its flags as numbers.
+    // SQLite writes booleans as numbers.
     const bool leasing =
         reader.select("leasing") && (reader.get_raw() == "true" || reader.get_raw() == "1");
     connection.run(
@@ -163,7 +163,7 @@ class OutboxState final : public StateTransfer {
     reader.open_object();
     const std::int64_t number = reader.select("last_redelivery") ? reader.get_int64() : 0;
     if (number == 0) return;
-    // A number is never used twice: messages at the broker have it in their ids.
+    // Numbers are never reused, because message ids at the broker contain them.
     if (last_redelivery(connection) >= number) return;
     connection.run(sql::keep_redelivery{.number = number});
     connection.run(sql::forget_kept_redelivery{});

@@ -29,7 +29,7 @@ namespace {
 constexpr std::int64_t step_rows = 1'000;
 constexpr std::size_t republish_rows = 500;
 
-/// Events that are gone through in the order of their sequences.
+/// A range of events, visited in order.
 struct Span {
   GlobalSequence first;
   GlobalSequence last;
@@ -67,7 +67,7 @@ class Purge {
     return all;
   }
 
-  /// How many rows `statement` removes, in a short transaction.
+  /// Removes rows in a short transaction. Returns how many.
   template <class Statement>
   std::int64_t remove(const Statement& statement) {
     std::int64_t rows = 0;
@@ -110,7 +110,7 @@ class Purge {
       });
       return;
     }
-    // Looked for first: an idle outbox isn't written to.
+    // Look first, so that an idle outbox isn't written to.
     bool more = true;
     while (more && steps_left_ > 0) {
       store_.database().read([&](Connection& connection) {
@@ -139,11 +139,11 @@ namespace {
 
 struct PublishedEvent {
   GlobalSequence sequence = {};
-  /// The number of its stream.
+  /// The number of its event stream.
   std::int64_t stream = 0;
 };
 
-/// Those of these events that are published, from the partition if one is asked for.
+/// Selects the published events among these, of one partition if requested.
 std::vector<PublishedEvent> published_of(Store& store, const Partitioner& partitioner,
                                          std::span<const GlobalSequence> sequences,
                                          std::optional<PartitionId> partition) {
@@ -226,7 +226,7 @@ Affected republish(Store& store, StoredOperations& operations, const Partitioner
 
 namespace {
 
-/// Looks at the next events for those in no state; true if there are more behind them.
+/// Examines the next events for those without a state; true if there are more.
 bool look_for_missing(Store& store, const Partitioner& partitioner, Span& left,
                       std::vector<GlobalSequence>& missing, std::int64_t& checked) {
   bool more = false;
@@ -305,7 +305,7 @@ std::set<std::int64_t> parked_partitions(Connection& connection) {
   return parked;
 }
 
-/// Thrown to roll back what was only tried.
+/// Thrown to roll back a dry run.
 struct DryRun {};
 
 }  // namespace
@@ -346,7 +346,7 @@ Synced sync(Store& store, bool prune, Mode mode, std::string_view who) {
   try {
     store.database().write(work);
   } catch (const DryRun&) {
-    // What it found is told all the same.
+    // The findings are still reported.
   }
   return result;
 }

@@ -1,4 +1,4 @@
-// What has to be done to an outbox now and then.
+// Maintenance of an outbox.
 #pragma once
 
 #include "tables/stored_operations.hpp"
@@ -16,12 +16,12 @@ namespace stela::outbox {
 
 struct PurgeOptions {
   std::chrono::hours older_than{168};
-  /// At most so many transactions.
+  /// How many transactions at most.
   int max_steps = 1'000'000;
   Mode mode = Mode::carry_out;
 };
 
-/// Removes what is old from the logs, in short transactions.
+/// Removes old entries from the logs, in short transactions.
 Purged purge(Store& store, const PurgeOptions& options);
 
 using OnProgress = std::function<void(const Progress&)>;
@@ -34,7 +34,7 @@ struct RepublishRequest {
   std::stop_token stop = {};
 };
 
-/// Sends again what is published, up to what is the last event now.
+/// Resends published events, up to the present last event.
 Affected republish(Store& store, StoredOperations& operations, const Partitioner& partitioner,
                    const RepublishRequest& request);
 
@@ -45,11 +45,11 @@ struct ReconcileRequest {
   OnProgress progress = {};
 };
 
-/// Finds events that are in no state, and enqueues them.
+/// Finds events without any state, and enqueues them.
 Reconciled reconcile(Store& store, StoredOperations& operations, const Partitioner& partitioner,
                      const ReconcileRequest& request);
 
-/// Adds the partitions that are missing; with `prune`, retires those that nobody needs.
+/// Adds missing partitions; with `prune`, retires unneeded ones.
 Synced sync(Store& store, bool prune, Mode mode, std::string_view who);
 
 }  // namespace stela::outbox

@@ -69,7 +69,7 @@ class OutboxCheck final : public IntegrityCheck {
   }
 
  private:
-  /// Its tables may be there without it.
+  /// The tables may exist without an outbox.
   static bool is_made(Inspection& inspection) {
     bool is_made = true;
     inspection.read([&](Connection& connection) {
@@ -191,7 +191,7 @@ class OutboxCheck final : public IntegrityCheck {
     }
   }
 
-  /// False if it makes no sense to look for its place.
+  /// False if its place can't be checked.
   bool check_message(Inspection& inspection, const sql::inspect_messages::Row& row) const {
     const auto report = [&](std::string what) {
       inspection.report(message_at(row.sequence()), std::move(what), std::string{remove_advice});
@@ -230,7 +230,7 @@ class OutboxCheck final : public IntegrityCheck {
           "it is pending in " + label(row.partition()) + ", and belongs in " + label(place.number),
           std::string{remove_advice});
     } catch (const CorruptEvent&) {
-      // The check of the events tells of it.
+      // The check of events reports this.
     }
   }
 
@@ -259,7 +259,7 @@ class OutboxCheck final : public IntegrityCheck {
     });
   }
 
-  /// No retry and no discard of a message before them would ever take them along.
+  /// Finds messages that no retry or discard of an earlier message would ever release.
   static void check_orphans(Inspection& inspection) {
     inspection.read([&](Connection& connection) {
       auto row = connection.rows(sql::inspect_orphans{});

@@ -16,7 +16,7 @@ WorkerProcess find_process(const database::Database& database, const WorkerIdent
     if (!lives) return WorkerProcess::unknown;
     return *lives ? WorkerProcess::runs : WorkerProcess::ended;
   }
-  // A worker of this process would have a presence: that one was, or is, in another container.
+  // A worker in our container would have a presence: this one was, or is, in another container.
   if (worker.host != host::name() || worker.pid == getpid()) return WorkerProcess::unknown;
   const bool runs = kill(static_cast<pid_t>(worker.pid), 0) == 0 || errno != ESRCH;
   return runs ? WorkerProcess::runs : WorkerProcess::ended;

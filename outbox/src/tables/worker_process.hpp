@@ -1,4 +1,4 @@
-// Where a worker runs, and whether it still does.
+// Where a worker runs, and whether it is still running.
 #pragma once
 
 #include "database/database.hpp"
@@ -11,16 +11,16 @@
 
 namespace stela::outbox {
 
-/// Who a worker is, as its row tells.
+/// A worker's identity, from its row.
 struct WorkerIdentity {
   std::string_view host = {};
   std::int64_t pid = 0;
-  /// Unset for a worker of an older Stela: then host and pid have to do, which say nothing of
-  /// another container.
+  /// Unset for a worker of an older Stela. Then only host and pid are known, which can't identify a
+  /// process in another container.
   std::optional<std::int64_t> presence = {};
 };
 
-/// Of a worker of this database.
+/// Finds the process of a worker of this database.
 WorkerProcess find_process(const database::Database& database, const WorkerIdentity& worker);
 
 }  // namespace stela::outbox

@@ -33,7 +33,7 @@ bool changes_schema(std::string_view word) noexcept {
   return is_any_of(word, words);
 }
 
-/// The table that the statement writes where `at` stands, as it is written; empty if it writes none
+/// The written form of the table that the statement changes at `at`; empty if it changes none
 /// there.
 std::string_view target_at(const std::vector<std::string>& pieces, std::size_t at) {
   const auto piece = [&](std::size_t i) -> std::string_view {
@@ -54,7 +54,7 @@ std::string_view target_at(const std::vector<std::string>& pieces, std::size_t a
   return piece(piece(target) == "only" ? target + 1 : target);
 }
 
-/// Clears what an attempt leaves in the model.
+/// Clears an attempt's state in the model.
 template <class Model>
 struct Ending {
   Model*& connection;
@@ -73,7 +73,7 @@ std::string schema_of(const postgres::Connection& connection, const Build& build
       std::to_chars(sum.data(), sum.data() + digits, database::text_checksum(name), 16);
   sum.resize(static_cast<std::size_t>(end.ptr - sum.data()));
   std::size_t kept = longest_name - digits - 1;
-  // Not within a character of several bytes.
+  // Don't cut a multi-byte character.
   while (kept > 0 && (static_cast<unsigned char>(name[kept]) & 0xc0U) == 0x80U) --kept;
   return name.substr(0, kept) + '~' + sum;
 }
@@ -90,7 +90,8 @@ void PostgresReadModel::attempt(database::Connection& connection, FunctionRef<vo
     error = std::current_exception();
   }
   if (is_spoilt_ && !store_failure_) {
-    // The handler may have caught what a statement threw, and on SQLite the others still count.
+    // The handler may have caught the statement's error, and as on SQLite the other statements must
+    // still count.
     connection_->query("ROLLBACK TO SAVEPOINT stela_attempt");
     is_careful_ = true;
     is_spoilt_ = false;
@@ -152,14 +153,14 @@ void PostgresReadModel::note_refusal() noexcept {
   if (connection_ != nullptr) database::FailureWatch::note_refusal(connection_->database());
 }
 
-/// What the server gets. A text is checked once for as many values.
+/// The text for the server. A text is checked once per number of values.
 std::string PostgresReadModel::checked_text(const postgres::UserStatement& statement) {
   const auto known = checked_.find(statement.sql);
   const bool is_known = known != checked_.end() && known->second.values == statement.values.size();
   if (is_known) return known->second.text;
   check(statement);
   std::string text = postgres::with_dollars(postgres::with_names(statement.sql));
-  // What `create` may run, a handler may not.
+  // A handler may not run what `create` may.
   if (creating_) return text;
   if (checked_.size() == max_checked) checked_.clear();
   checked_.insert_or_assign(std::string{statement.sql}, CheckedText{text, statement.values.size()});

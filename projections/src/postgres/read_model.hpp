@@ -17,7 +17,7 @@ namespace stela::projections {
 /// The schema of the tables of `build`. A name that is too long for PostgreSQL ends in a checksum.
 std::string schema_of(const postgres::Connection& connection, const Build& build);
 
-/// Its statements find the build's tables first, by the search_path: that of {orders} is "orders".
+/// The search_path leads its statements to the build's tables first, so {orders} is "orders".
 /// Threads: inside the writer's transactions only.
 class PostgresReadModel final : public BuildModel {
  public:
@@ -53,7 +53,7 @@ class PostgresReadModel final : public BuildModel {
   std::exception_ptr store_failure_;
   bool creating_ = false;
   std::map<std::string, CheckedText, std::less<>> checked_;
-  // Of the attempt.
+  // State of an attempt.
   postgres::Connection* connection_ = nullptr;
   /// The search_path by which its tables are found.
   std::string path_;

@@ -18,7 +18,7 @@ namespace stela::projections {
 
 namespace {
 
-/// The text of a view's comment says whose it is.
+/// A view's comment names its projector.
 std::string note_of(const Build& build) {
   return "the read model of projector '" + build.name + '\'';
 }
@@ -36,7 +36,7 @@ std::vector<std::string> tables_in(postgres::Connection& connection, const std::
   return names;
 }
 
-/// True if the plain name stands for a build of this projector; UsageError if for something else.
+/// True if the plain name shows a build of this projector; UsageError if it is something else.
 bool is_shown_on_server(postgres::Connection& connection, const Build& build,
                         const std::string& name) {
   postgres::Parameters parameters;
@@ -68,7 +68,7 @@ bool is_own_server_view(postgres::Connection& connection, const std::string& sch
   return found.rows() > 0;
 }
 
-/// What doesn't change with the server's version: names and types, and no expressions.
+/// A checksum of names and types, which don't change with the server's version, unlike expressions.
 std::int64_t definitions_in(postgres::Connection& connection, const std::string& schema) {
   postgres::Parameters parameters;
   parameters.add(schema);
@@ -93,8 +93,8 @@ std::int64_t definitions_in(postgres::Connection& connection, const std::string&
   return sum;
 }
 
-/// Whoever owns the build's tables, or makes them: the owner of Stela's. Empty if this role is that
-/// one, or isn't a member of it.
+/// The owner of the build's tables, or of Stela's if they don't exist yet. Empty if this role is
+/// the owner, or isn't a member of it.
 std::string owner_of(postgres::Connection& connection, const std::string& schema) {
   postgres::Parameters parameters;
   parameters.add(connection.options().schema).add(schema);
@@ -115,7 +115,8 @@ void set_role(postgres::Connection& connection, const std::string& role) {
                    "acting as the tables' owner");
 }
 
-/// As itself if `role` is empty. What fails rolls the transaction back, and the role with it.
+/// Runs `work` as `role`, or as the present role if it is empty. An error rolls back the
+/// transaction and the role with it.
 void act_as(postgres::Connection& connection, const std::string& role, FunctionRef<void()> work) {
   if (role.empty()) return work();
   const postgres::Result row = connection.query("SELECT current_setting('role')");
@@ -131,8 +132,8 @@ void refuse_server_name(const Build& build, const std::string& name) {
                    "}, and names that begin in that way are Stela's; give the table another"};
 }
 
-/// UsageError if what breaks a constraint of a table, or what its trigger does, is left to the
-/// commit: nobody could tell then which event it was, and whose.
+/// UsageError if a table's constraint or trigger is deferred to the commit, when nobody can tell
+/// which event broke it.
 void refuse_deferred(postgres::Connection& connection, const Build& build,
                      const std::string& schema) {
   postgres::Parameters parameters;
@@ -150,7 +151,8 @@ void refuse_deferred(postgres::Connection& connection, const Build& build,
                    "declare it INITIALLY IMMEDIATE, or leave it out"};
 }
 
-/// Makes the name that the table would have on SQLite stand for it: `ReadModel::table` gives that.
+/// Gives the table a second name, the one that it would have on SQLite, which `ReadModel::table`
+/// returns.
 void show_as(postgres::Connection& connection, const std::string& schema, const std::string& name,
              const std::string& full_name) {
   constexpr std::size_t most_bytes_of_name = 63;
@@ -221,7 +223,7 @@ class PostgresTables final : public Tables {
     postgres::Connection& connection = postgres::connection_of(on);
     const std::string schema = schema_of(connection, build);
     const std::string note = note_of(build);
-    // Others wait behind whoever waits for a reader of the view.
+    // While this waits for a reader of the view, others wait behind it.
     connection.query("SELECT set_config('lock_timeout', '20ms', true)");
     act_as(connection, owner_of(connection, schema), [&] {
       for (const std::string& name : tables_in(connection, schema)) {

@@ -22,7 +22,7 @@ namespace {
 
 using Statement = sqlite::PreparedStatement::Owner;
 
-/// Null if there is nothing but blanks and comments. `rest` is what follows the statement.
+/// Null if there are only blanks and comments. `rest` is the text after the statement.
 Statement prepare(sqlite3* database, std::string_view sql, const char*& rest) {
   sqlite3_stmt* raw = nullptr;
   const int code =
@@ -38,8 +38,8 @@ bool is_word(std::string_view text, std::string_view word) noexcept {
   });
 }
 
-/// SQLite carries some out when it prepares them, explained or not. One that is asked as a table
-/// (SELECT … FROM pragma_table_info('orders')) changes nothing.
+/// SQLite executes some pragmas while preparing them, even with EXPLAIN. Their table form (SELECT …
+/// FROM pragma_table_info('orders')) changes nothing.
 bool is_pragma(std::string_view sql) {
   std::string_view word = sqlite::first_word(sql);
   while (is_word(word, "EXPLAIN") || is_word(word, "QUERY") || is_word(word, "PLAN")) {
@@ -62,7 +62,7 @@ void query_model(database::Connection& connection, std::string_view sql,
   if (is_pragma(sql)) refuse(may_write);
   const char* end = sql.data();
   const Statement statement = prepare(database, sql, end);
-  // What gives no columns begins a transaction, or changes the connection.
+  // A statement without columns begins a transaction or changes the connection.
   if (!statement || sqlite3_stmt_readonly(statement.get()) == 0 ||
       sqlite3_column_count(statement.get()) == 0) {
     refuse(may_write);

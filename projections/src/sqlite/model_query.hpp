@@ -1,4 +1,4 @@
-// A query of the user's on read models in SQLite's databases.
+// A user's query on read models in SQLite databases.
 #pragma once
 
 #include "database/connection.hpp"
@@ -10,7 +10,7 @@
 
 namespace stela::projections {
 
-/// UsageError for whatever doesn't only read.
+/// UsageError for anything but a read.
 void query_model(database::Connection& connection, std::string_view sql,
                  std::span<const SqlValue> values, Rows* rows);
 

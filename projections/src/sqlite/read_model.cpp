@@ -14,7 +14,7 @@ SqliteReadModel::~SqliteReadModel() {
   try {
     driver_.tidy([this] { clear(); });
   } catch (const UsageError&) {
-    // Nobody leads in a forked child. A copy of an open transaction is left as it is.
+    // A forked child leads no transaction: leave its copy of an open one as it is.
     if (sqlite3_get_autocommit(driver_.writing().handle()) != 0) return;
     abandon();
   }
@@ -36,7 +36,7 @@ std::string SqliteReadModel::translated(std::string_view sql) const {
 
 std::string SqliteReadModel::refusal_of(const Action& action) {
   std::string refusal = refusal_of(action.code, action.object);
-  // An index or a trigger is made on the table that is named second; it has to be ours too.
+  // An index or trigger is created on the second named table, which must also be ours.
   const bool on_table = action.code == SQLITE_CREATE_INDEX || action.code == SQLITE_CREATE_TRIGGER;
   return refusal.empty() && on_table ? refusal_of(action.code, action.second) : refusal;
 }

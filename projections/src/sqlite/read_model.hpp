@@ -12,11 +12,11 @@
 
 namespace stela::projections {
 
-/// What a statement of the projector may do is checked when it is prepared.
-/// Threads: inside the writer's transactions only; it is destroyed outside of them or inside.
+/// Checks the permissions of a projector's statement when it is prepared.
+/// Threads: inside the writer's transactions only; it may be destroyed inside or outside of them.
 class SqliteReadModel final : public BuildModel, private sqlite::CallerSql {
  public:
-  /// `who` is for messages; tables are called `prefix` and their plain name.
+  /// `who` is for messages; tables are called `prefix` plus their plain name.
   SqliteReadModel(sqlite::Driver& driver, std::string who, std::string prefix);
   ~SqliteReadModel() override;
 

@@ -40,9 +40,9 @@ std::string plain_view_of(const Build& build, const std::string& name) {
          in_quotes(build.prefix() + name);
 }
 
-/// The view also shows what `*` leaves out of a virtual table: the hidden columns, with which a
-/// full-text index is searched and ranked, and the rowid. A hidden column that is called as the
-/// table gets its plain name.
+/// The view also shows columns that `*` omits for a virtual table: the rowid, and hidden columns,
+/// which serve to search and rank a full-text index. A hidden column with the table's name gets its
+/// plain name.
 std::string view_of(Connection& connection, const Build& build, const std::string& name) {
   const std::string table = build.prefix() + name;
   std::string hidden;
@@ -57,8 +57,7 @@ std::string view_of(Connection& connection, const Build& build, const std::strin
   return view.insert(behind_star, ", rowid AS rowid" + hidden);
 }
 
-/// UsageError for a name that SQLite gives nobody, or that a module of Stela's may need, now or
-/// later.
+/// UsageError for a name that SQLite reserves, or that a module of Stela may need now or later.
 void refuse_reserved(const Build& build, const std::string& name) {
   const bool is_sqlites = sqlite3_strnicmp(name.c_str(), "sqlite_", 7) == 0;
   if (!is_sqlites && !database::is_reserved_name(name)) return;
@@ -67,7 +66,7 @@ void refuse_reserved(const Build& build, const std::string& name) {
                    (is_sqlites ? "SQLite's" : "Stela's") + "; give the table another"};
 }
 
-/// True if the plain name stands for a build of this projector; UsageError if for something else.
+/// True if the plain name shows a build of this projector; UsageError if it is something else.
 bool is_shown(Connection& connection, const Build& build, const std::string& name) {
   auto object = connection.rows(sql::find_object{.name = name});
   if (!object.step()) return false;
@@ -81,7 +80,7 @@ bool is_shown(Connection& connection, const Build& build, const std::string& nam
                    "}, and the database has something else of that name; give the table another"};
 }
 
-/// Whether the plain name shows this build, just as it was made to. Earlier versions showed no
+/// Whether the plain name shows this build in its original form. Views of earlier versions show no
 /// hidden columns.
 bool is_own_view(Connection& connection, const Build& build, const std::string& name) {
   auto object = connection.rows(sql::find_object{.name = name});
@@ -145,10 +144,10 @@ class SqliteTables final : public Tables {
   }
 
   void drop(Connection& connection, const Build& build) const override {
-    // Tables may refer to each other; what counts is that nothing is left at the end.
+    // Tables may refer to each other, as long as no reference is left at the end.
     connection.execute("PRAGMA defer_foreign_keys = ON");
     for (const std::string& name : plain_names(connection, build)) {
-      // A table with shadow tables takes them along.
+      // Dropping a table also drops its shadow tables.
       connection.execute("DROP TABLE IF EXISTS " + in_quotes(build.prefix() + name));
     }
   }

@@ -1,4 +1,4 @@
-// The tables of builds in SQLite's databases.
+// The tables of builds in SQLite databases.
 #pragma once
 
 #include "build_tables.hpp"
@@ -11,7 +11,7 @@ namespace stela::projections {
 
 const Tables& sqlite_tables() noexcept;
 
-/// Null if the database isn't SQLite's.
+/// Null if the database isn't SQLite.
 std::unique_ptr<BuildModel> make_sqlite_model(database::Database& database, const Build& build);
 
 }  // namespace stela::projections

@@ -49,7 +49,7 @@ void ProcessBench::pass(std::chrono::microseconds time) {
   mark_ = store.last_sequence();
   for (;;) {
     const auto next = timers.list({.state = TimerState::pending, .limit = 1});
-    // One that a parked event holds stays where it is.
+    // A timer held by a parked event keeps its due time.
     if (next.empty() || next.front().due_at > end || next.front().due_at <= clock.now()) break;
     clock.advance(next.front().due_at - clock.now());
     catch_up();

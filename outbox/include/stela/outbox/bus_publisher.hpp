@@ -9,8 +9,8 @@
 
 namespace stela {
 
-/// Delivers events to the listeners of a bus: each event at least once, and those of a stream in
-/// order, also after a crash. An event is marked as published when every listener has returned. If
+/// Delivers events to the listeners of a bus: each event at least once, and in order within its
+/// stream, even after a crash. An event is marked as published once every listener has returned. If
 /// a listener throws, all of them are called again later. After `max_attempts` the event is parked.
 ///
 ///     Outbox outbox{store, {.fence = Fence::none}};

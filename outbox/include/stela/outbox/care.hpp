@@ -22,8 +22,8 @@ namespace stela {
 STELA_OUTBOX_EXPORT std::unique_ptr<IntegrityCheck> outbox_check(
     const Partitioner& partitioner = by_stream());
 
-/// Moves the outbox with its store: what is pending, parked, discarded and to be sent again, how
-/// far each partition is at the broker, and the logs. A relay on the new database continues where
+/// Moves the outbox with its store: pending, parked, discarded and redelivered messages, each
+/// partition's position at the broker, and the logs. A relay on the new database continues where
 /// the last one ended. `export_store` throws UsageError while a worker owns a partition,
 /// `import_store` if the store has an outbox already.
 ///

@@ -35,14 +35,13 @@ struct OutboxMessage {
   /// Set if the message is parked or discarded.
   std::optional<SetAsideReason> reason = {};
   std::string last_error = {};
-  /// What kind of trouble a parked or discarded message met. Unset if an older Stela parked it, or
-  /// if it only follows another one.
+  /// The kind of failure of a parked or discarded message. Unset if an older Stela parked it, or if
+  /// it only follows another one.
   std::optional<FailureClass> failure = {};
   /// When it was parked, discarded or published. For published messages it is known while the log
   /// of batches is kept.
   std::optional<Timestamp> since = {};
-  /// Where it was published last: the broker's sequence, or between which two. 0 if that isn't
-  /// known.
+  /// The broker's sequence of its last publication, or the range that contains it. 0 if unknown.
   std::uint64_t broker_from = 0;
   std::uint64_t broker_to = 0;
 };
@@ -60,31 +59,31 @@ struct MessageQuery {
   /// Only messages of events that were recorded since, or until.
   std::optional<Timestamp> since = {};
   std::optional<Timestamp> until = {};
-  /// Both ends belong to it.
+  /// Both ends are included.
   GlobalSequence from{1};
   GlobalSequence to = GlobalSequence::max();
   Direction direction = Direction::forward;
   /// Only messages that come after this one in the direction; 0: all.
   GlobalSequence after = {};
   int limit = 100;
-  /// Filters have no index: about so many rows are looked at, and some for each that is found.
+  /// Filters have no index: this limits the rows examined, apart from a few for each match.
   std::int64_t most_looked = no_limit;
 };
 
 struct MessagePage {
   std::vector<OutboxMessage> messages = {};
-  /// How many rows it looked at.
+  /// How many rows were examined.
   std::int64_t looked = 0;
-  /// There may be more after this sequence. Unset: that is all.
+  /// There may be more after this sequence. Unset: there are no more.
   std::optional<GlobalSequence> next = {};
 };
 
-/// So many pending messages are counted in each partition: counting goes along them.
+/// The most pending messages counted in each partition: counting visits each of them.
 inline constexpr std::int64_t most_counted_pending = 10'000;
 
 struct PartitionStatus {
   PartitionId id = {};
-  /// The worker that has it; empty if there is none.
+  /// The worker that holds it; empty if there is none.
   std::string owner = {};
   std::int64_t epoch = 0;
   /// Zero or negative if the lease has run out.
@@ -116,8 +115,8 @@ struct PartitionStatus {
   std::optional<Timestamp> backing_since = {};
   std::optional<Timestamp> next_attempt_at = {};
   std::string last_error = {};
-  /// What kind of trouble it backs off from, or stopped its poison. Unset if it does neither, or if
-  /// an older Stela noted it.
+  /// The kind of failure that it backs off from, or that stopped it as poison. Unset if neither
+  /// applies, or if an older Stela recorded it.
   std::optional<FailureClass> failure = {};
   /// Why the partition is stopped; unset if it isn't. A stopped partition publishes nothing until
   /// an operator acts. The detail is for people; for an unrecognized reason it begins with the
@@ -125,10 +124,10 @@ struct PartitionStatus {
   std::optional<StopReason> stopped = {};
   std::string stopped_detail = {};
   std::optional<Timestamp> stopped_at = {};
-  /// Since when the broker may lack what was published: the partition was adopted, and all hasn't
-  /// been compared with the broker since.
+  /// Since when the broker may lack published messages: the partition was adopted, and hasn't been
+  /// fully compared with the broker since.
   std::optional<Timestamp> uncompared_since = {};
-  /// The first message that its stream had when all was compared; 1 if it never was.
+  /// The first message of its stream at the last full comparison; 1 if there was none.
   std::uint64_t broker_first = 1;
   /// How long it has waited for an acknowledgement while messages are in flight. Unset if none are.
   std::optional<std::chrono::microseconds> flight_age = {};
@@ -142,17 +141,17 @@ struct WorkerStatus {
   Timestamp heartbeat_until = {};
   /// From a heartbeat to its end; zero if an older Stela wrote it.
   std::chrono::microseconds heartbeat_ttl{0};
-  /// Its heartbeat hasn't run out, and doesn't end absurdly late; nor is it known that its process
-  /// has ended.
+  /// Its heartbeat hasn't expired and doesn't end absurdly late, and its process isn't known to
+  /// have ended.
   bool is_alive = false;
-  /// A worker whose process runs but which isn't alive hangs, or can't write to the database.
+  /// A worker whose process runs although it isn't alive hangs, or can't write to the database.
   WorkerProcess process = WorkerProcess::unknown;
   int partitions = 0;
   /// How it saw its broker at its last heartbeat. Unset if it hasn't reported that.
   std::optional<BrokerStatus> broker = {};
-  /// Since when it has said so.
+  /// When it first reported this.
   std::optional<Timestamp> broker_since = {};
-  /// It has been unable to reach its broker for so long that it leaves its partitions to others.
+  /// It has been cut off from its broker for so long that it leaves its partitions to others.
   bool is_cut_off = false;
 };
 
@@ -173,9 +172,9 @@ struct OutboxStatus {
   std::vector<PartitionStatus> partitions = {};
   std::vector<WorkerStatus> workers = {};
   std::vector<GenerationStatus> generations = {};
-  // Totals of all partitions. Those that count what was done, from `discarded` to `takeovers`, have
-  // retired ones, too, and never fall. `pending` doesn't include `redeliveries`. It is a lower
-  // bound if that of a partition is one.
+  // Totals of all partitions. The counts of past actions, from `discarded` to `takeovers`, include
+  // retired partitions and never fall. `pending` excludes `redeliveries`, and is a lower bound if
+  // that of any partition is.
   std::int64_t pending = 0;
   bool is_pending_lower_bound = false;
   std::int64_t in_flight = 0;
@@ -187,7 +186,7 @@ struct OutboxStatus {
   /// How often publishing failed, and how often a worker took a partition from another.
   std::int64_t failures = 0;
   std::int64_t takeovers = 0;
-  /// When the last one of those that are parked was parked, in the order of the events.
+  /// When the parked message with the highest sequence was parked.
   std::optional<Timestamp> last_parked_at = {};
   int stopped = 0;
   /// How long the oldest message has been pending. Unset if none is.

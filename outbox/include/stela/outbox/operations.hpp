@@ -24,7 +24,7 @@ namespace stela {
 struct OperatorOptions {
   /// The name of the operator, for the log of actions. Empty: the user and host of the process.
   std::string who = {};
-  /// Needed by operations that compute a message's partition again: retry, republish, reconcile.
+  /// Needed by operations that recompute a message's partition: retry, republish, reconcile.
   const Partitioner* partitioner = &by_stream();
 };
 
@@ -38,17 +38,17 @@ struct ParkedSelection {
   /// the others. It must have this type, and its error must contain this text. Empty: any.
   std::string type = {};
   std::string error = {};
-  /// With `all`: selects streams by what the failure of that message has in common with others, see
-  /// `groups`. Discarding takes that message alone.
+  /// With `all`: selects streams by the failure group of that message, see `groups`. A discard
+  /// takes only that message.
   std::string group = {};
 };
 
-/// Parked messages of a stream, at least one: its first one, and those that wait behind it.
+/// A stream's parked messages, at least one: the first, and those that wait behind it.
 struct ParkedRun {
   std::string stream = {};
   /// In order.
   std::vector<GlobalSequence> sequences = {};
-  /// Of the first one, as its error.
+  /// When the first one was parked, and its error.
   Timestamp parked_at = {};
   std::string error = {};
   /// For the store's own use.
@@ -61,7 +61,7 @@ struct ParkedRun {
 
 struct RetryPlan {
   std::vector<ParkedRun> runs = {};
-  /// What was selected, in words: for the log.
+  /// The selection in words, for the log.
   std::string selection = {};
 
   std::int64_t messages() const noexcept {
@@ -71,27 +71,27 @@ struct RetryPlan {
   }
 };
 
-/// A stream that isn't as it was planned: nothing was done.
+/// A stream that has changed since it was planned, and was left alone.
 struct ChangedRun {
   ParkedRun planned = {};
   std::string why = {};
 };
 
-/// Each message that was planned is in one count, unless it was stopped: done or changed.
+/// Unless it was stopped, each planned message is counted once, as done or as changed.
 struct AppliedPlan {
-  /// Streams, and their messages, that are sent again; of these so many weren't in the plan.
+  /// Streams and messages that are sent again, and how many of the messages weren't planned.
   std::int64_t streams = 0;
   std::int64_t messages = 0;
   std::int64_t joined = 0;
-  /// Messages of these streams that were in the plan, and weren't parked any more.
+  /// Planned messages of these streams that were no longer parked.
   std::int64_t gone = 0;
   std::vector<ChangedRun> changed = {};
-  /// False if it was stopped: another plan has the rest.
+  /// False if it was stopped: a new plan takes the rest.
   bool finished = true;
 
-  /// How many messages of the plan are sent again.
+  /// How many planned messages are sent again.
   std::int64_t messages_done() const noexcept { return messages - joined; }
-  /// How many messages of the plan are gone, or in streams that were left alone.
+  /// How many planned messages are gone, or in streams that were left alone.
   std::int64_t messages_changed() const noexcept {
     std::int64_t count = gone;
     for (const ChangedRun& run : changed) count += run.planned.messages();
@@ -99,16 +99,16 @@ struct AppliedPlan {
   }
 };
 
-/// Parked messages whose failures have something in common: reason, type of event, and the error
-/// without what differs.
+/// Parked messages with similar failures: the same reason, event type, and error apart from its
+/// variable parts.
 struct FailureGroup {
-  /// Empty: failures of an older Stela. Workers look at 500 of them a minute.
+  /// Empty: failures of an older Stela, of which workers group 500 a minute.
   std::string group = {};
-  /// How many streams are held up by one.
+  /// How many streams these messages block.
   std::int64_t streams = 0;
   Timestamp first_at = {};
   Timestamp last_at = {};
-  /// One of them.
+  /// One of the messages.
   OutboxMessage sample = {};
 };
 
@@ -127,35 +127,35 @@ struct RepublishSelection {
 struct Affected {
   std::int64_t messages = 0;
   std::int64_t streams = 0;
-  /// Messages that were parked after discarded ones of their stream, and are sent again.
+  /// Messages parked behind discarded ones of their stream, which are sent again.
   std::int64_t followers = 0;
-  /// Messages that weren't as they had been found any more: nothing was done to them.
+  /// Messages that have changed since they were planned, and were left alone.
   std::int64_t changed = 0;
   /// Set if a republish was stopped: the first event that it didn't examine.
   std::optional<GlobalSequence> next = {};
-  /// False if a discard was stopped: another plan has the rest.
+  /// False if a discard was stopped: a new plan takes the rest.
   bool finished = true;
 };
 
 struct PlannedDiscard {
   GlobalSequence sequence = {};
-  /// Unset: it waits in a stopped partition.
+  /// Unset: it is pending in a stopped partition.
   std::optional<Timestamp> parked_at = {};
 };
 
 struct DiscardPlan {
   /// In the order of their sequences.
   std::vector<PlannedDiscard> messages = {};
-  /// What it comes to if nothing changes.
+  /// The result if nothing changes.
   Affected affected = {};
-  /// What was selected, in words: for the log.
+  /// The selection in words, for the log.
   std::string selection = {};
 };
 
 struct Reconciled {
   /// Publishable events that were examined.
   std::int64_t checked = 0;
-  /// Events without any state, which are enqueued now; the first hundred of them.
+  /// Events without any state, which are now enqueued, and the first hundred of them.
   std::int64_t missing = 0;
   std::vector<GlobalSequence> examples = {};
   /// Partitions whose counts were wrong and are corrected now.
@@ -178,11 +178,11 @@ struct Resized {
 struct Synced {
   /// Partitions of the current generation that were missing and have been added.
   std::vector<PartitionId> added = {};
-  /// Drained partitions of older generations. No worker uses them any more.
+  /// Drained partitions of older generations. Workers no longer use them.
   std::vector<PartitionId> retired = {};
   /// Drained partitions that can't be retired while they have parked messages.
   std::vector<PartitionId> parked = {};
-  /// Messages in partitions that don't exist. They are sent again from the right partition.
+  /// Messages from missing partitions, which are sent again from the right ones.
   std::int64_t rescued = 0;
 };
 
@@ -210,7 +210,7 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   OutboxStatus status();
   /// In order of their sequence. For the next page set `after`.
   std::vector<OutboxMessage> list(const MessageQuery& query = {});
-  /// The same, and how it goes on: within `most_looked` rows it may find few or none.
+  /// As `list`, and where to continue: within `most_looked` rows it may find few or none.
   MessagePage page(const MessageQuery& query = {});
   /// Empty if the event isn't published, or is older than the outbox.
   std::optional<OutboxMessage> show(GlobalSequence sequence);
@@ -218,55 +218,54 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   std::vector<FailureGroup> groups();
   /// Published batches, the newest first, of one partition or of all.
   std::vector<PublishedBatch> batches(std::optional<PartitionId> partition = {}, int limit = 100);
-  /// Actions of operators, the newest first; or what one of them did, step by step.
+  /// Actions of operators, the newest first; or the steps of one action.
   std::vector<OperatorAction> actions(const ActionQuery& query = {});
 
   // --- messages
 
-  /// Sends parked messages again. Those of a stream go in order, from its first parked message on.
-  /// Messages that are parked only behind a selected one are sent, too, also those that a relay
-  /// parks there meanwhile. NotFound if a selected message isn't parked. UsageError if a parked
-  /// message that isn't selected blocks a selected one.
+  /// Sends parked messages again, those of a stream in order from its first parked message on.
+  /// Messages that are parked only because of a selected one are sent too, even if a relay parks
+  /// them meanwhile. NotFound if a selected message isn't parked. UsageError if a parked message
+  /// that isn't selected blocks a selected one.
   Affected retry(const ParkedSelection& selection, Mode mode = Mode::carry_out);
   /// What a retry would send again now. At most a million streams.
   RetryPlan plan_retry(const ParkedSelection& selection);
-  /// Sends again what was planned: of each stream whose first parked message is still the planned
-  /// one, all that waits behind it. Leaves other streams alone and names them. If `stop` is
-  /// requested it ends after the present step.
+  /// Carries a plan out: for each stream whose first parked message is still the planned one, sends
+  /// all its parked messages again. Leaves other streams alone and names them. A requested `stop`
+  /// ends it after the current step.
   AppliedPlan apply(const RetryPlan& plan, std::stop_token stop = {});
   /// Discards messages: parked ones, and pending ones of a stopped partition. Messages of the same
-  /// stream that were parked only because of a discarded one are sent again. UsageError if a
+  /// stream that are parked only because of a discarded one are sent again. UsageError if a
   /// selected message is neither parked nor pending in a stopped partition.
   Affected discard(const ParkedSelection& selection, Mode mode = Mode::carry_out);
   DiscardPlan plan_discard(const ParkedSelection& selection);
-  /// Discards what was planned, and leaves alone what was retried, discarded or parked again since.
-  /// If `stop` is requested it ends after the present step.
+  /// Discards planned messages, except those retried, discarded or parked again since. A requested
+  /// `stop` ends it after the current step.
   Affected apply(const DiscardPlan& plan, std::stop_token stop = {});
   /// Sends published events again, in order, each as a separate message. Skips events that aren't
   /// published. If `stop` is requested it ends early, and `next` says where to continue.
   Affected republish(const RepublishSelection& selection, Mode mode = Mode::carry_out,
                      std::stop_token stop = {});
   /// Enqueues publishable events from `from` on that are neither pending, parked, discarded nor
-  /// published, after redeliveries that were requested before. Also counts the messages of all
-  /// partitions again.
+  /// published, behind redeliveries requested earlier. Also recounts the messages of all
+  /// partitions.
   Reconciled reconcile(GlobalSequence from = GlobalSequence{1}, Mode mode = Mode::carry_out);
   /// Checks whether the broker has the events that count as published, from `from` on. Sends each
   /// missing one again as a separate message: until the broker has stored it, the event counts as
-  /// not published, and it is parked if the broker refuses it. Events that are published meanwhile
+  /// unpublished, and it is parked if the broker refuses it. Events that are published meanwhile
   /// aren't checked. UsageError if it would send something while a partition is stopped because the
-  /// broker lost messages, or is adopted and no worker has looked at the broker since. Errors of
-  /// the broker are thrown before anything is changed.
+  /// broker lost messages, or is adopted and no worker has looked at the broker since. Throws the
+  /// broker's errors before it changes anything.
   Compared compare(BrokerContents& broker, GlobalSequence from = GlobalSequence{1},
                    Mode mode = Mode::carry_out);
-  /// Events of this store that the broker has and the store doesn't, as after the restore of an
-  /// older backup, and which of them fit: each is the next version of its stream. Changes nothing.
-  /// Errors of the broker are thrown.
+  /// Finds events of this store that the broker has and the store lacks, as after restoring an
+  /// older backup. An event fits if it is the next version of its stream. Changes nothing. Throws
+  /// the broker's errors.
   ImportPlan plan_import(BrokerArchive& broker);
-  /// Appends the events that fit, in their order, with their ids, versions, times, contexts and
-  /// payloads. Leaves alone and names what doesn't fit any more. They count as published, and no
-  /// relay publishes them again. Participants of appends learn nothing of them: UsageError if there
-  /// are others than the outbox. In steps, each of which is one transaction; if it ends early,
-  /// another plan continues.
+  /// Appends the events that fit, in order, with their ids, versions, times, contexts and payloads;
+  /// names the others and leaves them out. Imported events count as published, and no relay
+  /// publishes them again. Append participants don't see them: UsageError if there are any besides
+  /// the outbox. Each step is one transaction; if it ends early, a new plan continues.
   AppliedImport apply(const ImportPlan& plan, BrokerArchive& broker, std::stop_token stop = {});
   /// Removes entries older than `older_than` from the logs of batches and of actions, in bounded
   /// steps. Discarded messages stay discarded.
@@ -280,14 +279,14 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   Synced sync(bool prune, Mode mode = Mode::carry_out);
   /// Resumes a partition that `on_poison = stop` stopped. The message is tried again.
   void resume(PartitionId partition);
-  /// Lets a partition that is backing off try as soon as its worker looks. False if it isn't
+  /// Ends a partition's back-off: it tries again when its worker next looks. False if it isn't
   /// backing off.
   bool try_now(PartitionId partition);
-  /// Resumes a stopped partition from the broker's present contents, whatever stopped it. Its own
-  /// messages there are marked as published, other messages are skipped, and the next message
-  /// follows them all. What the broker has lost isn't sent again, unless `republish` or `compare`
-  /// does so. Messages before `broker_sequence`, or before the partition's last known position,
-  /// aren't examined if the store knows the message there. UsageError if it isn't stopped.
+  /// Resumes a stopped partition from the broker's present contents, whatever stopped it. Marks its
+  /// own messages there as published and skips others; the next message follows them all. Messages
+  /// that the broker has lost are sent again only by `republish` or `compare`. Messages before
+  /// `broker_sequence`, or before the partition's last known position, aren't examined if the store
+  /// knows the message there. UsageError if it isn't stopped.
   void adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence = {});
 
  private:

@@ -12,7 +12,7 @@
 
 namespace stela {
 
-/// What happens with publishable events that are older than the outbox.
+/// What happens to publishable events that are older than the outbox.
 enum class Enable : std::uint8_t {
   /// Ignore them: only events that are appended from now on are published.
   from_now,
@@ -35,8 +35,8 @@ struct OutboxOptions {
   std::optional<Enable> enable = {};
 };
 
-/// Creates or migrates the outbox's tables, and no outbox: for a role that owns the tables, where
-/// another one opens the outbox. `Outbox` does so by itself.
+/// Creates or migrates the outbox's tables without creating an outbox, for a role that owns the
+/// tables while another role opens the outbox. `Outbox` migrates by itself.
 STELA_OUTBOX_EXPORT void migrate_outbox(Store& store);
 
 /// Takes part in every append: for each event that must be published it stores a pointer, the
@@ -47,8 +47,8 @@ class STELA_OUTBOX_EXPORT Outbox {
   /// Creates the tables if they are missing, and takes part in the store's appends from now on.
   /// UsageError if an option contradicts the database. `store` and the partitioner must outlive it.
   explicit Outbox(Store& store, const OutboxOptions& options = {});
-  /// Detaches from the store. Waits for the open transaction of another thread, without a limit. So
-  /// a transaction must not wait for the thread that is here: both would hang.
+  /// Detaches from the store after waiting, without a limit, for the open transaction of another
+  /// thread. That transaction must not wait for this thread: both would hang.
   ~Outbox();
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;

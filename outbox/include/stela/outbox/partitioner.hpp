@@ -12,7 +12,7 @@
 
 namespace stela {
 
-/// An event before it has a sequence, as a partitioner sees it.
+/// An event that has no sequence yet, as a partitioner sees it.
 struct PartitionedEvent {
   const StreamId& stream;
   std::string_view type;
@@ -21,7 +21,6 @@ struct PartitionedEvent {
   std::string_view metadata;
   std::string_view payload;
 
-  /// Of a stored event.
   static PartitionedEvent of(const StoredEvent& event) noexcept {
     return {event.stream, event.type(), event.schema_version(), event.metadata, event.payload};
   }

@@ -17,16 +17,16 @@
 
 namespace stela {
 
-/// How the broker keeps the order of a partition, whoever publishes to it. A fact of the database.
-/// `stream`: each partition is a JetStream stream, each message names the one before it, and any
-/// number may be in flight. `subject`: one stream for all partitions, one subject per partition,
-/// and one message in flight for each. `none`: the broker accepts every message; duplicates carry
-/// the same id.
+/// How the broker keeps a partition's messages in order, whichever worker publishes them. A fact of
+/// the database. `stream`: each partition is a JetStream stream, each message names the one before
+/// it, and any number may be in flight. `subject`: one stream for all partitions, one subject per
+/// partition, and one message in flight for each. `none`: the broker accepts every message;
+/// duplicates carry the same id.
 enum class Fence : std::uint8_t { stream, subject, none };
 
 STELA_OUTBOX_EXPORT std::string_view to_string(Fence fence) noexcept;
 
-/// What must be the last message of the partition for a fenced message to be stored.
+/// The message that must be last in the partition for a fenced message to be stored.
 struct Predecessor {
   /// The broker's sequence of the last message; 0 for none.
   std::uint64_t broker_sequence = 0;
@@ -34,12 +34,11 @@ struct Predecessor {
   std::string_view message_id = {};
 };
 
-/// The generation that a message is published under. Each resize begins the next one: the events
-/// from then on, which are spread over another number of partitions. Nothing of it is published
-/// before everything older is.
+/// The generation that a message is published under. Each resize begins a new one, in which later
+/// events are spread over another number of partitions. It is published only after all older ones.
 struct GenerationMark {
   std::int64_t number = 1;
-  /// No event of it has a lower sequence, and no event of those before it has this one.
+  /// No event of this generation has a lower sequence, and every event of an earlier one has.
   GlobalSequence first = {};
 };
 
@@ -51,7 +50,7 @@ struct OutgoingMessage {
   const StoredEvent& event;
   /// The permanent identity of the store.
   std::string_view store_id = {};
-  /// The event's id. For a redelivery its number follows.
+  /// The event's id, followed by the redelivery's number if it is one.
   std::string_view message_id = {};
   /// The number of the redelivery that an operator asked for, or 0.
   std::int64_t redelivery = 0;
@@ -59,8 +58,8 @@ struct OutgoingMessage {
   GlobalSequence previous = {};
   /// Unset in mode `none`.
   std::optional<Predecessor> predecessor = {};
-  /// Unset before the first resize, and where all partitions share a stream of the broker's:
-  /// nothing that comes before the message is anywhere else.
+  /// Unset before the first resize, and where all partitions share one broker stream, which then
+  /// has every earlier message.
   std::optional<GenerationMark> generation = {};
 };
 
@@ -68,12 +67,12 @@ struct OutgoingMessage {
 struct FoundMessage {
   std::uint64_t broker_sequence = 0;
   std::string message_id = {};
-  /// Its headers say that it comes from Stela. Without them it is foreign.
+  /// Whether its headers say that it comes from Stela. Without them it is foreign.
   bool is_ours = false;
   std::string store_id = {};
   GlobalSequence sequence = {};
   std::int64_t redelivery = 0;
-  /// The type of its event, as it says.
+  /// The event type that it states.
   std::string type = {};
 };
 
@@ -81,7 +80,7 @@ struct FoundMessage {
 struct SizeLimit {
   /// 0 if there is no limit, or none is known.
   std::int64_t bytes = 0;
-  /// The setting that says so, for people: "max_payload of the server".
+  /// The setting that imposes the limit, for people: "max_payload of the server".
   std::string setting = {};
 };
 
@@ -117,24 +116,24 @@ struct Answer {
   std::uint64_t broker_sequence = 0;
   /// The broker's words, for people.
   std::string detail = {};
-  /// Of an answer that says what is wrong.
+  /// Set in an answer that reports a problem.
   FailureClass failure = FailureClass::other;
-  /// Of `refused`, if the message is larger than that; of `read_back`, what the stream takes.
+  /// For `refused`: the limit, if the message exceeds it. For `read_back`: the stream's limit.
   SizeLimit size_limit = {};
 
   // For `read_back`: the first and last sequence of the partition's stream, and the messages from
-  // the requested sequence on. If there are fewer than the sequences announce, some can't be read
-  // any more. For `subject`: the first sequence of the stream, and the sequence that the
+  // the requested sequence on. Fewer messages than the sequences imply means that some can no
+  // longer be read. For `subject`: the first sequence of the stream, and the sequence that the
   // partition's next message must follow (0: none).
   std::uint64_t first_sequence = 0;
   std::uint64_t last_sequence = 0;
-  /// There are more messages after those found. `last_sequence` is the end of this answer then.
+  /// More messages follow, so `last_sequence` is only the end of this answer.
   bool has_more = false;
   /// How many messages of the stream are missing between its first and its last.
   std::uint64_t holes = 0;
-  /// The stream drops what is old, so that it needn't begin at 1.
+  /// The stream drops old messages, so it may not begin at 1.
   bool drops_old = false;
-  /// How full it is, from 0 to 1; 0 if it has no limit. And by which one.
+  /// How full the stream is, from 0 to 1, and by which limit; 0 if it has none.
   double fullness = 0;
   std::string limit = {};
   std::vector<FoundMessage> found = {};
@@ -158,22 +157,22 @@ class STELA_OUTBOX_EXPORT Publisher {
   /// Whether it can publish payloads of this codec, as they are stored.
   virtual bool can(Codec) const noexcept { return true; }
 
-  /// Begins a session, and ends an open one first. Requests of the old session aren't answered any
-  /// more, but messages that it sent may still arrive at the broker.
+  /// Begins a session, after ending an open one. Requests of the old session are no longer
+  /// answered, but messages that it sent may still arrive at the broker.
   virtual void connect(std::uint64_t session, AnswerSink& sink) = 0;
-  /// Ends the session. After it returns, the sink isn't called any more.
+  /// Ends the session. After it returns, the sink is no longer called.
   virtual void disconnect() noexcept = 0;
 
   /// Call it after `connected`. The message needn't outlive the call.
   virtual void publish(const OutgoingMessage& message) = 0;
-  /// Reads the end of the partition, from `from` on, at most some thousand messages. Call it after
+  /// Reads the end of the partition, from `from` on, at most a few thousand messages. Call it after
   /// `connected`. A newer request for the same partition replaces an older one. On failure the
   /// answer is `misconfigured`, `full` (the broker can't tell now) or `unknown`.
   virtual void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) = 0;
   /// Checks whether the server answers on this connection. The answer is `alive`, or the end of the
   /// session.
   virtual void probe(std::uint64_t request) = 0;
-  /// No more requests follow for now: send those that were collected.
+  /// Sends collected requests: no more follow for now.
   virtual void flush() = 0;
 
  private:

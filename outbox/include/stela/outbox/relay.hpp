@@ -15,7 +15,7 @@
 
 namespace stela {
 
-/// What happens with a message that the broker will never accept.
+/// What happens to a message that the broker will never accept.
 enum class OnPoison : std::uint8_t {
   /// Park it, and later messages of its stream with it. Other streams continue.
   park,
@@ -42,9 +42,9 @@ struct RelayOptions {
   int batch_size = 500;
   /// The highest number of messages of a partition in flight.
   int window = 2'000;
-  /// The limit for payload bytes in flight, for all partitions of a worker. A worker at the limit
-  /// sends nothing more. One message may exceed what is left. If answers come slowly it sends less
-  /// at a time.
+  /// The most payload bytes in flight, over all partitions of a worker. A worker at the limit sends
+  /// nothing more. One message may exceed the rest of it. A worker sends less at a time while
+  /// answers are slow.
   std::int64_t max_in_flight_bytes = 32 * 1024 * 1024;
   /// How long an idle relay waits before it looks again, unless a commit wakes it.
   std::chrono::milliseconds idle_backoff{1'000};
@@ -71,11 +71,11 @@ STELA_OUTBOX_EXPORT void check(const RelayOptions& options);
 struct RelayTick {
   std::int64_t claimed = 0;
   std::int64_t published = 0;
-  /// Failed and to be tried again.
+  /// Failed, and will be tried again.
   std::int64_t retried = 0;
   std::int64_t parked = 0;
   std::int64_t skipped = 0;
-  /// Changes that were refused because another worker has the partition now.
+  /// Changes that were refused because another worker holds the partition now.
   std::int64_t fenced = 0;
   /// How often the relay asked the broker which messages it has.
   std::int64_t read_backs = 0;
@@ -94,8 +94,7 @@ struct RelayTick {
   std::int64_t leased_count = 0;
   std::int64_t released_count = 0;
   BrokerStatus broker = {};
-  /// What the store refused last, if no waiting ends it, as where this role lacks rights; empty if
-  /// nothing.
+  /// The store's last refusal that waiting can't end, such as missing rights; empty if none.
   std::string store_refusal = {};
 
   std::int64_t failed() const noexcept { return retried + parked; }
@@ -110,8 +109,8 @@ struct RelayTick {
 /// run out, and a newer relay takes over. They throw UsageError if another relay, in this or
 /// another process, works under the same name: the first heartbeat claims the name before any
 /// partition is taken, and later ones check it again. A name becomes free at once when its relay
-/// has ended, however it ended, and otherwise when it has been silent for `heartbeat_ttl`. (A
-/// living relay locks a byte of the database's lock file, which other containers can see.)
+/// ends, however it ends, or after `heartbeat_ttl` of silence. (A living relay locks a byte of the
+/// database's lock file, which other containers can see.)
 ///
 /// Threads: one at a time. It starts no thread; the publisher may have some.
 class STELA_OUTBOX_EXPORT Relay {

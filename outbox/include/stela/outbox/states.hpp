@@ -17,7 +17,7 @@ enum class MessageState : std::uint8_t {
   pending,
   /// Sent, or about to be sent, by a worker.
   in_flight,
-  /// Failed, and to be tried again: by itself, or once an operator resumes its stopped partition.
+  /// Failed; tried again by itself, or once an operator resumes its stopped partition.
   retrying,
   /// It can't be published, or follows a parked message of its stream. It waits for an operator.
   parked,
@@ -42,18 +42,18 @@ enum class SetAsideReason : std::uint8_t {
   unrecognized,
 };
 
-/// What kind of trouble keeps messages from being published: it tells what helps.
+/// The kind of failure that keeps messages from being published, which points to the remedy.
 enum class FailureClass : std::uint8_t {
   /// The broker's stream has reached a limit of its own.
   stream_full,
   stream_missing,
-  /// It takes no message, and can't be changed.
+  /// The stream accepts no messages, and can't be changed.
   stream_sealed,
-  /// Its settings, or the server's, would lose messages or don't allow them.
+  /// Settings of the stream or of the server forbid messages, or would lose them.
   stream_settings,
   /// No stream takes the subject, or another one does.
   subject,
-  /// The broker's user may not do what is needed.
+  /// The broker's user lacks a permission.
   permission,
   /// The message is larger than the broker takes.
   too_large,
@@ -61,7 +61,7 @@ enum class FailureClass : std::uint8_t {
   no_answer,
   /// The broker didn't accept the message, and the message itself may be the reason.
   rejected,
-  /// Anything else, or what a newer version of Stela has stored.
+  /// Anything else, or a class from a newer version of Stela.
   other,
 };
 
@@ -97,9 +97,9 @@ enum class BrokerState : std::uint8_t {
   /// Not tried yet, or being tried.
   connecting,
   connected,
-  /// It can't be reached, or answers nothing.
+  /// It can't be reached or doesn't answer.
   down,
-  /// It answers, and something must be changed: a stream is missing, or a permission.
+  /// It answers, but something must be changed: a stream is missing, or a permission.
   misconfigured,
 };
 
@@ -130,7 +130,7 @@ STELA_OUTBOX_EXPORT SetAsideReason parse_set_aside_reason(std::string_view text)
 STELA_OUTBOX_EXPORT FailureClass parse_failure_class(std::string_view text) noexcept;
 /// `unrecognized` for any other text.
 STELA_OUTBOX_EXPORT StopReason parse_stop_reason(std::string_view text) noexcept;
-/// What `to_string` made. Of other words the state is `down`, and they are the detail.
+/// Parses a text of `to_string`. Any other text becomes the detail of `down`.
 STELA_OUTBOX_EXPORT BrokerStatus parse_broker_status(std::string_view text);
 
 }  // namespace stela

@@ -18,20 +18,20 @@ enum class Fit : std::uint8_t {
   fits,
   /// A version before it is neither in the store nor at the broker.
   gap,
-  /// The store has another event of its version, or a version before it that is younger.
+  /// The store has another event with its version, or an earlier version that is younger.
   other_history,
   /// A version before it can't be imported.
   after_misfit,
   other_store,
   other_codec,
-  /// Its type declares tags, and a message has none.
+  /// Its type declares tags, which messages don't carry.
   tagged,
   unreadable,
 };
 
 /// An event that only the broker has.
 struct StrayEvent {
-  /// Empty if the message can't be read, as all that an event says of itself.
+  /// Empty if the message can't be read, like the other members that describe the event.
   std::string stream = {};
   StreamVersion version = {};
   std::string type = {};
@@ -67,7 +67,7 @@ struct ImportPlan {
 struct AppliedImport {
   std::int64_t imported = 0;
   std::int64_t streams = 0;
-  /// Planned events that don't fit any more, and were left alone; the first thousand of them.
+  /// Planned events that no longer fit and were left out, and the first thousand of them.
   std::int64_t changed = 0;
   std::vector<StrayEvent> examples = {};
   /// False if it was stopped. Another plan continues.

@@ -1,4 +1,4 @@
-// Waits for projectors in a program of Boost.Asio's.
+// Waits for projectors in a Boost.Asio program.
 #pragma once
 
 #include <stela/asio.hpp>
@@ -44,18 +44,18 @@ ProjectionWaits::PostAfter post_after_on(E& executor) {
 
 }  // namespace detail
 
-/// A ProjectionWaits that answers as operations of Boost.Asio do, with the signature
-/// `void(std::exception_ptr, bool)`. The handler is posted to its associated executor, as that of
-/// an `Async` is.
+/// A ProjectionWaits as asynchronous operations of Boost.Asio, with the signature
+/// `void(std::exception_ptr, bool)`. The handler is posted to its associated executor, as with
+/// `Async`.
 ///
 ///     stela::AsyncProjections models{projections, threads};
 ///     if (!co_await models.wait_for("orders", placed.last, 2s, use_awaitable)) { … }
 ///
-/// Threads: as ProjectionWaits.
+/// Threads: see ProjectionWaits.
 class AsyncProjections {
  public:
-  /// `executor` is one of Boost.Asio's, or a context that has one (a `thread_pool`), which must
-  /// outlive this object. Its threads may block: it isn't the event loop.
+  /// `executor` is a Boost.Asio executor, or a context that has one (a `thread_pool`), and must
+  /// outlive this object. Its threads may be blocked, so it mustn't be the event loop.
   template <class E>
   AsyncProjections(Projections& projections, E&& executor, const WaitsOptions& options = {})
       : post_{detail::post_on(executor)},
@@ -65,8 +65,8 @@ class AsyncProjections {
   }
 
   /// True once the model that readers see contains everything up to `sequence`; false after the
-  /// timeout, or if the projector is stopped before. The timeout begins when a coroutine awaits it.
-  /// A look that the database keeps waiting ends first, as ProjectionWaits says.
+  /// timeout, or if the projector is stopped before `sequence`. The timeout begins when a coroutine
+  /// awaits it. A look that the database delays is finished first, see ProjectionWaits.
   template <class Token>
   auto wait_for(std::string_view projector, GlobalSequence sequence,
                 std::chrono::milliseconds timeout, std::stop_token stop, Token&& token) {

@@ -1,4 +1,4 @@
-// Operations on projectors that don't need their code: for tools.
+// Operations on projectors that don't need their code, for tools.
 #pragma once
 
 #include <stela/eventstore/store.hpp>
@@ -18,7 +18,7 @@ namespace stela {
 /// The state of one build of a projector, or of a reaction.
 struct ProjectorStatus {
   std::string name = {};
-  /// The number of its set of tables. They are called "<name>@<build>.<table>".
+  /// The number of its set of tables, which are called "<name>@<build>.<table>".
   std::int64_t build = 0;
   int version = 1;
   ProjectionKind kind = ProjectionKind::async;
@@ -26,13 +26,13 @@ struct ProjectorStatus {
   /// Events up to this sequence are in its tables.
   GlobalSequence position = {};
   /// How many events it is behind the store, and how long the first of them has waited, which is
-  /// how stale its model is: 0 if it has caught up. That takes one look by the event's sequence.
+  /// how stale its model is; 0 if it has caught up. Computing it takes one lookup by sequence.
   std::int64_t lag_events = 0;
   std::chrono::microseconds lag{0};
   /// The runner that drives it; empty if there is none.
   std::string owner = {};
   Timestamp lease_until = {};
-  /// The event that couldn't be handled, or 0, since when, and the error.
+  /// The event that can't be handled, or 0, since when, and the error.
   GlobalSequence failing = {};
   std::optional<Timestamp> failing_since = {};
   std::string error = {};
@@ -44,7 +44,7 @@ struct ProjectorStatus {
   std::int64_t skipped = 0;
 };
 
-/// An event that a projector couldn't handle and that was parked.
+/// A parked event of a projector.
 struct ParkedEvent {
   GlobalSequence sequence = {};
   std::string type = {};
@@ -77,8 +77,8 @@ class STELA_PROJECTIONS_EXPORT ProjectionOperations {
   /// The events that the living build of a projector parked or skipped, in order.
   std::vector<ParkedEvent> parked(std::string_view projector, const ParkedEventQuery& query = {});
 
-  /// Tries the stopped or failing event again at once, with a new count of attempts. Applies to a
-  /// stopped rebuild as well.
+  /// Tries the stopped or failing event again at once, with a new count of attempts. Also applies
+  /// to a stopped rebuild.
   void retry(std::string_view projector);
   /// Tries one parked event again.
   void retry(std::string_view projector, GlobalSequence sequence);
@@ -90,8 +90,8 @@ class STELA_PROJECTIONS_EXPORT ProjectionOperations {
   void cancel_rebuild(std::string_view projector);
   /// Drops the scratch tables of a replay. A running replay stops.
   void drop_replay(std::string_view projector);
-  /// Stops requiring the inline projector for appends, so that a process without it can append. Its
-  /// model falls behind. The next process that registers the projector catches it up first.
+  /// Stops requiring the inline projector for appends, so that a process without it can append. The
+  /// model then falls behind. The next process that registers the projector catches it up first.
   void leave_behind(std::string_view projector);
   /// Removes the projector or reaction from the database, with all of its tables and views.
   void remove(std::string_view projector);

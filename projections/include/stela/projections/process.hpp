@@ -25,8 +25,8 @@ struct ProcessType {
   std::string_view name;
 };
 
-/// Every timer has one: `static constexpr stela::TimerType timer_type{"not_paid", 1};`. Name and
-/// version follow the rules of an event's: they are stored.
+/// Every timer has one: `static constexpr stela::TimerType timer_type{"not_paid", 1};`. Both are
+/// stored, and follow the rules for those of an event.
 struct TimerType {
   std::string_view name;
   int version = 1;
@@ -34,7 +34,7 @@ struct TimerType {
 
 namespace detail {
 
-/// A timer as a process set, moved or cleared it.
+/// A change of a timer: set, moved or cleared.
 struct TimerChange {
   std::string_view kind;
   int version = 1;
@@ -55,19 +55,18 @@ struct ProcessAccess;
 
 }  // namespace detail
 
-/// The instance of a process that an event or a timer belongs to, while it is handled. What is set
-/// and cleared takes effect with what the unit records, if the handler returns. Threads: the one
-/// that handles.
+/// The instance of a process that an event or a timer belongs to, while that is handled. Changes of
+/// timers commit with the unit's events, if the handler returns. Threads: only the handler's.
 class STELA_PROJECTIONS_EXPORT Process {
  public:
   /// The longest key.
   static constexpr std::size_t max_key_size =
       StreamId::max_category_size + 1 + StreamId::max_key_size;
 
-  /// Loads aggregates and records on them. It commits with the checkpoint, and UsageError if the
+  /// Loads aggregates and records events on them. It commits with the checkpoint; UsageError if the
   /// handler commits it.
   UnitOfWork& unit() noexcept { return unit_; }
-  /// Which instance it is.
+  /// The instance's key.
   const std::string& key() const noexcept { return key_; }
   /// When the event was recorded, or when the timer was due.
   Timestamp time() const noexcept { return time_; }
@@ -78,15 +77,14 @@ class STELA_PROJECTIONS_EXPORT Process {
   void set(const T& timer, Timestamp due) {
     add<T>(due, {}, timer);
   }
-  /// The same, so long after `time()`.
+  /// The same, with a delay after `time()`.
   template <class T>
   void set(const T& timer, std::chrono::microseconds delay) {
     add<T>(after(delay), {}, timer);
   }
-  /// Sets a timer that fires again and again, until it is cleared or set to something else. Times
-  /// that are missed because no runner is there coalesce into one. UsageError if the interval is
-  /// shorter than a second or longer than a century, the time of day not inside of a day, or the
-  /// zone unknown.
+  /// Sets a timer that fires repeatedly until it is cleared or changed. Times that pass without a
+  /// runner coalesce into one. UsageError if the interval is shorter than a second or longer than a
+  /// century, the time of day isn't within a day, or the zone is unknown.
   template <class T>
   void set(const T& timer, const Every& every) {
     add_recurring<T>(every, timer);
@@ -95,7 +93,7 @@ class STELA_PROJECTIONS_EXPORT Process {
   void set(const T& timer, const DailyAt& daily) {
     add_recurring<T>(daily, timer);
   }
-  /// Clears the instance's timer of this kind, if it is set. It won't fire any more.
+  /// Clears the instance's timer of this kind, if it is set. It won't fire again.
   template <class T>
   void clear() {
     check_kind(T::timer_type.name);
@@ -106,12 +104,12 @@ class STELA_PROJECTIONS_EXPORT Process {
   friend struct detail::ProcessAccess;
 
   struct Setting {
-    /// The process, and its instance.
+    /// The names of the process and its instance.
     std::string_view name;
     std::string key;
     Timestamp time;
     Reading reading;
-    /// The kinds of timers of the process.
+    /// The process's kinds of timers.
     std::span<const std::string_view> kinds;
   };
 
@@ -142,12 +140,12 @@ class STELA_PROJECTIONS_EXPORT Process {
     codec::encode(reading_.codec, timer, change.payload, &sealing);
     changes_.push_back(std::move(change));
   }
-  /// Of its timer of this kind.
+  /// The place of its timer of this kind.
   template <class T>
   codec::Place place_of(int version = T::timer_type.version) const {
     return codec::Place::of_timer(name_, key_, T::timer_type.name, version);
   }
-  /// The stream that the instance is named by, if it is.
+  /// The stream that the instance is named after, if there is one.
   std::optional<StreamId> stream_of_key() const;
   template <class T>
   void add_recurring(const Recurrence& recurrence, const T& timer) {
@@ -166,19 +164,19 @@ class STELA_PROJECTIONS_EXPORT Process {
 
 namespace detail {
 
-/// For runners and for the test kit.
+/// Access for runners and the test kit.
 struct STELA_PROJECTIONS_EXPORT ProcessAccess {
   /// `name` must outlive it.
   static Process make(UnitOfWork& unit, std::string_view name, std::string key, Timestamp time,
                       const Reading& reading, std::span<const std::string_view> kinds) {
     return Process{unit, {name, std::move(key), time, reading, kinds}};
   }
-  /// How the payload of its timer of this kind and version is opened.
+  /// How to open the payload of its timer of this kind and version.
   template <class T>
   static codec::Opening opening(const Process& process, int version) {
     return {process.reading_.keys, process.template place_of<T>(version)};
   }
-  /// UsageError unless it is 1 to 255 bytes of UTF-8 without control characters.
+  /// UsageError unless the key is 1 to 255 bytes of UTF-8 without control characters.
   static void check_key(std::string_view key);
   static void set_key(Process& process, std::string key) {
     check_key(key);
@@ -189,20 +187,20 @@ struct STELA_PROJECTIONS_EXPORT ProcessAccess {
   }
 };
 
-/// A process, or a reaction, without its type: what a runner drives. Threads: one at a time.
+/// A type-erased process or reaction, as a runner drives it. Threads: one at a time.
 class STELA_PROJECTIONS_EXPORT AnyProcess {
  public:
   virtual ~AnyProcess() = default;
   virtual Handling handling(const EventKind& kind) = 0;
   virtual void react(Process& process, const StoredEvent& event) = 0;
 
-  /// The instance that the event belongs to, without handling it.
+  /// The instance that the event belongs to; doesn't handle the event.
   virtual std::string key_of(const StoredEvent& event) { return event.stream.name(); }
   /// The kinds of timers that it sets. Empty for a reaction.
   virtual std::span<const std::string_view> timer_kinds() const noexcept { return {}; }
   /// Whether it can handle timers of this kind and version.
   virtual bool knows_timer(std::string_view, int) const noexcept { return false; }
-  /// Call it for timers that it knows. CorruptEvent if the timer doesn't decode.
+  /// Call it only for known timers. CorruptEvent if the timer doesn't decode.
   virtual void due(Process&, const DueTimer&) {}
 };
 
@@ -212,7 +210,7 @@ concept IsTimer = std::is_class_v<T> && requires {
   { T::timer_type } -> std::convertible_to<const TimerType&>;
 };
 
-/// Checks every rule for one timer, each with our own error message.
+/// Checks every rule for one timer, each with its own error message.
 template <class T>
 consteval bool check_timer() {
   static_assert(IsTimer<T>,

@@ -20,7 +20,7 @@ namespace projections {
 class Progress;
 }  // namespace projections
 
-/// What happens with an event after a handler has failed on it `max_attempts` times.
+/// What happens to an event after its handler has failed `max_attempts` times.
 enum class OnError : std::uint8_t {
   /// The projector stops until an operator retries or skips the event. Other projectors continue.
   stop,
@@ -54,7 +54,7 @@ struct InlineOptions {
 
 namespace detail {
 
-/// A projector or a reaction as it was registered.
+/// A registered projector or reaction.
 struct Registration {
   std::string name;
   int version = 1;
@@ -62,12 +62,12 @@ struct Registration {
   ProjectorOptions options = {};
   bool is_idempotent = false;
   std::vector<std::string> event_types = {};
-  /// The older version. It takes part or is driven while the database still has it.
+  /// The older version, which takes part or is driven while the database still has it.
   std::shared_ptr<Registration> before = {};
-  /// One of the two is set.
+  /// Exactly one of the two is set.
   std::function<std::unique_ptr<AnyProjector>()> make_projector = {};
   std::function<std::unique_ptr<AnyProcess>()> make_process = {};
-  /// A process: it sets timers.
+  /// True for a process, which sets timers.
   bool has_timers = false;
 };
 
@@ -81,12 +81,12 @@ class STELA_PROJECTIONS_EXPORT Projections {
  public:
   /// Creates or migrates the tables that record the state of projections. `store` must outlive it.
   explicit Projections(Store& store);
-  /// Only notes what is registered, for those who show it: nothing takes part in anything or can be
+  /// Only records what is registered, to be displayed: nothing takes part in appends or can be
   /// driven, and the store is neither read nor written.
   struct OnlyNoted {};
   Projections(Store& store, OnlyNoted);
-  /// Detaches its inline projectors. Waits for the open transaction of another thread, without a
-  /// limit. So a transaction must not wait for the thread that is here: both would hang.
+  /// Detaches its inline projectors after waiting, without a limit, for the open transaction of
+  /// another thread. That transaction must not wait for this thread: both would hang.
   ~Projections();
   Projections(const Projections&) = delete;
   Projections& operator=(const Projections&) = delete;
@@ -95,16 +95,16 @@ class STELA_PROJECTIONS_EXPORT Projections {
   /// tables are created. If the database has an older version, a Runner or Replayer fills new
   /// tables beside the old ones and then puts them in their place. UsageError if the database has a
   /// newer version, if `create` makes other tables than those of the same version that the database
-  /// has, or if the name or the plain name of a table is taken.
+  /// has, or if its name or the plain name of one of its tables is taken.
   template <Projector P>
   void add(P projector, const ProjectorOptions& options = {}) {
     add_async(registration(std::move(projector)), options);
   }
 
-  /// As `add`, for the time in which processes with the older version are being replaced. No other
-  /// process may drive the older version any more. While the database has the version of `before`,
-  /// a Runner drives that one beside the new build, so that the tables that readers see stay up to
-  /// date. Afterwards `before` isn't used.
+  /// As `add`, while processes with the older version are being replaced. Other processes must no
+  /// longer drive the older version. While the database has the version of `before`, a Runner
+  /// drives it beside the new build, so that readers' tables stay up to date. Afterwards `before`
+  /// is unused.
   template <Projector P, Projector Before>
   void add_rolling(P projector, Before before, const ProjectorOptions& options = {}) {
     add_async(rolling(std::move(projector), std::move(before)), options);
@@ -113,10 +113,10 @@ class STELA_PROJECTIONS_EXPORT Projections {
   /// A projector whose rows commit with the events. It takes part in every append of this process
   /// from now on, and every other process that appends must have it too. Events that it hasn't seen
   /// yet are projected before this call returns; if the existing tables have an older version, new
-  /// ones are filled beside them. Processes with the older version are refused after that. If
+  /// ones are filled beside them. Afterwards processes with the older version are refused. If
   /// another process is doing the same, this call waits for it, and takes over if that process has
-  /// ended. StoreBusy if that process makes no progress for half a minute. UsageError if the store
-  /// has this projector already from another `Projections`.
+  /// ended. StoreBusy if that process makes no progress for half a minute. UsageError if another
+  /// `Projections` has already registered this projector with the store.
   template <Projector P>
   void add_inline(P projector, const InlineOptions& options = {}) {
     attach_inline(registration(std::move(projector)), options);
@@ -162,14 +162,14 @@ class STELA_PROJECTIONS_EXPORT Projections {
 
   /// Waits until the model that readers see contains everything up to `sequence`, so that a caller
   /// can read its own writes. False after the timeout, or if the projector is stopped before
-  /// `sequence`. UsageError if the database has no such projector. It blocks the thread; a
-  /// ProjectionWaits doesn't.
+  /// `sequence`. UsageError if the database has no such projector. Blocks the thread, unlike
+  /// ProjectionWaits.
   [[nodiscard]] bool wait_for(std::string_view projector, GlobalSequence sequence,
                               std::chrono::milliseconds timeout);
 
   Store& store() const noexcept { return store_; }
 
-  // For the other classes of this module.
+  // Used by the other classes of this module.
   const std::vector<detail::Registration>& registrations() const noexcept { return registered_; }
   projections::Progress& progress() const noexcept { return *progress_; }
 
@@ -216,7 +216,7 @@ class STELA_PROJECTIONS_EXPORT Projections {
   Store& store_;
   std::vector<detail::Registration> registered_;
   std::vector<std::unique_ptr<InlineProjector>> inline_;
-  /// Null: registrations are only noted.
+  /// Null if registrations are only recorded.
   std::unique_ptr<projections::Progress> progress_;
 };
 

@@ -27,19 +27,19 @@ namespace stela {
 /// A statement may read any table. It may write only the projector's own tables, and can't begin or
 /// end a transaction. UniquenessViolated if a UNIQUE constraint refuses a row, ConstraintViolated
 /// for another constraint, UsageError for wrong SQL, and for a table with a constraint that is
-/// INITIALLY DEFERRED. Threads: the one that projects.
+/// INITIALLY DEFERRED. Threads: only the projector's.
 class STELA_PROJECTIONS_EXPORT ReadModel : public SqlStatements {
  public:
-  /// The name of the table {name} in the database. If you keep the model elsewhere, it can serve
-  /// there as a name that differs from build to build.
+  /// The name of the table {name} in the database. It differs from build to build, and can also
+  /// name a model that is kept elsewhere.
   virtual std::string table(std::string_view name) const = 0;
 };
 
 /// Every projector has one: `static constexpr stela::ProjectorType projector_type{"name", 1};`
 ///
 /// The name never changes. It has 1 to 64 characters of a-z, 0-9 and _, the first a letter. Raise
-/// the version whenever the tables or their contents change: they are then built again, beside
-/// those of the old version.
+/// the version whenever the tables or their contents change: new tables are then built beside the
+/// old ones.
 struct ProjectorType {
   std::string_view name;
   int version = 1;
@@ -49,20 +49,20 @@ namespace detail {
 
 /// What a projector does with an event.
 enum class Handling : std::uint8_t {
-  /// The event isn't in its set.
+  /// The event isn't in the projector's set.
   skip,
   handle,
-  /// The event is in its set, but in a version that this process doesn't know.
+  /// The event is in the set, but in a version that this process doesn't know.
   refuse,
 };
 
-/// Events that a projector decoded ahead, in its own types.
+/// Events that were decoded ahead, in the projector's own types.
 class STELA_PROJECTIONS_EXPORT AnyDecoded {
  public:
   virtual ~AnyDecoded() = default;
 };
 
-/// A projector without its type: what a runner drives. Threads: one at a time; one other thread may
+/// A type-erased projector, as a runner drives it. Threads: one at a time; another thread may
 /// decode ahead.
 class STELA_PROJECTIONS_EXPORT AnyProjector {
  public:
@@ -73,14 +73,14 @@ class STELA_PROJECTIONS_EXPORT AnyProjector {
   /// decode.
   virtual void project(ReadModel& model, const StoredEvent& event) = 0;
 
-  /// Decodes those of `events` that are handled into `into`, and replaces what it held. Creates the
+  /// Decodes the handled ones of `events` into `into`, and replaces its contents. Creates the
   /// object if `into` is null. The events must outlive it.
   virtual void decode(std::span<const StoredEvent> events, std::unique_ptr<AnyDecoded>& into) = 0;
   /// As `project`, for an event that was decoded ahead.
   virtual void project(ReadModel& model, const StoredEvent& event, AnyDecoded& decoded) = 0;
 };
 
-/// Every name under which an event of the set is or was stored.
+/// All present and former names of the set's events.
 template <class Events>
 std::vector<std::string_view> event_names() {
   std::vector<std::string_view> all;
@@ -120,7 +120,7 @@ class KindFilter {
   };
 
   EventDecoder<Events> decoder_;
-  /// Indexed by the number of the kind.
+  /// Indexed by the number of the event kind.
   std::vector<Known> known_;
 };
 
@@ -181,14 +181,15 @@ consteval bool check_projector() {
   return true;
 }
 
-/// A projector that keeps personal data in clear removes it in `void forget(stela::ReadModel&,
-/// const stela::StreamId& subject)`, which is called at the place of the fence in the log.
+/// A projector that keeps personal data unencrypted must remove it in `void
+/// forget(stela::ReadModel&, const stela::StreamId& subject)`, which is called at the fence's place
+/// in the log.
 template <class P>
 concept Forgets = requires(P& projector, ReadModel& model, const StreamId& subject) {
   projector.forget(model, subject);
 };
 
-/// What it handles, with the fences if it forgets.
+/// The handled events, including fences if the projector forgets.
 template <class P, class Events = typename P::Events>
 struct HandledBy {
   using Type = Events;
@@ -270,8 +271,8 @@ class TypedProjector final : public AnyProjector {
   KindFilter<Handled> filter_ahead_;
 };
 
-/// Whether a projector declares that it may see events again: `static constexpr bool is_idempotent
-/// = true;`
+/// Whether a projector declares that it may receive events repeatedly: `static constexpr bool
+/// is_idempotent = true;`
 template <class P>
 consteval bool is_idempotent() {
   if constexpr (requires { P::is_idempotent; }) return P::is_idempotent;

@@ -1,5 +1,4 @@
-// Reactions: they record further events in response to events. The simplest process, without
-// timers.
+// Reactions record further events in response to events. They are processes without timers.
 #pragma once
 
 #include <stela/framework/unit_of_work.hpp>

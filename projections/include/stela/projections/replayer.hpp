@@ -38,7 +38,7 @@ enum class ReplayInto : std::uint8_t {
 };
 
 struct ReplayProgress {
-  /// How many events were read, and how many there are to read.
+  /// How many events were read, and how many there are in all.
   std::int64_t done = 0;
   std::int64_t total = 0;
   double percent = 100;
@@ -72,7 +72,7 @@ struct ReplayResult {
     }
   };
   std::vector<Model> models = {};
-  /// False if it was stopped. The next run of the same replay continues there.
+  /// False if it was stopped. The next run of the same replay continues from there.
   bool is_complete = false;
   /// True if it continued an earlier run.
   bool was_resumed = false;
@@ -83,21 +83,22 @@ struct EventTypeCount {
   std::int64_t events = 0;
 };
 
-/// Feeds projectors with past events, in global order. Nothing is published and no listener of a
-/// bus is called. A replay appends nothing, and a handler that tries to append gets an error. In
-/// handlers, `is_replaying()` is true, and `Recorded` has the original time, ids and correlation.
+/// Feeds past events to projectors, in global order. Publishes nothing and calls no listener of a
+/// bus. A replay appends nothing, and a handler that tries to append gets an error. In handlers,
+/// `is_replaying()` is true, and `Recorded` has the original time, ids and correlation.
 /// Threads: one at a time.
 class STELA_PROJECTIONS_EXPORT Replayer {
  public:
   /// `projections` must outlive the replayer.
   explicit Replayer(Projections& projections) noexcept : projections_{projections} {}
 
-  /// Without a filter this is a rebuild: it fills new tables beside the living ones, and puts them
-  /// in their place in one transaction when they have caught up. With a filter it fills scratch
+  /// Without a filter this is a rebuild: it fills new tables beside the living ones, and replaces
+  /// those in one transaction when the new ones have caught up. With a filter it fills scratch
   /// tables, or writes to the living ones while their runner waits. It resumes a run that was
   /// stopped or killed. UsageError if another process rebuilds or replays one of the projectors, or
-  /// if a handler throws. The living tables are unchanged then. If it writes to them, they keep
-  /// what it has replayed before that event, which the next run of the same replay continues after.
+  /// if a handler throws. After an error the living tables are unchanged. If the replay writes to
+  /// them, they keep the events before the failing one, and the next run of the same replay
+  /// continues there.
   ReplayResult run(const ReplayOptions& options = {}, std::stop_token stop = {});
 
   /// How many events of each type `filter` selects. Writes nothing.

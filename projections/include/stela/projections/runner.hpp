@@ -1,4 +1,4 @@
-// Drives projectors and reactions: it follows the events of a store.
+// Follows the events of a store to drive projectors and reactions.
 #pragma once
 
 #include <stela/projections/projections.hpp>
@@ -14,23 +14,24 @@
 namespace stela {
 
 struct RunnerOptions {
-  /// The projectors and reactions to drive; empty: all that are registered.
+  /// The projectors and reactions to drive; empty: all registered ones.
   std::vector<std::string> projectors = {};
-  /// The runner's name. Empty: made of host, process and a random part.
+  /// The runner's name. Empty: composed of host, process and a random part.
   std::string worker = {};
-  /// A runner that doesn't renew its leases for this long loses its projectors to other runners.
-  /// One that is seen to have ended loses them at once. Runners may have different values.
+  /// A runner that doesn't renew its leases for this long loses its projectors to other runners. A
+  /// runner that is seen to have ended loses them at once. Values may differ between runners.
   std::chrono::milliseconds lease_ttl{15'000};
   /// How long an idle runner waits before it looks again, unless a commit wakes it.
   std::chrono::milliseconds idle_backoff{1'000};
   /// How long the tables of an old version are kept after the next one has taken over.
   std::chrono::milliseconds drop_after{600'000};
-  /// A jump forward of the clock by more than this holds timers until it has lasted this long.
+  /// A forward jump of the clock by more than this holds timers until the new time has lasted this
+  /// long.
   std::chrono::milliseconds clock_jump_limit{600'000};
-  /// An event of a version that this runner doesn't know isn't a failure: its projector is left to
-  /// a runner that knows it. If none has come after this long, at most a year, the projector stops,
-  /// or parks the event, as after the last attempt. What stopped for this reason is continued by a
-  /// later runner that knows the version.
+  /// An event version that this runner doesn't know isn't a failure: its projector is left to a
+  /// runner that knows it. If none takes over within this time, at most a year, the projector stops
+  /// or parks the event as after the last attempt. If it stopped for this reason, a later runner
+  /// that knows the version continues it.
   std::chrono::milliseconds unknown_version_wait{3'600'000};
 };
 
@@ -47,11 +48,11 @@ struct RunnerTick {
   std::int64_t scanned = 0;
   /// Checkpoints that moved.
   std::int64_t commits = 0;
-  /// Failures of handlers, and their results after the last attempt.
+  /// Handler failures, and the outcomes of last attempts.
   std::int64_t failed = 0;
   std::int64_t stopped = 0;
   std::int64_t parked = 0;
-  /// Projectors that were left to runners that know the version of an event.
+  /// Projectors left to runners that know the version of an event.
   std::int64_t left_to_newer = 0;
   /// New versions that took over.
   std::int64_t taken_over = 0;
@@ -79,11 +80,11 @@ class STELA_PROJECTIONS_EXPORT Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// Projects all events that are committed now, and those that are appended meanwhile (by
-  /// reactions above all). Then hands all projectors back. It doesn't return while a reaction
-  /// triggers itself without end, or while other writers append faster than it projects. An event
-  /// that fails is tried once; a later call tries it again after its back-off. Projectors of other
-  /// runners are left to them, however far behind they are: `elsewhere` names them.
+  /// Projects all committed events and those appended meanwhile, especially by reactions, then
+  /// releases all projectors. It doesn't return while a reaction triggers itself endlessly, or
+  /// while other writers append faster than it projects. An event that fails is tried once; a later
+  /// call tries it again after its back-off. Projectors of other runners are left to them, even if
+  /// far behind: `elsewhere` names them.
   RunnerTick run_once();
 
   /// Projects until `stop` is requested, then hands all projectors over. A commit of this process

@@ -24,7 +24,7 @@ enum class BuildState : std::uint8_t {
   building,
   /// The tables that are read.
   living,
-  /// Replaced; its tables are about to be dropped.
+  /// Replaced; its tables will be dropped.
   retired,
   /// The tables of a replay.
   scratch,
@@ -34,18 +34,18 @@ enum class BuildState : std::uint8_t {
 
 enum class ParkedEventState : std::uint8_t {
   parked,
-  /// An operator asked for a retry, and no runner has done it yet.
+  /// An operator asked for a retry, which hasn't happened yet.
   retry,
   skipped,
   /// Stored by a newer version of Stela.
   unrecognized,
 };
 
-/// What becomes of a timer.
+/// The states of a timer.
 enum class TimerState : std::uint8_t {
-  /// It waits until it is due, or is tried again.
+  /// It isn't due yet, or will be tried again.
   pending,
-  /// It is due, and no runner so far knows its kind or version. A runner that does takes it up.
+  /// It is due, but no runner has known its kind or version so far. One that does will fire it.
   unknown,
   /// Its handler failed `max_attempts` times. An operator decides.
   parked,
@@ -53,13 +53,13 @@ enum class TimerState : std::uint8_t {
   unrecognized,
 };
 
-/// Why no timer fires.
+/// Why timers are held.
 enum class HoldReason : std::uint8_t {
   /// The clock jumped forward beyond the limit.
   clock,
-  /// The database is a restored backup: what is due may have happened already.
+  /// The database is a restored backup: due timers may already have fired.
   restored,
-  /// The store was imported: two databases would fire its timers if the old one still ran.
+  /// The store was imported: if the old one is still running, both would fire its timers.
   imported,
   /// An operator holds the timers.
   by_operator,

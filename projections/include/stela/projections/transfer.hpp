@@ -8,11 +8,12 @@
 
 namespace stela {
 
-/// Moves reactions and processes with their store: checkpoints, parked events, timers with all that
-/// lets them fire once, holds and the log of operators' actions. Projectors are built again.
-/// `export_store` throws UsageError while a runner drives a reaction or a process, `import_store`
-/// if the store has one already. Imported timers are held until `TimerOperations::resume`, as those
-/// of a restored backup are: two databases that both fire them would do everything twice.
+/// Moves reactions and processes with their store: checkpoints, parked events, timers with
+/// everything that makes them fire only once, holds and the log of operators' actions. Projectors
+/// must be rebuilt. `export_store` throws UsageError while a runner drives a reaction or a process,
+/// `import_store` if the store already has one. Imported timers are held until
+/// `TimerOperations::resume`, like those of a restored backup: two databases that fire them would
+/// do everything twice.
 ///
 ///     const auto outbox = outbox_state();
 ///     const auto projections = projection_state();

@@ -12,8 +12,8 @@
 
 namespace stela {
 
-/// Reads a broker's messages from first to last, beside the relays that publish to it. Threads: one
-/// at a time.
+/// Reads a broker's messages from first to last, while relays publish to it. Threads: one at a
+/// time.
 class STELA_OUTBOX_EXPORT BrokerContents {
  public:
   using Take = FunctionRef<void(const FoundMessage&)>;
@@ -27,7 +27,7 @@ class STELA_OUTBOX_EXPORT BrokerContents {
   virtual bool read(PartitionId partition, Take take) = 0;
 };
 
-/// An event as a message at the broker has it. A view that is valid during the call.
+/// An event in a broker's message. A view that is valid during the call.
 struct BrokerEvent {
   std::string_view broker_stream = {};
   std::uint64_t broker_sequence = 0;
@@ -36,18 +36,18 @@ struct BrokerEvent {
   std::string_view store_id = {};
   std::int64_t redelivery = 0;
   Codec codec = Codec::json;
-  /// Null if the message isn't one that a relay can have published: why.
+  /// Null if no relay can have published the message; `problem` then says why.
   const StoredEvent* event = nullptr;
   std::string_view problem = {};
 };
 
-/// The same broker, whose messages can be read with their events.
+/// A broker whose messages can also be read with their events.
 class STELA_OUTBOX_EXPORT BrokerArchive : public BrokerContents {
  public:
   using TakeEvent = FunctionRef<void(const BrokerEvent&)>;
 
-  /// Calls `take` for the messages at these places, which rise, of the partition's stream. Leaves
-  /// out those that are gone. BrokerFailed as `read`.
+  /// Calls `take` for the messages at these ascending places in the partition's stream, and skips
+  /// missing ones. BrokerFailed as for `read`.
   virtual void fetch(PartitionId partition, std::span<const std::uint64_t> places,
                      TakeEvent take) = 0;
 };
@@ -56,10 +56,10 @@ struct Compared {
   /// Events that the outbox counts as published, and messages of this store at the broker.
   std::int64_t checked = 0;
   std::int64_t found = 0;
-  /// Events that are missing at the broker and are sent again; the first hundred of them.
+  /// Events missing at the broker, which are sent again, and the first hundred of them.
   std::int64_t missing = 0;
   std::vector<GlobalSequence> examples = {};
-  /// Events that are missing because the broker drops old messages. This is no problem.
+  /// Events missing because the broker drops old messages, which is no problem.
   std::int64_t dropped = 0;
   /// Messages of this store whose event the store doesn't have. It may have been restored from a
   /// backup.

@@ -5,9 +5,9 @@
 
 namespace stela::nats {
 
-/// At most one of the four ways. Secrets are read from files when a connection is opened, and
-/// appear in no message and no log. A file that others may read is refused: its mode is 0600, or
-/// 0640 if root owns it.
+/// At most one of four kinds of credentials. Secrets are read from files when a connection is
+/// opened, and appear in no message and no log. A file that others may read is refused: its mode is
+/// 0600, or 0640 if root owns it.
 struct Credentials {
   /// Needs the file that holds the password.
   std::string user = {};
@@ -25,14 +25,14 @@ struct Tls {
   bool required = false;
   /// The certificates that the server's certificate is checked against. Empty: those of the system.
   std::string ca_file = {};
-  /// The client's certificate, with its key, which nobody else may read.
+  /// The client's certificate, and its key, which others must not be able to read.
   std::string certificate_file = {};
   std::string key_file = {};
   /// The name that each server's certificate must have. Empty: the host in that server's URL.
   std::string host_name = {};
 };
 
-/// The place of the JetStream API, if it isn't "$JS.API". At most one of the two.
+/// The place of the JetStream API, if it isn't "$JS.API". Set at most one member.
 struct JetStreamApi {
   /// The domain of the servers that keep the streams, for a leaf node: "$JS.{domain}.API".
   std::string domain = {};

@@ -28,8 +28,8 @@ enum class ConsumerStart : std::uint8_t {
   now,
 };
 
-/// What happens with a message after its handler has failed on it `max_attempts` times. An operator
-/// retries or discards what is parked.
+/// What happens to a message after its handler has failed `max_attempts` times. An operator retries
+/// or discards parked messages.
 enum class OnFailure : std::uint8_t {
   /// It is parked, and so is each later message of its stream of events. Other streams continue.
   park_stream,
@@ -45,8 +45,8 @@ struct ConsumerOptions {
   /// As in PublisherOptions.
   std::chrono::milliseconds connect_timeout{2'000};
 
-  /// The name of the consumer, and of its part of the inbox: letters, digits, '_' and '-'. Of the
-  /// processes with one name and one database, one reads a JetStream stream, and the others stand
+  /// The name of the consumer, and of its part of the inbox: letters, digits, '_' and '-'. Among
+  /// processes with the same name and database, one reads a JetStream stream and the others stand
   /// by. Consumers of several JetStream streams with one name share the inbox.
   std::string name = {};
   /// The JetStream stream.
@@ -59,14 +59,14 @@ struct ConsumerOptions {
 
   /// How many messages are fetched at a time, and handled in one transaction.
   int batch_size = 100;
-  /// The highest number of bytes requested at a time, or one message. As much again may wait while
-  /// a batch is handled. No more than the line carries in some seconds: servers close a connection
-  /// that takes nothing for ten.
+  /// The most bytes requested at a time, but at least one message. As many again may wait while a
+  /// batch is handled. Keep it below what the line carries in a few seconds: servers close a
+  /// connection that reads nothing for ten.
   std::int64_t prefetch_bytes = 1024 * 1024;
   /// How long one request for messages waits for the first of them.
   std::chrono::milliseconds idle_wait{500};
-  /// A process that doesn't renew its lease for this long loses the stream to one that stands by.
-  /// One that is seen to have ended loses it at once.
+  /// A process that doesn't renew its lease for this long loses the stream to a standby. A process
+  /// that is seen to have ended loses it at once.
   std::chrono::milliseconds lease_ttl{15'000};
 
   /// The first wait after a handler failed. It doubles each time up to the maximum. Later messages
@@ -76,14 +76,14 @@ struct ConsumerOptions {
   /// How often a message is tried before it is parked.
   int max_attempts = 5;
   OnFailure on_failure = OnFailure::park_stream;
-  /// When the parked messages of this name have so many bytes, the consumer stops until an operator
-  /// retries or discards some. One batch may exceed it.
+  /// When the parked messages of this name reach this many bytes, the consumer stops until an
+  /// operator retries or discards some. One batch may exceed it.
   std::int64_t parked_bytes_limit = 64 * 1024 * 1024;
-  /// A message with an event of a version that this program doesn't know isn't a failure: the
-  /// stream is left to a process that knows it. If none has come after this long, at most a year,
-  /// the message is parked as after the last attempt.
+  /// An event version that this program doesn't know isn't a failure: the stream is left to a
+  /// process that knows it. If none takes over within this time, at most a year, the message is
+  /// parked as after the last attempt.
   std::chrono::milliseconds unknown_version_wait{3'600'000};
-  /// Those of the program that published, to read its personal fields. Null: they stay sealed. They
+  /// The publishing program's keys, to read personal fields, which stay sealed without them. They
   /// must outlive the consumer.
   Keyring* keys = nullptr;
 };
@@ -96,11 +96,11 @@ struct ConsumerTick {
   std::int64_t handled = 0;
   /// Messages whose event has no handler.
   std::int64_t ignored = 0;
-  /// Copies of what was handled or parked before.
+  /// Copies of messages that were handled or parked before.
   std::int64_t duplicates = 0;
-  /// Failures of handlers after which the message is tried again.
+  /// Handler failures after which the message is tried again.
   std::int64_t failed = 0;
-  /// Parked, those behind others included.
+  /// Parked, including messages behind others.
   std::int64_t parked = 0;
   /// Parked messages that were handled after an operator retried them.
   std::int64_t revived = 0;
@@ -165,13 +165,13 @@ class TypedHandler final : public Handler {
 
 }  // namespace detail
 
-/// Follows a JetStream stream of a relay's. A handler runs in the transaction that moves the
-/// consumer's position, so each message takes effect once, in the order of the stream, however
-/// often it comes and wherever a process dies.
+/// Follows a JetStream stream that a relay publishes to. A handler runs in the transaction that
+/// moves the consumer's position, so each message takes effect once, in the order of the stream,
+/// however often it is delivered and wherever a process dies.
 ///
-/// A message whose handler fails is tried again in place, and then parked: see OnFailure. What an
-/// operator had sent again is told from what was never handled by the last version of each stream
-/// of events that was met.
+/// A message whose handler fails is tried again in place, and then parked: see OnFailure. The last
+/// version seen in each stream of events distinguishes messages that an operator sent again from
+/// messages that were never handled.
 ///
 /// Events that a handler appends through the transaction carry the event's correlation and name it
 /// as their cause.
@@ -197,9 +197,9 @@ class STELA_NATS_EXPORT Consumer {
 
   /// Handles the messages that are available now, then lets others read. A message that fails is
   /// tried once; a later call tries it again after its back-off. If it throws, the next call also
-  /// returns what this one had done. BrokerFailed if the broker can't be reached, has no such
-  /// stream, or refuses to deliver messages. UsageError if the stream at the broker drops what was
-  /// read, or the consumer has another filter.
+  /// reports what this one had done. BrokerFailed if the broker can't be reached, has no such
+  /// stream, or refuses to deliver messages. UsageError if the stream at the broker drops messages
+  /// once they are read, or the consumer has another filter.
   ConsumerTick run_once();
 
   /// Consumes until `stop` is requested, then finishes the transaction that it is in. While another

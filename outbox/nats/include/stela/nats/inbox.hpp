@@ -14,7 +14,7 @@
 
 namespace stela::nats {
 
-/// A message that its consumer couldn't handle, or that waits behind one of those. It is stored
+/// A message that its consumer couldn't handle, or that waits behind such a message. It is stored
 /// with its headers and payload.
 struct ParkedMessage {
   std::int64_t number = 0;
@@ -23,10 +23,10 @@ struct ParkedMessage {
   std::string broker_stream = {};
   std::uint64_t broker_sequence = 0;
   std::string subject = {};
-  /// The event's stream and id, as far as the headers name them.
+  /// The event's stream and id, if the headers name them.
   std::string stream = {};
   std::string event_id = {};
-  /// Of several with one name, the first.
+  /// The first value of a header that occurs several times.
   std::map<std::string, std::string> headers = {};
   std::string payload = {};
   Timestamp parked_at = {};
@@ -61,20 +61,19 @@ struct ReaderStatus {
   /// The process that reads; empty if there is none.
   std::string owner = {};
   Timestamp lease_until = {};
-  /// The lease of the owner is over, and nobody has taken it: no process stands by, or the owner
+  /// The owner's lease has run out, and nobody has taken it: no process stands by, or the owner
   /// hangs in a handler.
   bool is_overdue = false;
-  /// Since when nobody reads, if the last reader ended in order.
+  /// Since when it has had no reader, if the last one ended properly.
   std::optional<Timestamp> unread_since = {};
-  /// The message that couldn't be handled, or 0, and the error; since when it fails or stands
-  /// still.
+  /// The message that can't be handled, or 0; since when it has failed or halted the reader; and
+  /// the error.
   std::uint64_t failing = 0;
   std::optional<Timestamp> failing_since = {};
   int attempts = 0;
   Timestamp next_attempt_at = {};
   std::string error = {};
-  /// Its next message waits until readers of other streams have come as far: `error` says for
-  /// which.
+  /// Its next message waits for readers of other streams, which `error` names.
   bool is_waiting = false;
   bool is_paused = false;
   std::optional<Timestamp> paused_at = {};
@@ -85,7 +84,7 @@ struct ConsumerStatus {
   std::string consumer = {};
   std::vector<ReaderStatus> readers = {};
   std::int64_t parked_messages = 0;
-  /// Streams of events that wait.
+  /// Streams of events with parked messages.
   std::int64_t parked_streams = 0;
   std::int64_t parked_bytes = 0;
   /// When the first of them was parked.
@@ -103,13 +102,13 @@ struct InboxQuery {
   int limit = 100;
 };
 
-/// Creates or migrates the inbox's tables: for a role that owns them, where another one runs the
-/// consumers. `Consumer` does so by itself.
+/// Creates or migrates the inbox's tables, for a role that owns them while another role runs the
+/// consumers. `Consumer` migrates by itself.
 STELA_NATS_EXPORT void migrate_inbox(Store& store);
 
-/// Inspects and changes the inboxes of all consumers of one database, which are beside the tables
-/// that they write. Operations throw NotFound if what they name doesn't exist, and UsageError if
-/// its state doesn't allow them. Threads: any number at once, beside consumers.
+/// Inspects and changes the inboxes of all consumers of one database, which are next to the tables
+/// that their handlers write. Operations throw NotFound if what they name doesn't exist, and
+/// UsageError if its state doesn't allow them. Threads: any number at once, beside consumers.
 class STELA_NATS_EXPORT InboxOperations {
  public:
   /// Migrates the tables of an older Stela. Only consumers create them: without them the inbox is
@@ -122,25 +121,24 @@ class STELA_NATS_EXPORT InboxOperations {
 
   /// In the order in which they were parked, or the newest first.
   std::vector<ParkedMessage> parked(const InboxQuery& query = {});
-  /// Its consumer tries the message again, with the handlers that it has then, and after it those
-  /// that wait behind it. UsageError if it waits behind another one.
+  /// Lets the consumer try the message again with its current handlers, and then the messages
+  /// behind it. UsageError if the message itself waits behind another.
   void retry(std::int64_t parked);
-  /// Removes the message for good. Its effect never happens. Its consumer handles those that wait
+  /// Removes the message for good. Its effect never happens. The consumer handles the messages
   /// behind it.
   void discard(std::int64_t parked);
 
   std::vector<Gap> gaps(const InboxQuery& query = {});
 
-  /// The consumer reads no more in any process, until it is resumed.
+  /// Stops the consumer's reading in all processes until it is resumed.
   void pause(std::string_view consumer);
   void resume(std::string_view consumer);
-  /// The consumer reads the stream on behind this position: messages between are passed over, or
-  /// come once more if it was further. Makes the consumer if it isn't there: in a database that was
-  /// moved, which doesn't take the inbox along, it would begin at the first message. UsageError if
-  /// no stream can have the name.
+  /// Moves the consumer's position in the stream: it continues after `position`, and skips messages
+  /// or receives them again. Creates a missing consumer: a moved database has no inbox, so the
+  /// consumer would begin at the first message. UsageError if no stream can have the name.
   void move(std::string_view consumer, std::string_view broker_stream, std::uint64_t position);
-  /// The consumer won't read this stream any more: its readers of other streams don't wait for it.
-  /// UsageError while a process reads it. Whoever reads it later begins as new.
+  /// Forgets a stream that the consumer no longer reads, so that its readers of other streams don't
+  /// wait for it. UsageError while a process reads the stream. A later reader begins as new.
   void forget(std::string_view consumer, std::string_view broker_stream);
 
  private:

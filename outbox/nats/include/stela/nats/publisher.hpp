@@ -47,8 +47,8 @@ struct PublisherOptions {
   JetStreamApi api = {};
   Credentials credentials = {};
   Tls tls = {};
-  /// Per server: one that hasn't accepted the connection after this time, and has been silent for
-  /// this long, is given up. After twice the time it is given up in any case.
+  /// Per server: an attempt is given up once it has lasted this long and the server has been silent
+  /// for this long; after twice the time in any case.
   std::chrono::milliseconds connect_timeout{2'000};
   /// How long the client waits for an answer.
   std::chrono::milliseconds publish_timeout{5'000};
@@ -75,7 +75,7 @@ STELA_NATS_EXPORT void check(const PublisherOptions& options);
 /// own, which connects and closes.
 class STELA_NATS_EXPORT Publisher final : public stela::Publisher {
  public:
-  /// UsageError as `check`.
+  /// UsageError as for `check`.
   explicit Publisher(const PublisherOptions& options);
   ~Publisher() override;
 

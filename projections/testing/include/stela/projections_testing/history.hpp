@@ -1,4 +1,4 @@
-// Events of any streams, on their way into a store that a test reads.
+// Appends events of any streams to a test's store.
 #pragma once
 
 #include <stela/framework/unit_of_work.hpp>
@@ -35,12 +35,12 @@ AppendResult append(EventLog& log, const Stream& stream, const Es&... events) {
   return unit.commit();
 }
 
-/// "order-7: order.placed v1 {…}", as expected and as stored.
+/// "order-7: order.placed v1 {…}", for comparing expected and stored events.
 template <class E>
 std::string render_on(const Stream& stream, const E& event) {
   return stream.id.name() + ": " + render_as_stored(event);
 }
-/// Personal fields in clear.
+/// Shows personal fields unencrypted.
 STELA_PROJECTIONS_TESTING_EXPORT std::string render_stored(const StoredEvent& event, Keyring* keys);
 
 }  // namespace detail

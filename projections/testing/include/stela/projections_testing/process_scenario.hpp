@@ -1,4 +1,4 @@
-// Given events, after some time, then others are recorded: tests of a process.
+// Tests of a process: given events, after some time, then further events are recorded.
 #pragma once
 
 #include <stela/eventstore/store.hpp>
@@ -20,14 +20,14 @@
 namespace stela::testing {
 namespace detail {
 
-/// A store in memory with the runner of a process, whose time the test moves.
+/// A store in memory and the runner of a process, with time that the test controls.
 class STELA_PROJECTIONS_TESTING_EXPORT ProcessBench {
  public:
   ProcessBench();
 
-  /// The process handles everything that happened after `mark`.
+  /// Lets the process handle everything that happened after `mark`.
   void run(GlobalSequence mark);
-  /// Time passes; each timer fires when it is due.
+  /// Lets time pass; each timer fires when it is due.
   void pass(std::chrono::microseconds time);
   void expect_events(const std::vector<std::string>& expected) const;
   void expect_timers(const std::vector<std::string>& expected);
@@ -68,15 +68,15 @@ class ProcessScenario {
                                    {.handling = {.on_error = OnError::park, .max_attempts = 1}});
   }
 
-  /// Events of one stream happen, and the process handles them: events, variants of events, vectors
-  /// of either.
+  /// Appends events of one stream, and lets the process handle them: events, variants of events,
+  /// vectors of either.
   template <class... Es>
   ProcessScenario& given(const Stream& stream, const Es&... events) {
     bench_.run(detail::append(bench_.store, stream, events...).last);
     return *this;
   }
 
-  /// So much time passes. Each timer fires at the time when it is due.
+  /// Lets time pass. Each timer fires when it is due.
   ProcessScenario& after(std::chrono::microseconds time) {
     bench_.pass(time);
     return *this;
@@ -95,22 +95,22 @@ class ProcessScenario {
   /// It recorded nothing, and no handler threw.
   ProcessScenario& then_nothing() { return then(); }
 
-  /// A handler threw something whose text contains `message`.
+  /// A handler threw an exception whose text contains `message`.
   ProcessScenario& then_fails(std::string_view message) {
     bench_.expect_failure(message);
     return *this;
   }
 
-  /// Exactly these timers are set, in order of due time. One is shown as "booking-7: not_paid v1
-  /// {…} at 2026-01-01T00:15:00.000000Z".
+  /// Exactly these timers are set, in order of due time. A timer is shown as "booking-7: not_paid
+  /// v1 {…} at 2026-01-01T00:15:00.000000Z".
   ProcessScenario& then_timers(const std::vector<std::string>& expected) {
     bench_.expect_timers(expected);
     return *this;
   }
 
-  /// Where everything is recorded: for expectations of one's own.
+  /// The store that everything is recorded in, for a test's own expectations.
   Store& store() noexcept { return bench_.store; }
-  /// Stands still unless `after` or the test moves it.
+  /// Moved only by `after` or the test.
   ManualClock& clock() noexcept { return bench_.clock; }
 
  private:

@@ -1,4 +1,4 @@
-// Given events, then rows: tests of a projector.
+// Tests of a projector: given events, then rows.
 #pragma once
 
 #include <stela/eventstore/store.hpp>
@@ -19,17 +19,17 @@
 namespace stela::testing {
 namespace detail {
 
-/// A store in memory, and what reads the tables in it.
+/// A store in memory, and a reader of the tables in it.
 class STELA_PROJECTIONS_TESTING_EXPORT Bench {
  public:
   Bench();
-  /// ScenarioFailed, with both lists, unless `sql` gives these rows.
+  /// ScenarioFailed, with both lists, unless `sql` returns these rows.
   void expect_rows(std::string_view sql, const std::vector<std::string>& rows);
   void rebuild();
-  /// ScenarioFailed unless a rebuild leaves the tables as they are.
+  /// ScenarioFailed unless a rebuild reproduces the tables.
   void expect_same_after_rebuild();
   void forget(const StreamId& subject);
-  /// Of all tables, as text, in order.
+  /// The rows of all tables as text, in order.
   std::vector<std::string> all_rows();
 
   ManualClock clock;
@@ -41,7 +41,7 @@ class STELA_PROJECTIONS_TESTING_EXPORT Bench {
 
 }  // namespace detail
 
-/// A projector with its tables, in memory. What a handler throws reaches the test.
+/// A projector with its tables, in memory. Exceptions of handlers reach the test.
 ///
 ///     stela::testing::ProjectorScenario{OpenOrders{}}
 ///         .given("order-1", Placed{"ada", 4200})
@@ -54,21 +54,22 @@ class ProjectorScenario {
  public:
   explicit ProjectorScenario(P projector) { bench_.projections.add_inline(std::move(projector)); }
 
-  /// Projects events of one stream: events, variants of events, vectors of either. Those that the
-  /// projector doesn't handle pass it by.
+  /// Projects events of one stream: events, variants of events, vectors of either. Unhandled events
+  /// are ignored.
   template <class... Es>
   ProjectorScenario& given(const Stream& stream, const Es&... events) {
     detail::append(bench_.store, stream, events...);
     return *this;
   }
 
-  /// So much time passes before the next events.
+  /// Lets time pass before the next events.
   ProjectorScenario& after(std::chrono::microseconds time) {
     bench_.clock.advance(time);
     return *this;
   }
 
-  /// These events end in an `X`, whose text contains `message`, and leave the tables as they were.
+  /// Projecting these events must throw an `X` whose text contains `message`, and leave the tables
+  /// unchanged.
   template <class X, class... Es>
   ProjectorScenario& refuses(std::string_view message, const Stream& stream, const Es&... events) {
     std::exception_ptr error;
@@ -81,37 +82,37 @@ class ProjectorScenario {
     return *this;
   }
 
-  /// `sql` gives exactly these rows, in this order. A row is its values with " | " between them,
-  /// NULL among them; bytes are shown as x'0aff'.
+  /// `sql` returns exactly these rows, in this order. A row is its values joined by " | ",
+  /// including NULL; bytes are shown as x'0aff'.
   ProjectorScenario& then(std::string_view sql, const std::vector<std::string>& rows) {
     bench_.expect_rows(sql, rows);
     return *this;
   }
 
-  /// Builds the tables again from the events, as a new version or a replay does: what is expected
-  /// afterwards shows that the projector makes the same of them.
+  /// Rebuilds the tables from the events, as a new version or a replay does: later expectations
+  /// show that the result is the same.
   ProjectorScenario& rebuild() {
     bench_.rebuild();
     return *this;
   }
 
-  /// Somebody is forgotten: later events of his can't be given, and the projector's `forget` is
-  /// called.
+  /// Forgets a person: later events with the person's data are refused, and the projector's
+  /// `forget` is called.
   ProjectorScenario& forget(const Stream& subject) {
     bench_.forget(subject.id);
     return *this;
   }
 
-  /// Builds the tables again, and compares them with what they were: what was forgotten doesn't
-  /// come back, and nothing else is gone.
+  /// Rebuilds the tables and compares them with the previous ones: forgotten data doesn't come
+  /// back, and nothing else is missing.
   ProjectorScenario& equals_rebuild() {
     bench_.expect_same_after_rebuild();
     return *this;
   }
 
-  /// Reads the tables, for expectations of one's own.
+  /// Reads the tables, for a test's own expectations.
   ModelReader& reader() noexcept { return bench_.reader; }
-  /// The time at which events are recorded; it stands still unless it is moved.
+  /// The time at which events are recorded, moved only by `after` or the test.
   ManualClock& clock() noexcept { return bench_.clock; }
 
  private:

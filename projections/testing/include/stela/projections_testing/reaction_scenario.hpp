@@ -1,4 +1,4 @@
-// Given events, when one more happens, then others are recorded: tests of a reaction.
+// Tests of a reaction: given events, when one more happens, then further events are recorded.
 #pragma once
 
 #include <stela/framework/context.hpp>
@@ -18,7 +18,7 @@
 
 namespace stela::testing {
 
-/// Events that are expected on a stream: `on("stock-shelf", Refused{"1"})`.
+/// Expected events of a stream: `on("stock-shelf", Refused{"1"})`.
 struct ExpectedEvents {
   std::vector<std::string> events = {};
 };
@@ -32,7 +32,7 @@ ExpectedEvents on(const Stream& stream, const Es&... events) {
   return expected;
 }
 
-/// What a reaction did. Each expectation returns it again, so that they can be chained.
+/// The outcome of a reaction. Expectations can be chained.
 class STELA_PROJECTIONS_TESTING_EXPORT ReactionOutcome {
  public:
   ReactionOutcome(std::vector<std::string> recorded, std::exception_ptr error)
@@ -66,7 +66,7 @@ class STELA_PROJECTIONS_TESTING_EXPORT ReactionOutcome {
 
 namespace detail {
 
-/// Hands the stored event to `react`, in the context and the transaction that a runner gives it.
+/// Passes the stored event to `react`, in the context and transaction that a runner provides.
 STELA_PROJECTIONS_TESTING_EXPORT ReactionOutcome
 run_reaction(MemoryStore& store, GlobalSequence event,
              const std::function<void(UnitOfWork&, const StoredEvent&)>& react);
@@ -86,20 +86,20 @@ class ReactionScenario {
  public:
   explicit ReactionScenario(R reaction) : reaction_{std::move(reaction)} {}
 
-  /// Events of one stream that happened before; the reaction doesn't see them.
+  /// Appends earlier events of one stream, which the reaction doesn't see.
   template <class... Es>
   ReactionScenario& given(const Stream& stream, const Es&... events) {
     detail::append(store_, stream, events...);
     return *this;
   }
 
-  /// So much time passes before the next events.
+  /// Lets time pass before the next events.
   ReactionScenario& after(std::chrono::microseconds time) {
     clock_.advance(time);
     return *this;
   }
 
-  /// The reaction sees this event; not those that it records itself.
+  /// Gives this event to the reaction, but not the events that it records itself.
   template <class E>
   ReactionOutcome when(const Stream& stream, const E& event) {
     static_assert(R::Events::template contains<E>,
@@ -110,9 +110,9 @@ class ReactionScenario {
     });
   }
 
-  /// Where everything is recorded: for expectations of one's own.
+  /// The store that everything is recorded in, for a test's own expectations.
   MemoryStore& store() noexcept { return store_; }
-  /// The time at which events are recorded; it stands still unless it is moved.
+  /// The time at which events are recorded, moved only by `after` or the test.
   ManualClock& clock() noexcept { return clock_; }
 
  private:

@@ -9,19 +9,18 @@
 
 namespace stela::nats {
 
-/// Reads only headers, except of messages that are fetched, by a short-lived consumer, without
-/// disturbing relays. A stream with several replicas is read message by message from its leader,
-/// because the others may lag. Threads: one at a time.
+/// Reads only headers, except in `fetch`, through a short-lived consumer that doesn't disturb
+/// relays. A stream with several replicas is read message by message from its leader, because the
+/// others may lag. Threads: one at a time.
 class STELA_NATS_EXPORT StreamReader final : public BrokerArchive {
  public:
-  /// Takes the publisher's options: they name the streams and the fence. UsageError as `check`;
+  /// Takes the publisher's options: they name the streams and the fence. UsageError as for `check`;
   /// BrokerFailed if the broker can't be reached.
   explicit StreamReader(const PublisherOptions& options);
   ~StreamReader() override;
 
-  /// A missing stream counts as empty with `ensure_stream`, and is BrokerFailed without.
-  /// BrokerFailed also, after a few tries, if the stream has no leader, or if its leader changes
-  /// meanwhile.
+  /// A missing stream counts as empty with `ensure_stream`, and is BrokerFailed without it. Also
+  /// BrokerFailed, after a few tries, if the stream has no leader or its leader changes meanwhile.
   bool read(PartitionId partition, Take take) override;
   /// From the server that leads the stream.
   void fetch(PartitionId partition, std::span<const std::uint64_t> places, TakeEvent take) override;
