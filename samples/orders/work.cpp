@@ -51,8 +51,8 @@ stela::RelayOptions quick_take_over() {
           .publish_timeout = std::chrono::seconds{1}};
 }
 
-/// Relays until it is stopped, or until `is_empty` after it published what there was.
-void relay(stela::Relay& relay, const std::function<bool()>& is_empty, std::stop_source stop) {
+/// Relays until it is stopped, or until `is_over` after it published what there was.
+void relay(stela::Relay& relay, const std::function<bool()>& is_over, std::stop_source stop) {
   std::int64_t published = 0;
   relay.on_tick([&](const stela::RelayTick& tick) {
     published += tick.published;
@@ -60,7 +60,7 @@ void relay(stela::Relay& relay, const std::function<bool()>& is_empty, std::stop
       std::cout << "published " << published << (published == 1 ? " message" : " messages")
                 << std::endl;
     }
-    if (is_empty()) stop.request_stop();
+    if (is_over()) stop.request_stop();
   });
   relay.run(stop.get_token());
 }
@@ -90,17 +90,26 @@ void work(Application& application, std::span<const std::string> arguments) {
   stela::OutboxOperations outbox{application.store};
   std::atomic<bool> is_handled{false};
   // What a dead worker still holds counts, too: another tick comes, and somebody takes it over.
-  const auto is_empty = [&] { return is_handled && outbox.status().pending == 0; };
+  const auto is_over = [&] {
+    if (!is_handled) return false;
+    const stela::OutboxStatus status = outbox.status();
+    return status.pending == 0 || status.stopped > 0;
+  };
 
   const StopOnSignal signal;
   std::stop_source stop;
-  std::jthread relaying{[&] { relay(outgoing, is_empty, stop); }};
+  std::jthread relaying{[&] { relay(outgoing, is_over, stop); }};
   const std::jthread projecting{[&] { runner.run(stop.get_token()); }};
   const StopAtEnd stop_at_end{stop};
   if (!until_empty) return signal.wait();
   wait_until_handled(application);
   is_handled = true;
   relaying.join();
+  if (outbox.status().stopped > 0) {
+    throw std::runtime_error{
+        "a partition of the outbox is stopped, and what it has stays pending; 'stela outbox status' "
+        "says why"};
+  }
 }
 
 }  // namespace orders
