@@ -1,8 +1,8 @@
-# Writes the header that stela_embed_sql promises. Run as a script, see StelaSql.cmake.
+# Writes the header for stela_embed_sql. Run as a script; see StelaSql.cmake.
 set(text "// Generated from the .sql files of this module.\n#pragma once\n\n#include \"database/migration.hpp\"\n\n#include <array>\n\n")
 string(APPEND text "namespace stela::${NAMESPACE}::sql {\n\n")
 
-# Appends the array `name` of the migrations in `files`.
+# Appends the array `name` with the migrations in `files`.
 macro(append_migrations name files)
   list(LENGTH ${files} count)
   string(APPEND text "inline constexpr std::array<database::Migration, ${count}> ${name}{{\n")
@@ -26,7 +26,7 @@ macro(append_migrations name files)
 endmacro()
 
 append_migrations(migrations MIGRATIONS)
-# Of a module that runs on both engines.
+# For a module that runs on both engines.
 if(ON_POSTGRES)
   append_migrations(migrations_on_postgres ON_POSTGRES)
 endif()

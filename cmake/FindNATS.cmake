@@ -1,5 +1,5 @@
-# Finds nats.c: NATS::nats, NATS_VERSION. Its own CMake config can't be used on Debian 12, where it
-# names a static library that isn't packaged; so pkg-config and the header are asked.
+# Finds nats.c: NATS::nats, NATS_VERSION. Uses pkg-config and the header, because nats.c's own CMake
+# config names a static library that Debian 12 doesn't package.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
   pkg_check_modules(PC_NATS QUIET libnats)
@@ -22,7 +22,7 @@ if(NATS_FOUND AND NOT TARGET NATS::nats)
     IMPORTED_LOCATION "${NATS_LIBRARY}"
     INTERFACE_INCLUDE_DIRECTORIES "${NATS_INCLUDE_DIR}")
   if(NATS_LIBRARY MATCHES "nats_static")
-    # Here its config is right, and knows what else is linked.
+    # Here nats.c's own config is right, and lists the other libraries to link.
     find_package(cnats CONFIG QUIET)
     set_property(TARGET NATS::nats PROPERTY
       INTERFACE_LINK_LIBRARIES $<TARGET_NAME_IF_EXISTS:cnats::nats_static>)

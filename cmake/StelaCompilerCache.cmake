@@ -1,9 +1,10 @@
-# Compiles through ccache, if it is there: what an earlier build compiled, in this folder or in another
-# clone, isn't compiled again. Precompiled headers need all these settings: without relative paths
-# another folder misses, without the sloppiness ccache leaves every file that uses one alone, without
-# -fpch-preprocess GCC doesn't tell it which one that is, and unless it goes by the compiler's list of
-# dependencies, ccache takes one for another whose headers differ by a comment: #pragma once doesn't.
-# What was cached without that is left alone, in a namespace of its own.
+# Compiles through ccache, if it is installed, so that code which was compiled earlier, in this
+# folder or another clone, isn't compiled again. Precompiled headers need all these settings.
+# Without relative paths, other folders miss the cache. Without the sloppiness, ccache skips every
+# file that uses a precompiled header. Without -fpch-preprocess, GCC doesn't tell ccache which one
+# that is. Without the compiler's list of dependencies, ccache confuses two whose headers differ
+# only in a comment, which #pragma once doesn't. A namespace separates results that were cached
+# without these settings.
 find_program(STELA_CCACHE ccache)
 if(STELA_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env

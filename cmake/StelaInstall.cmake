@@ -1,9 +1,11 @@
 # stela_install_modules(): install rules, exported targets and a pkg-config file for each module.
-# What a module needs is read from what it links; the table below says how its users find it.
+# The dependencies of a module are read from its linked targets; the table below says how users find
+# them.
 include(CMakePackageConfigHelpers)
 
-# A static libpq's module names what it needs. A shared one needs nothing but its folder, if that isn't
-# the system's: Debian's module names static libraries that Debian doesn't package.
+# The pkg-config module of a static libpq names its dependencies. A shared libpq needs only its
+# folder, unless that is the system's: Debian's module names static libraries that Debian doesn't
+# package.
 set(stela_libpq_flags "-lpq")
 if(PostgreSQL_LIBRARY_RELEASE MATCHES "\\.a$")
   set(stela_libpq_flags "libpq")
@@ -30,10 +32,11 @@ set(stela_packages
   "ncursesw||ncursesw"
   "tinfo||")
 
-# Splits what `module` links into ${module}_modules, ${module}_find (calls) and ${module}_requires
-# (pkg-config modules); what only the library itself needs goes to their twins _private.
+# Splits the linked targets of `module` into ${module}_modules, ${module}_find (calls) and
+# ${module}_requires (pkg-config modules). Dependencies of the library alone go to the same names
+# with _private.
 function(stela_split_links module)
-  # Not the caller's.
+  # Clears the caller's values.
   set(modules "")
   get_target_property(links stela_${module} INTERFACE_LINK_LIBRARIES)
   foreach(link IN LISTS links)
@@ -77,7 +80,7 @@ function(stela_install_module module)
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev
     RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
   if(BUILD_SHARED_LIBS AND NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
-    # Where the loader doesn't look by itself, a module finds those that it needs beside it.
+    # Outside of the loader's default folders, a module finds its dependencies beside it.
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
   endif()
   get_target_property(headers ${target} STELA_HEADERS)
@@ -87,7 +90,7 @@ function(stela_install_module module)
     DESTINATION "${stela_cmake_dir}" COMPONENT dev)
 endfunction()
 
-# A .pc file that finds its prefix from where it lies.
+# A .pc file that finds its prefix from its own location.
 function(stela_install_pkg_config module)
   file(RELATIVE_PATH to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
   string(REGEX REPLACE "/$" "" to_prefix "${to_prefix}")
@@ -103,7 +106,7 @@ function(stela_install_pkg_config module)
   string(JOIN " " libs_private ${${module}_libs_private})
   get_target_property(type stela_${module} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
-    # Nothing says at run time what a static library needs: whoever links it links that too.
+    # A static library doesn't record its dependencies, so its users must link them too.
     string(JOIN ", " requires ${${module}_requires} ${${module}_requires_private})
     string(APPEND libs " ${libs_private}")
     set(requires_private "")
@@ -114,7 +117,7 @@ function(stela_install_pkg_config module)
   install(FILES "${file}" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
 endfunction()
 
-# The part of the config file that finds what each module needs, modules before their users.
+# The part of the config file that finds each module's dependencies, in order of dependency.
 function(stela_describe_modules result)
   set(text "")
   foreach(module IN LISTS ARGN)
@@ -151,7 +154,8 @@ function(stela_install_modules)
   set(config "${CMAKE_CURRENT_BINARY_DIR}/package/stela-config.cmake")
   configure_package_config_file(cmake/stela-config.cmake.in "${config}"
     INSTALL_DESTINATION "${stela_cmake_dir}")
-  # While the major version is 0, a minor one may break what was; from 1.0 only a major one may.
+  # While the major version is 0, a minor version may break compatibility; from 1.0 on only a major
+  # one may.
   set(compatible SameMajorVersion)
   if(PROJECT_VERSION_MAJOR EQUAL 0)
     set(compatible SameMinorVersion)

@@ -1,5 +1,5 @@
-# stela_module(name SOURCES ...): the library stela_<name>, its alias stela::<name>, its export header
-# <stela/<name>/export.hpp>, and what every module of Stela has in common.
+# stela_module(name SOURCES ...): the library stela_<name>, its alias stela::<name>, its export
+# header <stela/<name>/export.hpp>, and the settings that all modules share.
 include(GenerateExportHeader)
 include(GNUInstallDirs)
 
@@ -9,30 +9,30 @@ function(stela_compile_options target)
   if(STELA_WARNINGS)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-      # GCC 12 sees overlap where strings are joined; see its bug 105651.
-      # At -O3 it sees uninitialised members where a temporary is cleaned up; -O1 keeps the warning.
+      # GCC 12 reports overlap where strings are joined; see its bug 105651. At -O3 it reports
+      # uninitialised members in the cleanup of temporaries; -O1 keeps that warning.
       target_compile_options(${target} PRIVATE
         -Wno-restrict $<$<CONFIG:Release>:-Wno-maybe-uninitialized>)
     endif()
   endif()
   if(STELA_SANITIZE)
-    # What sanitizers add to the code makes GCC see uninitialised values in Boost's headers.
+    # Sanitizers' code makes GCC report uninitialised values in Boost's headers.
     target_compile_options(${target} PRIVATE
       -fsanitize=${STELA_SANITIZE} -fno-omit-frame-pointer -Wno-maybe-uninitialized)
     target_link_options(${target} PUBLIC -fsanitize=${STELA_SANITIZE})
   endif()
 endfunction()
 
-# stela_compile_as_one(target): with STELA_UNITY, several of its files are compiled as one. CMake's own
-# unity files name the folder of the checkout, so that no other checkout finds them in the compiler's
-# cache; these don't. As there, a file with SKIP_UNITY_BUILD_INCLUSION or options of its own is compiled
-# by itself, and files with the same UNITY_GROUP are compiled together.
+# stela_compile_as_one(target): with STELA_UNITY, compiles several of its files as one. CMake's own
+# unity files contain the path of the checkout, so other checkouts don't find them in the compiler's
+# cache; these don't contain it. As with CMake's, a file with SKIP_UNITY_BUILD_INCLUSION or options
+# of its own is compiled by itself, and files with the same UNITY_GROUP are compiled together.
 function(stela_compile_as_one target)
   if(STELA_UNITY)
-    # At the end of the folder's lists, when the target has all of its sources.
+    # Deferred until the target has all of its sources.
     cmake_language(EVAL CODE "cmake_language(DEFER CALL stela_join_sources ${target})")
-    # GCC takes what is in an included file for a header, where a class shouldn't hold local types.
-    # Clang warns where a name hides one of another file.
+    # GCC treats an included file as a header, where a class shouldn't hold local types. Clang warns
+    # if a name hides one from another file.
     target_compile_options(${target} PRIVATE
       $<IF:$<CXX_COMPILER_ID:GNU>,-Wno-subobject-linkage,-Wno-shadow>)
   endif()
@@ -64,7 +64,7 @@ function(stela_join_sources target)
     list(APPEND groups ${group})
     get_source_file_property(is_generated "${source}" GENERATED)
     if(is_generated)
-      # It stays a source, to be made before it is included.
+      # It stays a source, so that it is generated before it is included.
       set_source_files_properties("${source}" PROPERTIES HEADER_FILE_ONLY ON)
       list(APPEND kept "${source}")
     endif()
@@ -95,7 +95,7 @@ function(stela_module name)
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   if(NOT STELA_SANITIZE)
-    # A name that a shared library forgot to export is found here, not by its users.
+    # Finds a missing export here instead of at the library's users.
     target_link_options(${target} PRIVATE LINKER:--no-undefined)
   endif()
   set(generated "${CMAKE_CURRENT_BINARY_DIR}/include")
@@ -104,7 +104,7 @@ function(stela_module name)
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     if(STELA_CHECK_EXPORTS)
-      # As a shared library would have it, so that a test can link one of these objects.
+      # Exports as a shared library would, so that a test can link one of these objects.
       target_compile_definitions(${target} PUBLIC
         "$<BUILD_INTERFACE:${macro}_EXPORT=__attribute__((visibility(\"default\")))>")
     else()

@@ -1,5 +1,5 @@
-# `cpack --preset deb` makes Debian packages: the libraries, what to build with, and the tool.
-# Meant for a shared build with the prefix /usr, as the configure preset `package` makes it.
+# `cpack --preset deb` makes Debian packages: the libraries, the development files and the tool.
+# Meant for a shared build with the prefix /usr, as configured by the preset `package`.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "The Stela authors <stela@packages.invalid>" CACHE STRING
   "Who maintains the packages")
@@ -20,7 +20,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS OFF)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# The tool's libraries are made in the same run, and no package is installed that has them.
+# The tool's libraries are built in the same run, so no installed package has them.
 get_property(modules GLOBAL PROPERTY STELA_MODULES)
 set(library_dirs "")
 foreach(module IN LISTS modules)
@@ -33,7 +33,7 @@ set(runtime libstela${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set(this_version "${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${runtime})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
-# Time zones of timers.
+# For the time zones of timers.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS tzdata)
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "${PROJECT_DESCRIPTION} (libraries)
 Aggregates record events; a repository stores them in SQLite and, in the same

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds the order application, and tells its story on a new database with
-# a nats-server of its own on loopback. Works from any folder; leaves nothing running.
+# Installs missing packages, builds the order application, and tells its story on a new database
+# with its own nats-server on loopback. Works from any folder; leaves nothing running.
 # Usage: run.sh [--postgres] [--keep] [--load N | --console]
 #   --postgres  on a PostgreSQL cluster of its own, which it starts and removes
 #   --keep      leave the data for exploring, and say where it is
@@ -14,13 +14,13 @@ cd "$(dirname "$0")/.."
 case " $* " in
   *" --help "* | *" -h "*) sed -n '4,8s/^# //p' "samples/run.sh"; exit 0 ;;
 esac
-# Before some minutes of building.
+# Checked before some minutes of building.
 samples/story.sh --check "$@"
 case " $* " in
   *" --postgres "*) tool/install-packages.sh postgres ;;
   *) tool/install-packages.sh ;;
 esac
-# Without PostgreSQL's engine the first run is shorter; a build that has it keeps it.
+# Without PostgreSQL's engine the first build is faster. A build that has the engine keeps it.
 postgres=OFF
 if [[ " $* " == *" --postgres "* ]] ||
   grep -qs '^STELA_WITH_POSTGRES:BOOL=ON' build/release/CMakeCache.txt; then

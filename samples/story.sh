@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tells the story of the order application on a new database, with a nats-server of its own on
-# loopback. Leaves nothing running. `run.sh` builds the application first.
+# Tells the story of the order application on a new database, with its own nats-server on loopback.
+# Leaves nothing running. `run.sh` builds the application first.
 # Usage: story.sh FOLDER-OF-PROGRAMS [--postgres] [--keep] [--load N | --console]
 #        story.sh --check …: only looks at the options
 #   --postgres  on a PostgreSQL cluster of its own, which it starts and removes
@@ -35,7 +35,7 @@ if [ -n "$postgres" ] && [ -n "$keep" ]; then
 fi
 [ "$programs" != --check ] || exit 0
 . "$(dirname "$0")/../tool/processes.sh"
-# The cluster is there for as long as this script runs again in it.
+# The cluster exists while this script runs again inside with-postgres.sh.
 if [ -n "$postgres" ] && [ -z "${STORY_HAS_CLUSTER:-}" ]; then
   export STORY_HAS_CLUSTER=yes
   exec "$(dirname "$0")/with-postgres.sh" "$0" "$programs" "${arguments[@]}"
@@ -49,7 +49,7 @@ stop() {  # a pid of ours
 }
 finish() {
   local job
-  # Once is enough.
+  # Cleans up only once.
   trap '' INT TERM
   for job in $(jobs -p); do stop "$job"; done
   if [ -n "$keep" ]; then
@@ -70,7 +70,7 @@ orders() {
   "$programs/orders" "$@"
 }
 
-# eventually COMMAND…: waits for ten seconds at most until the command succeeds.
+# eventually COMMAND…: waits until the command succeeds, for at most ten seconds.
 eventually() {
   for _ in $(seq 200); do
     ! "$@" || return 0
@@ -90,7 +90,8 @@ start_nats() {
     echo "story.sh: nats-server isn't there; tool/install-packages.sh installs it" >&2
     exit 1
   fi
-  # Less than a megabyte only for the console: a message that it refuses is an argument of a command.
+  # Below one megabyte only for the console, because the refused message is an argument of a
+  # command.
   printf '%s' "${console:+max_payload: 16384}" >"$work/nats.conf"
   "$nats" -c "$work/nats.conf" -a 127.0.0.1 -p -1 -js -sd "$work/jetstream" --ports_file_dir "$work" \
     >"$work/nats.log" 2>&1 &
@@ -106,7 +107,7 @@ start_worker() {
   worker=$!
 }
 
-# The worker writes a line each time that it published some.
+# The worker prints a line whenever it has published messages.
 has_published() {
   [ "$(wc -l <"$work/worker.log")" -ge 3 ]
 }
@@ -124,7 +125,7 @@ shipping() {
   "$programs/shipping" "$work/parcels.db" "$url" "$ORDERS_KEYS" "$@"
 }
 
-# files_with WORD: how many there are in the folder of this story.
+# files_with WORD: the number of files in this story's folder that contain WORD.
 files_with() {
   { grep -rlF -- "$1" "$work" || true; } | wc -l
 }
@@ -220,7 +221,7 @@ story() {
   placed=$("$programs/orders" events stats)
   orders load 300 >"$work/load.log" 2>&1 &
   loading=$!
-  # The old release can't begin once the next one's tables serve.
+  # The old release can't start once the next release's tables serve.
   eventually has_placed || { cat "$work/load.log" >&2; return 1; }
   orders --next rebuild sales_per_day
   wait "$loading" || { cat "$work/load.log" >&2; return 1; }
@@ -251,7 +252,7 @@ story() {
 END
 }
 
-# What a shop does all day. Now and then a message is too large for the broker.
+# A shop's daily work. Now and then a message is too large for the broker.
 keep_shop() {
   local order letter
   letter=$(printf '%020000d' 0)

@@ -28,13 +28,13 @@ folder=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tm
 [ "$(id -u)" != 0 ] || chown "$user" "$folder"
 server=
 finish() {
-  # SIGINT ends its sessions and stops it.
+  # SIGINT ends the server's sessions and stops it.
   [ -z "$server" ] || { kill -INT "$server" 2>/dev/null && wait "$server" 2>/dev/null; } || true
   rm -rf "$folder"
 }
 trap finish EXIT
 
-# In a folder that the server's user may enter.
+# Runs in a folder that the server's user may enter.
 start() {
   cd "$folder"
   "${as_server[@]}" "$programs/initdb" -D "$folder/data" -U postgres -A trust -E UTF8 --locale=C \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Checks the sources without running them: formatting, which module includes which, the links of the
-# docs, how many lines each module has, and a small set of clang-tidy's checks. Quiet when all is well.
+# Checks the sources without running them: formatting, includes between modules, links in the docs,
+# lines of each module, and a small set of clang-tidy's checks. Prints nothing if all is well.
 #   tests/lint.sh [formatting|includes|links|counts|tidy]…     all of them if none is named
-# The folder of a build whose compile commands clang-tidy reads: STELA_BUILD (build/dev).
+# STELA_BUILD (build/dev): the build folder whose compile commands clang-tidy reads.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=${STELA_BUILD:-build/dev}

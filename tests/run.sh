@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds with GCC and clang, and runs every test; codec and store under
-# sanitizers as well.
-# Works from any folder; leaves nothing running. Says how far it is, with the minutes gone by; ctest's
-# own closing lines come last.
+# Installs missing packages, builds with GCC and clang, and runs every test; codec and store tests
+# also run under sanitizers. Works from any folder; leaves nothing running. Shows its progress with
+# the minutes since its start; ctest's own summary comes last.
 #   tests/run.sh [--no-sanitizers]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,9 +20,9 @@ esac
 
 tool/install-packages.sh tests
 
-# Many tests wait for a disk, a broker or a process more than they compute.
+# Many tests spend more time waiting for a disk, a broker or a process than computing.
 jobs=$((2 * $(nproc)))
-# The packages' consumers are projects of their own; they compile through the cache, too.
+# The packages' consumers are separate projects, which also compile through the cache.
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 fi
@@ -42,7 +41,7 @@ build() {
   cmake --build --preset "$preset" ${1:+--target "$@"} 2>&1 | show_progress ninja "building, preset $preset"
 }
 
-# sanitized PRESET LABEL…: the tests with these labels, and nothing else, in this preset.
+# sanitized PRESET LABEL…: in this preset, builds and runs only the tests with these labels.
 sanitized() {
   local preset=$1
   shift

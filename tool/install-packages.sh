@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing. Usage: install-packages.sh [tests|postgres]
-# With "tests" also those that only the tests, benchmarks and fuzzers need; with "postgres" the server.
+# "tests" adds packages for the tests, benchmarks and fuzzers only; "postgres" adds the server.
 set -euo pipefail
 
 packages=(
@@ -12,7 +12,7 @@ packages=(
 [ "${1:-}" != postgres ] || packages+=(postgresql-15)
 if [ "${1:-}" = tests ]; then
   packages+=(ccache chromium clang clang-format clang-tidy doxygen libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nodejs openssl patch pgbouncer postgresql-15 prometheus python3 spin systemd tmux)
-  # Other builds of nodejs than Debian's bring their own, and conflict with its package.
+  # Other builds of nodejs bring their own npm, which conflicts with Debian's package.
   command -v npm >/dev/null || packages+=(npm)
 fi
 
@@ -35,8 +35,8 @@ fi
 
 echo "Installing ${missing[*]}…"
 log=$(mktemp)
-# The tests start servers of their own. Debian's packages would make a cluster "main" and start it,
-# and a PgBouncer and a Prometheus beside it; what says otherwise is gone again afterwards.
+# The tests start servers of their own. Debian's packages would also create and start a cluster
+# "main", a PgBouncer and a Prometheus. The settings that prevent this are removed afterwards.
 no_cluster=/etc/postgresql-common/createcluster.d/stela.conf
 no_start=/usr/sbin/policy-rc.d
 undo=()
@@ -60,7 +60,7 @@ if ! install; then
   "${as_root[@]}" apt-get update -qq >/dev/null 2>&1 || true
   install || { cat "$log" >&2; exit 1; }
 fi
-# Nor at the next start of the machine.
+# Also prevents their start at the next boot.
 case " ${missing[*]} " in
   *" pgbouncer "*)
     if [ -d /run/systemd/system ]; then "${as_root[@]}" systemctl disable --quiet pgbouncer; fi ;;

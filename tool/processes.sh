@@ -1,16 +1,17 @@
-# To be sourced: a script that is told to end, by Ctrl-C or TERM, ends all that it has begun, and waits
-# for it.
+# Source this file. A script that is ended by Ctrl-C or TERM ends all processes that it started, and
+# waits for them.
 
-# run COMMAND…: as the command alone. Bash hears a signal while it waits, and not while a command runs.
+# run COMMAND…: like the command alone. Bash handles signals while it waits, but not while a command
+# runs.
 run() {
-  # With job control, or the command would ignore Ctrl-C and read nothing.
+  # Without job control the command would ignore Ctrl-C and read nothing.
   set -m
   "$@" &
   set +m
   wait $!
 }
 
-# end_below PID: ends what the process has begun.
+# end_below PID: ends the processes started by PID.
 end_below() {
   local child
   for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
@@ -19,8 +20,8 @@ end_below() {
   done
 }
 
-# at_end COMMAND: is done when this shell ends, also by a signal that comes while it ends already. It may
-# begin twice.
+# at_end COMMAND: runs COMMAND when this shell ends, even if a signal comes while it is ending. It
+# may start twice.
 at_end() {
   trap "$1" EXIT
   trap "trap '' INT TERM; $1; trap - EXIT; exit 143" INT TERM

@@ -1,14 +1,14 @@
-# To be sourced: shows how far a build or a run of tests is. On a terminal one line moves; elsewhere
-# there is a line for each tenth. Times are those since the script began.
+# Source this file. Shows the progress of a build or a test run: on a terminal one changing line,
+# elsewhere a line for each tenth. Times count from the start of the script.
 
 # minutes: the time since the script began, as 3:07.
 minutes() { printf '%3d:%02d' $((SECONDS / 60)) $((SECONDS % 60)); }
 
-# stage TEXT: names what comes next.
+# stage TEXT: names the next stage.
 stage() { echo "$(minutes)  $1"; }
 
-# show_progress ninja|ctest TEXT: reads what the program prints, and shows its counts before TEXT. The
-# lines that aren't counts of what went well are passed on.
+# show_progress ninja|ctest TEXT: reads the program's output, and shows its counts before TEXT.
+# Passes on all lines but the counts of successes.
 show_progress() {
   local text=$2 line done=0 all=0 tenth=0 shown='' width=0 counted passed_over
   case $1 in
@@ -21,7 +21,7 @@ show_progress() {
   esac
   if [ -t 1 ]; then width=$(stty size 2>/dev/null </dev/tty | cut -d' ' -f2); fi
   while IFS= read -r line || [ -n "$line" ]; do
-    # Output of a failed step may hold such lines, too: of another number, or of what was before.
+    # Output of a failed step may contain such lines too, with other totals or earlier counts.
     if [[ $line =~ $counted ]] && ((BASH_REMATCH[2] >= all && BASH_REMATCH[1] > done)); then
       done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
       if ((width > 0)); then

@@ -33,7 +33,7 @@ void log_lost_changes(const Conventions& conventions, const StreamId& stream) no
                                      "committed, and isn't stored",
                           .fields = fields});
 } catch (...) {
-  // No memory to say so.
+  // There is no memory to log it.
 }
 
 void throw_not_encodable(std::string_view type, std::string_view problem) {
@@ -101,7 +101,7 @@ void log_snapshot_failure(const Conventions& conventions, const StreamId& stream
                           .message = "a snapshot couldn't be written; the events are stored",
                           .fields = fields});
 } catch (...) {
-  // No memory to say so, and nothing depends on it.
+  // There is no memory to log it, and nothing depends on it.
 }
 
 }  // namespace stela::detail

@@ -48,7 +48,7 @@ bool AggregateStanding::Mark::has_gone(State state, const StreamId& stream) cons
 
 bool AggregateStanding::depends_on_no_other(const TransactionOutcome* outcome) const noexcept {
   return std::all_of(marks_.begin(), marks_.end(), [&](const Mark& mark) {
-    // One that has ended since was open when the save began, and gave it its version.
+    // A mark that has ended since was open when the save began, and gave the save its version.
     return !mark.outcome || (outcome && mark.outcome->shares_transaction_with(*outcome));
   });
 }

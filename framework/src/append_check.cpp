@@ -6,7 +6,7 @@
 namespace stela {
 namespace {
 
-/// Of the event store; whoever doesn't know its type forgets nobody by it.
+/// The event store's own event. It can't be appended as an event of unknown type.
 constexpr std::string_view forgotten_type = "stela.forgotten";
 
 void check_tags_of(const NewEvent& event) {

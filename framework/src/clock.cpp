@@ -15,7 +15,7 @@ class HostClock final : public Clock {
   }
 };
 
-/// Reads exactly `count` digits; -1 if there are others.
+/// Reads exactly `count` digits. -1 if there are other characters.
 int read_digits(std::string_view text, std::size_t begin, std::size_t count) {
   int value = 0;
   for (std::size_t i = begin; i < begin + count; ++i) {

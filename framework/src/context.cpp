@@ -48,7 +48,7 @@ ContextScope::ContextScope(Context context)
     : ContextScope{Checked{}, merged(std::move(context), current_context())} {}
 
 ContextScope::ContextScope(Checked, Context context) : ContextScope{Whole{}, std::move(context)} {
-  // When it is whole: the limit is for all of it.
+  // Checked after merging, because the limit applies to the whole context.
   metadata::check(context_);
 }
 
@@ -57,7 +57,7 @@ ContextScope::ContextScope(Whole, Context context) : context_{std::move(context)
 }
 
 ContextScope::~ContextScope() {
-  // This thread, or the one that it began on, would keep a pointer into a scope that is gone.
+  // Otherwise this thread, or the one that created the scope, would keep a dangling pointer.
   if (current != &context_) abort_misplaced_end();
   current = outer_;
 }

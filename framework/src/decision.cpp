@@ -7,20 +7,20 @@
 namespace stela::detail {
 namespace {
 
-/// A view, of which a part may have been read.
+/// A view that hasn't read everything yet.
 struct Unread {
   ViewReader* reader;
-  /// What it has seen.
+  /// The sequence up to which it has read.
   GlobalSequence after = {};
 };
 
-/// The newest event that the view wants, if any: of the store only, up to the position.
+/// Takes the newest event that the view wants, if any, from the store up to the position.
 void take_last(EventLog& log, ViewReader& reader, GlobalSequence position) {
   const QueryRange last{.up_to = position, .direction = Direction::backward, .limit = 1};
   for (const StoredEvent& event : log.read({.items = {reader.item()}}, last)) reader.take(event);
 }
 
-/// One scan for all of them.
+/// Reads all of them in one scan.
 void take_all(EventLog& log, std::span<const Unread> unread, GlobalSequence position) {
   if (unread.empty()) return;
   Query query;
@@ -36,7 +36,7 @@ void take_all(EventLog& log, std::span<const Unread> unread, GlobalSequence posi
   }
 }
 
-/// Gives the views what the answer has of them. Those that it hasn't all of.
+/// Gives the views the events in the answer. Returns the views whose events aren't complete.
 std::vector<Unread> take_answered(DecisionAnswer& answer, std::span<ViewReader* const> readers) {
   std::vector<Unread> unread;
   if (answer.parts.empty()) {
@@ -90,7 +90,8 @@ bool read_views(UnitOfWork& unit, std::span<ViewReader* const> readers) {
   }
   DecisionAnswer answer = UnitAccess::ask(unit, needs, parts);
   if (answer.appended) return false;
-  // Before any event is: a caller that catches an error of the read has seen a part of it.
+  // Depends on the views before they see any event: a caller that catches a read error has seen a
+  // part.
   for (const ViewReader* const reader : readers) UnitAccess::depend_on(unit, reader->item());
 
   EventLog& log = UnitAccess::log(unit);

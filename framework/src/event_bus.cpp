@@ -10,7 +10,7 @@ namespace signals = boost::signals2;
 
 namespace {
 
-/// One delivery: the event, and what went wrong first.
+/// One delivery: the event and the first error.
 struct Delivery {
   const StoredEvent& event;
   std::exception_ptr error = {};
@@ -23,7 +23,7 @@ void log_listener_error(EventStore& store, const StoredEvent& event, std::except
   } catch (const std::exception& e) {
     problem = e.what();
   } catch (...) {
-    // Named above.
+    // `problem` already says so.
   }
   const std::array fields{LogEntry::Field{"event", event.describe()},
                           LogEntry::Field{"problem", problem}};
@@ -87,7 +87,7 @@ bool EventBus::deliver(const StoredEvent& event, std::exception_ptr* error) {
   try {
     listeners_->on_error(event, delivery.error);
   } catch (...) {
-    // A sink that throws must not keep the next event from anybody.
+    // A sink that throws must not keep the next event from the listeners.
     log_listener_error(listeners_->store, event, std::current_exception());
   }
   if (error != nullptr) *error = delivery.error;

@@ -60,8 +60,8 @@ void CommitListeners::notify(const CommitNotice& notice) noexcept {
   try {
     (*signal_)(notice);
   } catch (...) {
-    // Listeners are guarded one by one; what is left is an allocation that failed, and a notice
-    // is only a hint: whoever misses one looks into the store.
+    // Listeners catch their own exceptions, so this is a failed allocation. A notice is only a
+    // hint: a listener that misses one reads the store.
   }
 }
 

@@ -20,8 +20,8 @@ void begin_sodium() {
   if (!has_begun) throw StoreFailed{"libsodium can't be used on this machine"};
 }
 
-/// Places for secrets in pages that are locked in memory. A page that the system doesn't lock,
-/// because of its limit for this process, is used all the same.
+/// Places for secrets in pages that are locked in memory. A page that the system refuses to lock,
+/// because of this process's limit, is used anyway.
 class SecretPlaces {
  public:
   std::uint8_t* take() {
@@ -55,7 +55,7 @@ class SecretPlaces {
   std::size_t places_ = 0;
 };
 
-/// Never destroyed: secrets may outlive it otherwise.
+/// Never destroyed, because secrets may outlive static objects.
 SecretPlaces& places() {
   static auto* const all = new SecretPlaces;
   return *all;

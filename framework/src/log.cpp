@@ -23,7 +23,7 @@ std::string line_of(const LogEntry& entry) {
     line.append("=").append(field.value);
   }
   if (!is_first) line += ')';
-  // A broker or an exception may say anything, and a terminal obeys some of it.
+  // Text from a broker or an exception may contain control characters that a terminal obeys.
   const auto is_obeyed = [](unsigned char c) { return c < ' ' || c == 0x7f; };
   std::replace_if(line.begin(), line.end(), is_obeyed, ' ');
   return line += '\n';

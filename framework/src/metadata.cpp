@@ -23,7 +23,7 @@ void check_text(std::string_view what, std::string_view text) {
   if (!json::is_utf8(text)) refuse(what, "isn't valid UTF-8");
 }
 
-/// The token of RFC 9110: what a header can be called.
+/// A token of RFC 9110: the valid form of a header's name.
 bool is_header_name(std::string_view name) {
   constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
   for (const char c : name) {

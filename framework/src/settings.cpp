@@ -21,7 +21,7 @@ std::string in_words(Kind kind, std::int64_t number) {
                                           : std::to_string(number) + " ms";
 }
 
-/// What the range is about: texts count by their length.
+/// The number that the range limits. For a text, that is its length.
 std::int64_t number_in(const SettingValue& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value)) return *number;
   if (const auto* time = std::get_if<milliseconds>(&value)) return time->count();

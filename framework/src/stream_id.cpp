@@ -4,7 +4,7 @@
 namespace stela {
 namespace {
 
-/// The name as far as a message can show it: printable, and not too much of it.
+/// The name in a form that a message can show: printable and limited in length.
 std::string shown(std::string_view name) {
   constexpr std::size_t max_shown = 80;
   const bool whole_text = json::is_utf8(name);

@@ -1,4 +1,4 @@
-// How a listener is connected to a signal, and taken away while others call it.
+// Connects a listener to a signal, and disconnects it while other threads call it.
 #pragma once
 
 #include <stela/framework/event_store.hpp>
@@ -15,11 +15,10 @@
 
 namespace stela {
 
-/// Knows who is calling a listener.
-/// Threads: any number at once.
+/// Knows which threads are calling a listener. Threads: any number at once.
 class ListenerGate {
  public:
-  /// A call of the listener, for as long as it takes.
+  /// One call of the listener.
   class Call {
    public:
     explicit Call(ListenerGate& gate) : gate_{gate}, is_allowed_{gate.enter()} {}
@@ -29,7 +28,7 @@ class ListenerGate {
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    /// False if nobody is to call the listener any more.
+    /// False if the listener must not be called any more.
     bool is_allowed() const noexcept { return is_allowed_; }
 
    private:
@@ -37,7 +36,7 @@ class ListenerGate {
     const bool is_allowed_;
   };
 
-  /// Returns when nobody calls the listener any more but the caller itself, from inside a call.
+  /// Returns when no thread calls the listener any more, except this thread from inside a call.
   void close() noexcept {
     std::unique_lock lock{mutex_};
     is_closed_ = true;
@@ -75,11 +74,11 @@ Subscription subscribe(boost::signals2::signal<void(Argument)>& signal, Listener
       const ListenerGate::Call call{*gate};
       if (call.is_allowed()) listener(argument);
     } catch (...) {
-      // Listeners report their errors themselves; no memory was left to do so. The others are
-      // still called.
+      // Listeners report their own errors, so this one had no memory to do so. The other listeners
+      // are still called.
     }
   });
-  // Owns nothing: it is there for what happens at its end.
+  // Owns nothing. Its deleter disconnects the listener.
   return Subscription{std::shared_ptr<void>{nullptr, [gate, connection](void*) {
                                               connection.disconnect();
                                               gate->close();

@@ -25,7 +25,7 @@ bool keeps(std::span<const TagDeclaration> declared, const TagFact& fact) {
   });
 }
 
-/// Of several tags the stream may be one, so they are named.
+/// If there may be several tags, they are listed, because the stream may be one of them.
 bool carries(const NewEvent& event, const StreamId& stream, const TagFact& fact) {
   return (!fact.several && stream.category() == fact.category) ||
          std::any_of(event.tags.begin(), event.tags.end(),

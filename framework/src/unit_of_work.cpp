@@ -14,14 +14,14 @@ struct UnitOfWork::LooseStream {
   StreamId stream;
   ExpectedVersion expected;
   detail::EventEncoder encoder;
-  /// When each event was added.
+  /// The place of each event in the recording order.
   std::vector<std::uint64_t> order;
 };
 
 /// Events of several streams, in the order in which they were recorded.
 class UnitOfWork::Batch {
  public:
-  /// Returns its number. What it refers to must stay where it is.
+  /// Returns its number. The arguments must stay valid and in place.
   std::size_t add(const StreamId& stream, ExpectedVersion expected,
                   std::span<const NewEvent> events, std::span<const std::uint64_t> order) {
     for (std::size_t i = 0; i < events.size(); ++i)
@@ -30,7 +30,8 @@ class UnitOfWork::Batch {
     return sources_.size() - 1;
   }
 
-  /// Events that follow each other in one stream are one entry; its first one names the version.
+  /// Consecutive events of one stream share an entry. Only the stream's first entry names the
+  /// version.
   std::vector<StreamAppend> appends() {
     sort();
     std::vector<StreamAppend> all;
@@ -75,7 +76,7 @@ class UnitOfWork::Batch {
     const StreamId& stream;
     ExpectedVersion expected;
     std::span<const NewEvent> events;
-    /// Among all events, and among the appends.
+    /// Positions of the source's last event and last append.
     std::size_t last_event = 0;
     std::size_t last_append = 0;
   };
@@ -158,7 +159,7 @@ void UnitOfWork::give_up() noexcept {
 
 AppendResult UnitOfWork::commit(const SaveOptions& options) {
   if (is_lent_) {
-    // The handler may get over this error; whoever called it doesn't.
+    // The handler may catch this error; its caller must still fail.
     given_up_ =
         "a handler commits its unit of work, which is committed with the checkpoint when the "
         "handler returns; leave the commit out";
@@ -253,7 +254,7 @@ DecisionAnswer UnitOfWork::ask(std::span<const TagNeed> needs,
 void UnitOfWork::depend_on(const std::shared_ptr<const TransactionOutcome>& outcome) {
   using State = TransactionOutcome::State;
   if (!outcome) return;
-  // A later one encloses what an earlier one came to, unless that was rolled back.
+  // A later outcome includes an earlier one, unless that was rolled back.
   const State before = condition_.outcome ? condition_.outcome->state() : State::committed;
   if (before == State::open || before == State::committed) condition_.outcome = outcome;
 }
@@ -310,7 +311,7 @@ void detail::UnitAccess::for_each_pending(UnitOfWork& unit,
 }
 
 AppendResult UnitOfWork::append_and_work(const AppendRequest& request) {
-  // An id is kept even if it stands for nothing but the work.
+  // An append id is stored even if the unit has no events but only work.
   const bool appends =
       !request.streams.empty() || !request.append_id.empty() || request.condition != nullptr;
   if (work_.empty()) return appends ? log_.append(request) : AppendResult{};

@@ -87,8 +87,8 @@ void UuidGenerator::draw(std::span<std::uint8_t> bytes) {
 }
 
 Uuid UuidGenerator::next(Timestamp now) {
-  // RFC 9562, 6.2 method 3: 48 bits of milliseconds, then 12 bits of what is left of the
-  // millisecond, counted up where that isn't enough.
+  // RFC 9562, 6.2 method 3: 48 bits of milliseconds, then 12 bits for the rest of the millisecond,
+  // incremented where the clock is too coarse.
   const auto micros = static_cast<std::uint64_t>(now.time_since_epoch().count());
   std::uint64_t time = (micros / 1000) << 12 | (micros % 1000) * 4096 / 1000;
   if (time <= last_) time = last_ + 1;

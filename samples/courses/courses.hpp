@@ -1,4 +1,4 @@
-// Courses and their students: rules that no single stream can guard.
+// Courses and their students: rules that no single stream can enforce.
 #pragma once
 
 #include <stela/framework.hpp>
@@ -11,7 +11,7 @@
 
 namespace courses {
 
-/// Names a course; its events are decided, so it needs no state.
+/// Names a course. Decisions record its events, so it needs no state.
 struct Course {
   static constexpr std::string_view category = "course";
 };
@@ -84,7 +84,7 @@ struct Subscribed {
   }
 };
 
-// --- views: what must be known to decide
+// --- views: the facts that decisions need
 
 /// Whether a course exists, and how many seats it has left.
 struct Seats {
@@ -126,7 +126,7 @@ struct Place {
 
 inline constexpr std::int64_t most_courses = 5;
 
-/// A rule says no.
+/// A rule forbids the request.
 class Refused : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

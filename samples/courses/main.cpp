@@ -1,4 +1,4 @@
-// A school at the command line: courses school.db define maths 2; … enrol jane; … subscribe maths
+// A school on the command line: courses school.db define maths 2; … enrol jane; … subscribe maths
 // jane.
 #include "courses.hpp"
 
@@ -50,7 +50,7 @@ void enrol(stela::Store& store, const StudentId& id, const std::string& name) {
 }
 
 void show(stela::Store& store) {
-  // What a course's pages would show is in the table; this lists what a decision reads.
+  // The table has what a course's pages would show. This lists what a decision reads.
   for (const stela::StoredEvent& event : store.read_all({.with_tags = true})) {
     std::cout << event.sequence.value() << ' ' << event.stream.name() << ' ' << event.type() << ' '
               << event.tags << '\n';
@@ -79,7 +79,7 @@ int run(std::span<const std::string> words) {
     enrol(store, StudentId::from(words[2]), words[2]);
   } else if (command == "subscribe" && words.size() == 4) {
     const auto student = StudentId::from(words[3]);
-    // A student who is registered stays so: this may be asked before the decision.
+    // Students stay registered, so this can be checked before the decision.
     if (!stela::Repository<Student>{store}.find(student)) {
       throw Refused{"there is no student \"" + words[3] + "\""};
     }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A course with one seat and two students, as the sample tells it: story.sh PROGRAM
+# The sample's story: a course with one seat and two students. Usage: story.sh PROGRAM
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -13,7 +13,7 @@
 
 namespace orders {
 
-/// All that a command may need, built by `main` on one database.
+/// Everything that a command may need, built by `main` on one database.
 struct Application {
   stela::Store& store;
   stela::Outbox& outbox;
@@ -31,7 +31,7 @@ struct Command {
 
 std::span<const Command> commands() noexcept;
 
-// In files of their own.
+// Defined in files of their own.
 void show(Application& application, std::span<const std::string> arguments);
 void show_at(Application& application, std::span<const std::string> arguments);
 void list(Application& application, std::span<const std::string> arguments);
@@ -40,7 +40,7 @@ void work(Application& application, std::span<const std::string> arguments);
 void load(Application& application, std::span<const std::string> arguments);
 void show_wire(Application& application, std::span<const std::string> arguments);
 
-/// A whole number; UsageError that says what it should have been.
+/// A whole number. UsageError, naming the expected value, for any other text.
 std::int64_t number(const std::string& text, std::string_view what);
 
 }  // namespace orders

@@ -1,4 +1,4 @@
-// The customer: a number, and what is personal about them.
+// The customer: a number and personal data.
 #pragma once
 
 #include <stela/framework.hpp>
@@ -15,7 +15,7 @@ namespace orders {
 class Customer;
 using CustomerId = stela::Id<Customer>;
 
-/// Name and address are sealed with a key of the customer's, so that both can be forgotten.
+/// Name and address are sealed with a key of the customer, so that both can be forgotten.
 struct CustomerRegistered {
   static constexpr stela::EventType event_type{"customer.registered", 1, stela::local};
   CustomerId customer;

@@ -1,4 +1,4 @@
-// The deadline: who doesn't pay in time is reminded, and then the order is cancelled.
+// The deadline for payment: first a reminder, then the order is cancelled.
 #pragma once
 
 #include "shop.hpp"
@@ -26,15 +26,15 @@ struct NotPaid {
   }
 };
 
-/// A timer is a row beside the process's checkpoint: a worker that is killed forgets none, and a
-/// payment that came in time wins, however late the worker looks.
+/// A timer is a row beside the process's checkpoint. A killed worker loses none, and a payment in
+/// time wins, however late the worker looks.
 class PaymentDeadline {
  public:
   static constexpr stela::ProcessType process_type{"payment_deadline"};
   using Events = stela::EventSet<OrderPlaced, OrderPaid, OrderCancelled>;
   using Timers = stela::TimerSet<RemindToPay, NotPaid>;
 
-  /// In a demonstration a minute can be shorter.
+  /// A minute can be shorter in a demonstration.
   explicit PaymentDeadline(std::chrono::milliseconds minute) : minute_{minute} {}
 
   void react(stela::Process& process, const stela::Recorded<OrderPlaced>& placed) {
@@ -59,7 +59,7 @@ class PaymentDeadline {
     process.clear<RemindToPay>();
     process.clear<NotPaid>();
   }
-  /// The order may have moved on. Orders of the old shop keep no stock.
+  /// The order may have changed meanwhile. Orders of the old shop reserve no stock.
   static bool keeps_stock(stela::UnitOfWork& unit, const OrderId& id) {
     const Order& order = unit.load(id);
     if (order.state().stage != OrderState::Stage::placed) return false;

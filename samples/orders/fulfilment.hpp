@@ -1,4 +1,4 @@
-// The process: what follows when the payment provider has spoken.
+// The reaction to the payment provider's events.
 #pragma once
 
 #include "payment.hpp"
@@ -8,8 +8,8 @@
 
 namespace orders {
 
-/// Ships what is paid, and gives the stock back of what isn't. What it records commits with the
-/// place where it stands, carries the order's correlation, and names the payment as its cause.
+/// Ships paid orders, and releases the stock of declined ones. Its events commit with its position,
+/// carry the order's correlation, and name the payment as their cause.
 class Fulfilment {
  public:
   static constexpr stela::ReactionType reaction_type{"fulfilment"};
@@ -27,7 +27,7 @@ class Fulfilment {
   }
 
  private:
-  /// The provider may tell something twice, too late, or of an order that nobody knows.
+  /// The provider may report twice, too late, or about an unknown order.
   static bool waits_for_payment(stela::UnitOfWork& unit, const OrderId& id) {
     const Order* const order = unit.find(id);
     return order != nullptr && order->state().stage == OrderState::Stage::placed;

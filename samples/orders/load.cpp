@@ -1,4 +1,4 @@
-// Places orders as fast as it goes, and says how fast that was.
+// Places orders as fast as possible, and reports the rate.
 #include "commands.hpp"
 
 #include <unistd.h>
@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
-/// Every thread has articles of its own, as a shop with many articles does.
+/// Each thread has its own articles, as in a shop with many articles.
 constexpr int articles_per_thread = 8;
 
 std::string article(int thread, std::int64_t number) {
@@ -70,10 +70,10 @@ void draw_progress(const Placing& placing, Clock::time_point begin) {
             << " a second " << std::flush;
 }
 
-/// The seconds that it took.
+/// Returns the time that it took, in seconds.
 double place_all(Shop& shop, Placing& placing) {
   const auto begin = Clock::now();
-  // Beside it: the pause between two pictures isn't part of what is measured.
+  // Draws on its own thread, so that its pauses aren't measured.
   std::jthread drawing;
   if (isatty(STDERR_FILENO) != 0) {
     drawing = std::jthread{[&placing, begin](const std::stop_token& stop) {

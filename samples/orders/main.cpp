@@ -1,5 +1,5 @@
-// The order application: `orders [--db FILE|URL] [--next] COMMAND …`. What isn't a command of its
-// own is one of the tool's, which knows its types.
+// The order application: `orders [--db FILE|URL] [--next] COMMAND …`. Other commands are the
+// tool's, which knows the application's types.
 #include "commands.hpp"
 #include "deadline.hpp"
 #include "fulfilment.hpp"
@@ -24,12 +24,12 @@ constexpr int failed = 1;
 constexpr int wrong_usage = 2;
 constexpr int not_found = 3;
 
-/// What stands before the command.
+/// The options before the command.
 struct Invocation {
   std::string database = "shop.db";
   /// The store of the customers' keys. On a laptop it is beside the database.
   std::string keys;
-  /// As the next release of the application.
+  /// Runs as the next release of the application.
   bool is_next = false;
   std::vector<std::string> arguments;
 };
@@ -56,7 +56,7 @@ Invocation parse(std::vector<std::string> arguments) {
   return call;
 }
 
-/// How long a minute of a deadline takes: ORDERS_MINUTE_MS, for demonstrations.
+/// The length of a deadline's minute: ORDERS_MINUTE_MS, for demonstrations.
 std::chrono::milliseconds minute() {
   const char* const text = std::getenv("ORDERS_MINUTE_MS");
   if (text == nullptr) return std::chrono::minutes{1};
@@ -103,7 +103,7 @@ int run_tool(const Invocation& call) {
   return stela::tool::run(static_cast<int>(arguments.size()), arguments.data(), app);
 }
 
-/// `database` is a file or the URL of a PostgreSQL database. All else is the same.
+/// `database` is a file or the URL of a PostgreSQL database. Everything else is the same.
 stela::Store open_store(const std::string& database, stela::Keys& keys) {
   if (stela::is_on_server(database)) {
     return stela::postgres::open(database, {.log = &stela::log_to_stderr(), .keys = &keys});
@@ -113,7 +113,7 @@ stela::Store open_store(const std::string& database, stela::Keys& keys) {
 
 int run(const Invocation& call, const orders::Command& command) {
   const auto arguments = std::span{call.arguments}.subspan(1);
-  // Every command's first argument is a name or a place.
+  // The first argument of every command is a name or a place.
   const bool is_option = !arguments.empty() && arguments[0].starts_with("--");
   if (is_option || arguments.size() < command.least || arguments.size() > command.most) {
     std::cerr << "usage: orders " << command.name << ' ' << command.arguments << '\n';

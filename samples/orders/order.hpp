@@ -1,4 +1,4 @@
-// The order: placed, paid, shipped; or cancelled.
+// The order: placed, then paid and shipped, or cancelled.
 #pragma once
 
 #include "customer.hpp"
@@ -24,8 +24,8 @@ struct Money {
   friend bool operator==(const Money&, const Money&) = default;
 };
 
-/// How orders were placed before the shop sold in more than one currency. Nobody records it any
-/// more, and it stays readable for ever.
+/// The form of orders before the shop sold in more than one currency. It isn't recorded any more,
+/// but stays readable for ever.
 struct OrderPlacedV1 {
   static constexpr stela::EventType event_type{"order.placed", 1, stela::should_publish};
   std::string customer;
@@ -46,7 +46,7 @@ struct OrderPlaced {
     return {std::move(old.customer), std::move(old.sku), old.quantity, {old.total_cents, "EUR"}};
   }
 
-  /// The number of a customer. (The old shop wrote names, in clear: those stay.)
+  /// The number of a customer. (Events of the old shop have names in clear text.)
   std::string customer;
   std::string sku;
   std::int64_t quantity = 0;
@@ -58,7 +58,7 @@ struct OrderPlaced {
   }
 };
 
-/// Nobody outside is told: what they wait for is the parcel.
+/// Not published: other services wait for the shipment.
 struct OrderPaid {
   static constexpr stela::EventType event_type{"order.paid", 1, stela::local};
   std::string reference;
@@ -69,7 +69,7 @@ struct OrderPaid {
   }
 };
 
-/// Where to, for those who have the keys: it is sealed at the broker, too.
+/// The address is sealed, also at the broker, and opens for consumers that have the keys.
 struct OrderShipped {
   static constexpr stela::EventType event_type{"order.shipped", 1, stela::should_publish};
   CustomerId customer;
@@ -130,7 +130,7 @@ struct OrderState {
   void apply(const OrderShipped&) { stage = Stage::shipped; }
   void apply(const OrderCancelled&) { stage = Stage::cancelled; }
 
-  /// For `orders streams state`, which shows it as JSON; no snapshot of an order is taken.
+  /// For `orders streams state`, which shows it as JSON. Orders have no snapshots.
   template <class Archive>
   void serialize(Archive& archive) {
     archive(CEREAL_NVP(stage), CEREAL_NVP(customer), CEREAL_NVP(sku), CEREAL_NVP(quantity),

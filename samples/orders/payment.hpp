@@ -1,4 +1,4 @@
-// What the payment provider says. It comes from outside: no aggregate of the shop decides it.
+// The payment provider's events. They come from outside: no aggregate of the shop decides them.
 #pragma once
 
 #include <stela/framework.hpp>

@@ -11,7 +11,7 @@
 
 namespace orders {
 
-/// What waits for payment or for the parcel. Asynchronous.
+/// Orders that wait for payment or shipment. Asynchronous.
 class OpenOrders {
  public:
   static constexpr stela::ProjectorType projector_type{"open_orders", 1};
@@ -44,7 +44,7 @@ class OpenOrders {
   }
 };
 
-/// What is left of each article. Inline: a reader sees it as soon as the command returns.
+/// The stock left of each article. Inline: a reader sees it as soon as the command returns.
 class StockLevels {
  public:
   static constexpr stela::ProjectorType projector_type{"stock_levels", 1};
@@ -78,7 +78,7 @@ class StockLevels {
   }
 };
 
-/// What was sold on each day. Asynchronous.
+/// The sales of each day. Asynchronous.
 class SalesPerDay {
  public:
   static constexpr stela::ProjectorType projector_type{"sales_per_day", 1};
@@ -99,7 +99,7 @@ class SalesPerDay {
   static std::string day_of(stela::Timestamp time) { return stela::to_string(time).substr(0, 10); }
 };
 
-/// The next release counts pieces, too. Its tables are filled beside those of the first version,
+/// The next release also counts pieces. Its tables are filled beside those of the first version,
 /// which serve until the new ones have caught up.
 class SalesPerDayV2 {
  public:

@@ -1,4 +1,4 @@
-// What the shop does, each in one transaction.
+// The shop's operations, each in one transaction.
 #pragma once
 
 #include "order.hpp"
@@ -10,8 +10,7 @@
 
 namespace orders {
 
-/// The application's commands. Each reruns when it loses a race.
-/// Threads: as its store.
+/// The application's commands. Each runs again when it loses a race. Threads: as its store.
 class Shop {
  public:
   /// `store` must outlive the shop.
@@ -19,9 +18,9 @@ class Shop {
 
   void register_customer(const CustomerId& id, const std::string& name, const std::string& address);
   void receive(const std::string& sku, std::int64_t quantity);
-  /// Two aggregates in one transaction: the order, and the stock that is kept for it.
+  /// Two aggregates in one transaction: the order and its reserved stock.
   void place(const OrderId& id, const OrderPlaced& order);
-  /// Events without an aggregate, as the provider tells them. Told twice, they stand once.
+  /// Events without an aggregate, from the provider. If reported twice, they are stored once.
   void payment_received(const OrderId& id, const std::string& reference);
   void payment_declined(const OrderId& id, const std::string& reason);
   void ship(const OrderId& id, const std::string& carrier);
@@ -31,7 +30,7 @@ class Shop {
   stela::EventStore& store_;
 };
 
-/// Gives what was kept for an order back. Used by the shop and by the process.
+/// Releases an order's reserved stock. Used by the shop and by the process.
 void cancel_and_release(stela::UnitOfWork& unit, const OrderId& id, const std::string& reason);
 /// Ships a paid order to its customer and takes its stock.
 void ship_and_take(stela::UnitOfWork& unit, const OrderId& id, const std::string& carrier);

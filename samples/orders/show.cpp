@@ -1,4 +1,4 @@
-// Orders for people: what they are, were, and what happened to them.
+// Orders for people: their state now and earlier, and their history.
 #include "commands.hpp"
 
 #include <unistd.h>
@@ -13,7 +13,7 @@
 namespace orders {
 namespace {
 
-/// The old shop wrote names where numbers are now.
+/// The old shop wrote names instead of numbers.
 std::string name_of(stela::EventStore& store, const std::string& customer) {
   stela::UnitOfWork unit{store};
   const Customer* const known = unit.find(CustomerId::from(customer));
@@ -36,7 +36,7 @@ void print(const stela::StoredEvent& event) {
             << (event.publishes() ? "  → outbox" : "") << '\n';
 }
 
-/// In columns, as wide as what stands in them.
+/// Prints aligned columns.
 void print(const stela::Rows& rows) {
   const auto text = [](const stela::SqlCell& cell) {
     if (const auto* number = std::get_if<std::int64_t>(&cell)) return std::to_string(*number);
@@ -64,7 +64,7 @@ void print(const stela::Rows& rows) {
   }
 }
 
-/// "5" is a version, anything else a time.
+/// "5" is a version; any other text is a time.
 stela::Moment moment(const std::string& text) {
   if (const auto time = stela::parse_timestamp(text)) return stela::as_of(*time);
   return stela::at_version(stela::StreamVersion{number(text, "VERSION or TIME (RFC 3339)")});

@@ -1,4 +1,4 @@
-// The stock of one article: what is there, and for which order it is kept.
+// The stock of one article: the available quantity, and the reservations by order.
 #pragma once
 
 #include <stela/framework.hpp>
@@ -35,7 +35,7 @@ struct StockReserved {
   }
 };
 
-/// The order won't be: what was kept for it is there for others.
+/// The order was cancelled, so its reservation is available to others again.
 struct StockReleased {
   static constexpr stela::EventType event_type{"stock.released", 1, stela::local};
   std::string order;
@@ -47,7 +47,7 @@ struct StockReleased {
   }
 };
 
-/// It left the house with the order.
+/// The goods were shipped with the order.
 struct StockTaken {
   static constexpr stela::EventType event_type{"stock.taken", 1, stela::local};
   std::string order;
@@ -64,7 +64,7 @@ using StockEvents = stela::EventSet<StockReceived, StockReserved, StockReleased,
 struct StockState {
   static constexpr int snapshot_version = 1;
   std::int64_t available = 0;
-  /// By order.
+  /// The reserved quantity by order.
   std::map<std::string, std::int64_t> reserved;
 
   void apply(const StockReceived& received) { available += received.quantity; }
@@ -87,7 +87,7 @@ struct StockState {
 class Stock : public stela::AggregateRoot<StockState, StockEvents> {
  public:
   static constexpr std::string_view category = "stock";
-  /// A stream of stock gets long: it is read from a snapshot on.
+  /// Streams of stock get long, so they are read from a snapshot on.
   static constexpr auto snapshot_policy = stela::SnapshotPolicy::every(50);
   using AggregateRoot::AggregateRoot;
 

@@ -1,5 +1,4 @@
-// A message as it stands in JetStream, read with nats.c alone: what a consumer in any language
-// sees.
+// A message in JetStream, read with nats.c alone: the view of a consumer in any language.
 #include "commands.hpp"
 
 #include <nats/nats.h>
@@ -44,7 +43,7 @@ Message message_at(jsCtx* context, std::uint64_t sequence) {
   return {message, natsMsg_Destroy};
 }
 
-/// Whether the stream holds each published event once, and all in order.
+/// Checks that the stream has each published event once, and all in order.
 void compare(stela::EventStore& store, jsCtx* context, std::uint64_t messages) {
   std::vector<std::string> recorded;
   for (const stela::StoredEvent& event : store.read_all()) {

@@ -17,7 +17,7 @@ stela::nats::PublisherOptions broker_at(const std::string& url) {
   return {.url = url, .prefix = "shop", .stream = "SHOP", .ensure_stream = true};
 }
 
-/// Requests a stop on SIGINT and SIGTERM. To be made before other threads are started.
+/// Requests a stop on SIGINT and SIGTERM. Create it before other threads are started.
 class StopOnSignal {
  public:
   StopOnSignal() {
@@ -35,14 +35,14 @@ class StopOnSignal {
   sigset_t signals_{};
 };
 
-/// However a scope is left: whoever joins a thread that runs until `stop` would wait for ever.
+/// Requests a stop when the scope ends, so that joining a thread doesn't wait for ever.
 struct StopAtEnd {
   std::stop_source& stop;
   ~StopAtEnd() { stop.request_stop(); }
 };
 
-/// Short enough for a demonstration: what a killed worker held is taken over after `lease_ttl`.
-/// In production the defaults are calmer.
+/// Short times for a demonstration: a killed worker's partitions are taken over after `lease_ttl`.
+/// The defaults suit production.
 stela::RelayOptions quick_take_over() {
   return {.lease_ttl = std::chrono::seconds{3},
           .lease_renew = std::chrono::seconds{1},
@@ -65,7 +65,7 @@ void relay(stela::Relay& relay, const std::function<bool()>& is_over, std::stop_
   relay.run(stop.get_token());
 }
 
-/// What the process records is projected too.
+/// Also waits until the process's events are projected.
 void wait_until_handled(Application& application) {
   for (const std::string_view name :
        {"fulfilment", "payment_deadline", "open_orders", "sales_per_day"}) {

@@ -1,5 +1,5 @@
-// The shipping service: a program of its own, with a database of its own. It knows nothing of the
-// shop but the messages that the shop publishes.
+// The shipping service: a program of its own, with its own database. It knows nothing of the shop
+// but its published messages.
 //
 // shipping FILE NATS-URL KEYS [--again]
 //
@@ -22,7 +22,7 @@ struct Customer {
   static constexpr std::string_view category = "customer";
 };
 
-/// What it needs of the shop's message; other fields are ignored.
+/// The part of the shop's message that it needs; other fields are ignored.
 struct OrderShipped {
   static constexpr stela::EventType event_type{"order.shipped", 1, stela::local};
   stela::Id<Customer> customer;
@@ -60,7 +60,7 @@ struct NotCollected {
   static constexpr stela::TimerType timer_type{"not_collected", 1};
 };
 
-/// A carrier that hasn't collected a parcel by the next day is reminded, each day.
+/// The carrier is reminded each day until it collects the parcel.
 class Collection {
  public:
   static constexpr stela::ProcessType process_type{"collection"};
@@ -80,8 +80,8 @@ class Collection {
   }
 };
 
-/// A parcel for the order. No check whether there is one: the inbox calls this once for each event,
-/// and without it a second parcel would go out. The table holds the address as it came, sealed.
+/// Packs a parcel for the order without checking for an existing one: the inbox calls this once per
+/// event, or else a second parcel would go out. The table keeps the address sealed.
 void pack(stela::Transaction& transaction, const stela::Recorded<OrderShipped>& shipped) {
   stela::Sql sql{transaction};
   sql.execute(
@@ -102,20 +102,20 @@ void pack(stela::Transaction& transaction, const stela::Recorded<OrderShipped>& 
             << shipped.record().correlation_id() << ")\n";
 }
 
-/// Forgets where this service is in the stream, so that it reads everything once more.
+/// Forgets this service's position in the stream, so that it reads everything again.
 void forget_position(const std::string& file) {
   auto store = stela::sqlite::open(file);
   stela::nats::InboxOperations{store}.forget("shipping", "SHOP");
 }
 
-/// Nothing came, but not because there is nothing.
+/// Throws if it received nothing for another reason than an empty stream.
 void require_reading(stela::Store& store) {
   const auto reader = stela::nats::InboxOperations{store}.status().front().readers.front();
   if (reader.is_paused) throw std::runtime_error{"messages may wait: an operator paused it"};
   if (!reader.error.empty()) throw std::runtime_error{"messages wait: " + reader.error};
 }
 
-/// Handles what is there now.
+/// Handles the messages that exist now.
 void run(const std::string& file, const std::string& url, const std::string& key_store) {
   auto keys = stela::open_keys(key_store, {.create = false, .read_only = true});
   auto store = stela::sqlite::open(file, {.log = &stela::log_to_stderr()});
@@ -138,7 +138,7 @@ void run(const std::string& file, const std::string& url, const std::string& key
   }
   require_reading(store);
   stela::Runner{projections}.run_once();
-  // Counting goes no further than 10,000.
+  // The count ends at 10,000.
   const auto collection = stela::TimerOperations{store}.processes().front();
   std::cout << "to be collected by the carrier: "
             << (collection.is_pending_lower_bound ? "at least " : "") << collection.pending << '\n';

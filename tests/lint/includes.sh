@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks the include graph: which module includes which, and which library is whose.
+# Checks the include graph: which module may include which, and where library headers may be
+# included.
 # Usage: includes.sh [ROOT]
 set -euo pipefail
 cd "${1:-$(dirname "$0")/../..}"
@@ -10,7 +11,7 @@ folders=(framework eventstore outbox projections tool samples)
     sed -E 's/^([^:]+):([0-9]+): *#include *([<"][^>"]+).*/include \1 \2 \3/'
 } | awk '
   BEGIN {
-    # The modules whose public headers a folder may include, itself among them.
+    # The modules whose public headers a folder may include, including its own.
     may["framework"] = "framework"
     may["framework/testing"] = "framework testing"
     may["eventstore"] = "framework eventstore"
@@ -20,16 +21,16 @@ folders=(framework eventstore outbox projections tool samples)
     may["projections/testing"] = "framework testing eventstore projections projections_testing"
     may["tool"] = "framework eventstore outbox nats projections tool"
     may["samples"] = "framework eventstore outbox nats projections tool testing"
-    # Who may include the headers of eventstore/database; of those under database/sqlite and
-    # database/postgres only the folders that are written for that engine.
+    # The folders that may include headers of eventstore/database. Headers in database/sqlite and
+    # database/postgres are only for folders written for that engine.
     split("outbox outbox/nats projections", names); for (i in names) shares[names[i]] = 1
     for_sqlite = "^projections/src/sqlite/"
     for_postgres = "^projections/src/postgres/"
-    # Where what only SQLite has may be included; other folders take stela/eventstore/store.hpp.
+    # The folders that may include SQLite-only headers; others use stela/eventstore/store.hpp.
     places["stela/eventstore(/(sqlite|sqlite_care|sqlite_handle|detail/sqlite_settings))?\\.hpp"] = \
       "eventstore/ projections/src/sqlite/ projections/testing/src/ tool/ samples/"
     places["stela/eventstore/(postgres|detail/postgres_settings|detail/postgres_status)\\.hpp"] = "eventstore/ tool/ samples/"
-    # Where a header of a library may be included.
+    # The folders that may include the header of a library.
     places["sqlite3\\.h"] = "eventstore/ tool/ samples/"
     places["libpq-fe\\.h"] = "eventstore/"
     places["nats/nats\\.h"] = "outbox/nats/src/ samples/"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs clang-tidy on the product's sources, with the compile commands of a build. What passed is
-# remembered by its content, that of the headers of ours that it includes, and the configuration, so
-# that it isn't checked again, in this clone or in another. Sources that the build compiles as one
-# (STELA_UNITY) are checked as one, in a fraction of the time.
+# Runs clang-tidy on the product's sources, with the compile commands of a build. Remembers passed
+# sources by their content, that of our headers that they include, and the configuration, so that no
+# clone checks them again. Sources that the build compiles as one (STELA_UNITY) are checked as one,
+# in a fraction of the time.
 # Usage: tidy.sh BUILD
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -17,13 +17,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export work
 
-# Clang can't read GCC's precompiled headers, and has none of its parameters. Files that are compiled
+# Clang can't read GCC's precompiled headers and rejects GCC's parameters. Files that are compiled
 # as one shadow each other's names.
 sed -E 's# (-Wshadow|--param [^ ]*|-Winvalid-pch|-fpch-preprocess|-include [^ ]*cmake_pch\.hxx)##g' \
   "$build/compile_commands.json" >"$work/compile_commands.json"
 
 { clang-tidy --version; cat .clang-tidy; } >"$work/configuration"
-# A line for each object of the product: what is compiled, and the files of ours that this reads.
+# One line per object of the product: its source, and our files that it reads.
 ninja -C "$build" -t deps | awk -v root="$PWD/" -v build="$build/" '
   function starts(path, folder) { return index(path, folder) == 1 }
   function end_of_object() { if (line != "") print line; line = ""; source = "" }

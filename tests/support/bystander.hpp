@@ -1,4 +1,4 @@
-// A participant that every append needs, and that does nothing.
+// A participant that every append needs and that does nothing.
 #pragma once
 
 #include <stela/framework/event_store.hpp>

@@ -1,4 +1,4 @@
-// An aggregate with snapshots, for tests of those.
+// An aggregate with snapshots, for their tests.
 #pragma once
 
 #include <stela/framework.hpp>
@@ -16,8 +16,8 @@ struct Added {
   }
 };
 
-/// The sum, and how many events were applied to come by it: fewer than the version where a snapshot
-/// was used, since that doesn't keep this number.
+/// The sum, and the number of applied events. With a snapshot that number is lower than the
+/// version, because the snapshot doesn't keep it.
 template <int layout>
 struct CounterState {
   static constexpr int snapshot_version = layout;

@@ -21,7 +21,7 @@ namespace {
 
 std::optional<PostgresServer> server;
 
-/// One server for all tests of a process and their children, which it must be older than.
+/// One server for all tests of a process and its children. It must start before them.
 class StartServer final : public ::testing::Environment {
  public:
   void SetUp() override { server.emplace(); }
@@ -31,7 +31,7 @@ class StartServer final : public ::testing::Environment {
 [[maybe_unused]] const auto* const start_server =
     is_on_postgres() ? ::testing::AddGlobalTestEnvironment(new StartServer) : nullptr;
 
-/// The end of a path tells it apart.
+/// Paths differ at their ends.
 std::string schema_of(const std::string& path) {
   constexpr std::size_t longest = 40;
   return path.size() > longest ? path.substr(path.size() - longest) : path;

@@ -1,5 +1,4 @@
-// Stores on the engine that this run of the tests is about: SQLite, or what STELA_TEST_ENGINE
-// names.
+// Stores on the engine of this test run: SQLite, or the one named by STELA_TEST_ENGINE.
 #pragma once
 
 #include <stela/eventstore.hpp>
@@ -22,18 +21,18 @@ struct EngineOptions {
 /// True if STELA_TEST_ENGINE is "postgres".
 bool is_on_postgres();
 
-/// A store that has no events yet.
+/// A store without events.
 Store open_empty(const EngineOptions& options = {});
-/// The same store for the same path, also in a child process: a file, or on a server a schema.
+/// The same store for the same path, also in a child process: a file, or a schema on a server.
 Store open_at(const std::string& path, const EngineOptions& options = {});
 
-/// The store of that path for another program: the path, or on a server a URL and a schema.
+/// The arguments by which another program opens that path's store: the path, or a URL and a schema.
 std::vector<std::string> location_of(const std::string& path);
 
-/// SQL behind Stela's back, on the store of that path, by its own names; the first column of its
-/// rows. Only on PostgreSQL.
+/// Runs SQL on that path's store, bypassing Stela. Returns the first column of its rows. Only on
+/// PostgreSQL.
 std::vector<std::string> run_on_postgres(const std::string& path, const std::string& sql);
-/// The same on a server of the caller's.
+/// The same on the caller's own server.
 std::vector<std::string> run_on(const PostgresServer& server, const std::string& sql);
 
 }  // namespace stela::test

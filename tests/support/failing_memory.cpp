@@ -31,14 +31,14 @@ void* reallocate(void* memory, int size) {
   return is_struck(Memory::sqlites) ? nullptr : platform.xRealloc(memory, size);
 }
 
-/// Before anybody uses SQLite.
+/// Runs before SQLite is used.
 [[maybe_unused]] const bool is_installed = [] {
   bool done = sqlite3_config(SQLITE_CONFIG_GETMALLOC, &platform) == SQLITE_OK;
   sqlite3_mem_methods methods = platform;
   methods.xMalloc = allocate;
   methods.xRealloc = reallocate;
   done = done && sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) == SQLITE_OK;
-  // Each of its allocations can fail, small ones too.
+  // Disables lookaside memory, so that small allocations can fail too.
   done = done && sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0) == SQLITE_OK;
   if (!done) std::abort();
   return done;

@@ -1,19 +1,19 @@
-// Allocations that fail when a test wants it. Whoever links this replaces the global operator new,
-// and the memory of SQLite.
+// Allocations that fail on demand. Linking this replaces the global operator new, and SQLite's
+// memory.
 #pragma once
 
 #include <cstdint>
 
 namespace stela::test {
 
-/// Whose allocations: those of C++, or those that SQLite makes for itself.
+/// Which allocations fail: those of C++, or those of SQLite itself.
 enum class Memory : std::uint8_t { ours, sqlites };
 
 enum class Shortage : std::uint8_t { of_one, of_all_from_there };
 
-/// The nth allocation of this thread from now on fails, and no other unless all from there do: it
-/// throws std::bad_alloc, or gives SQLite nothing.
-/// Threads: one at a time; others aren't touched.
+/// Makes the nth allocation of this thread from now on fail, and with `of_all_from_there` all later
+/// ones too: it throws std::bad_alloc, or returns null to SQLite. Threads: one at a time; others
+/// aren't affected.
 class FailNthAllocation {
  public:
   explicit FailNthAllocation(int nth, Memory memory = Memory::ours,
@@ -22,7 +22,7 @@ class FailNthAllocation {
   FailNthAllocation(const FailNthAllocation&) = delete;
   FailNthAllocation& operator=(const FailNthAllocation&) = delete;
 
-  /// So many allocations were left when it ended; 0 if it has struck.
+  /// The number of allocations left when it ended; 0 if it fired.
   static int left() noexcept;
 };
 

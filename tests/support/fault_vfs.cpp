@@ -10,7 +10,7 @@
 namespace stela::test {
 namespace {
 
-/// What SQLite holds in its hands; the platform's own file follows it in memory.
+/// The file that SQLite sees. The platform's own file follows it in memory.
 struct ShimFile {
   sqlite3_file shim;
   FaultVfs* vfs;
@@ -49,7 +49,7 @@ int failure_of(FileOperation operation, bool out_of_space) {
   return SQLITE_INTERNAL;
 }
 
-/// Asks the watcher, carries the call out unless it is to fail, and reports it.
+/// Asks the watcher, makes the call unless it must fail, and reports it.
 template <class Proceed>
 int watched(FaultVfs& vfs, const FileCall& call, Proceed&& proceed) {
   const Verdict verdict = vfs.watcher().before(call);
@@ -175,7 +175,7 @@ int shm_unmap(sqlite3_file* file, int remove) {
   return real->pMethods->xShmUnmap(real, remove);
 }
 
-// Version 2: without memory-mapped pages, so that no read goes unseen.
+// Version 2: without memory-mapped pages, so that every read is seen.
 const sqlite3_io_methods file_methods{2,
                                       close_file,
                                       read_file,
@@ -362,7 +362,7 @@ std::string FailNth::first_failure() const {
 
 Verdict FailNth::before(const FileCall& call) noexcept {
   const std::lock_guard lock{mutex_};
-  // SQLite doesn't look at whether a lock was released; nor does that fail in earnest.
+  // SQLite ignores the result of an unlock, and real unlocks don't fail.
   if (!armed_ || call.releases()) return Verdict::proceed;
   if (std::find(plan_.operations.begin(), plan_.operations.end(), call.operation) ==
       plan_.operations.end()) {

@@ -1,4 +1,5 @@
-// An SQLite VFS over the platform's: a test watches every call to a database's files, and fails it.
+// A SQLite VFS over the platform's: a test watches every call to a database's files, and can fail
+// it.
 #pragma once
 
 #include <sqlite3.h>
@@ -27,21 +28,21 @@ enum class FileKind : std::uint8_t { database, journal, wal, other };
 std::string_view to_string(FileOperation operation) noexcept;
 std::string_view to_string(FileKind kind) noexcept;
 
-/// One call of SQLite's. What is done to the shared memory of the log counts as the database's.
+/// One call of SQLite. Calls on the log's shared memory count as calls on the database.
 struct FileCall {
   FileOperation operation = FileOperation::open;
   FileKind file = FileKind::other;
-  /// Of a read, a write, a truncation (the new size) or a mapping.
+  /// For a read, a write, a truncation (the new size) or a mapping.
   std::int64_t offset = 0;
   std::int64_t size = 0;
-  /// Of a lock of shared memory: the first slot, how many, and SQLite's flags.
+  /// For a lock of shared memory: the first slot, the number of slots, and SQLite's flags.
   int slot = 0;
   int slots = 0;
   int flags = 0;
 
   bool releases() const noexcept { return (flags & SQLITE_SHM_UNLOCK) != 0; }
-  /// True for the exclusive lock of that slot alone, when it is taken or released. Reading a log
-  /// anew after a crash locks nearly all of them at once.
+  /// True if the exclusive lock of that slot alone is taken or released. Recovering a log after a
+  /// crash locks nearly all slots at once.
   bool is_exclusive(int wanted) const noexcept {
     return operation == FileOperation::shm_lock && (flags & SQLITE_SHM_EXCLUSIVE) != 0 &&
            slot == wanted && slots == 1;
@@ -54,17 +55,16 @@ struct FileCall {
 inline constexpr int write_slot = 0;
 inline constexpr int checkpoint_slot = 1;
 
-/// What becomes of a call. A write that fails for lack of space or falls short leaves half of its
-/// bytes behind, as a real one may.
+/// The fate of a call. A short write, or one without space, leaves half of its bytes, as a real one
+/// may.
 enum class Verdict : std::uint8_t { proceed, io_error, disk_full, short_write };
 
-/// Sees every call.
-/// Threads: whichever use the database.
+/// Sees every call. Threads: those that use the database.
 class FileWatcher {
  public:
   virtual ~FileWatcher() = default;
   virtual Verdict before(const FileCall&) noexcept { return Verdict::proceed; }
-  /// `code` is what SQLite gets to see.
+  /// `code` is the result that SQLite gets.
   virtual void after(const FileCall&, int /*code*/) noexcept {}
 };
 
@@ -88,7 +88,7 @@ class FaultVfs {
   sqlite3_vfs vfs_;
 };
 
-/// Fails the n-th of the calls that it counts, once or from then on.
+/// Fails the n-th counted call, once or from then on.
 class FailNth : public FileWatcher {
  public:
   struct Plan {
@@ -98,11 +98,11 @@ class FailNth : public FileWatcher {
     bool for_ever = false;
   };
 
-  /// Counts from now on.
+  /// Counts from this call on.
   void arm(const Plan& plan);
   void disarm();
   bool has_fired() const;
-  /// Which call failed first: "write of wal at 4152".
+  /// The call that failed first: "write of wal at 4152".
   std::string first_failure() const;
 
   Verdict before(const FileCall& call) noexcept override;
@@ -117,11 +117,11 @@ class FailNth : public FileWatcher {
   bool fired_ = false;
 };
 
-/// Kills the process before its n-th write, counted from when that was said.
+/// Kills the process before its n-th write after `arm`.
 class DieAtNthWrite final : public FileWatcher {
  public:
   explicit DieAtNthWrite(int nth = 0) : left_{nth} {}
-  /// 0: at none.
+  /// 0: never.
   void arm(int nth);
   Verdict before(const FileCall& call) noexcept override;
 
@@ -129,12 +129,12 @@ class DieAtNthWrite final : public FileWatcher {
   std::atomic<int> left_;
 };
 
-/// Keeps every call, in the order in which they were begun.
+/// Records every call, in the order of their beginnings.
 class CallRecorder final : public FileWatcher {
  public:
   struct Call {
     FileCall call;
-    /// Threads are numbered as they appear.
+    /// Threads are numbered in order of appearance.
     int thread = 0;
   };
 

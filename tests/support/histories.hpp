@@ -1,4 +1,4 @@
-// Small histories, written and read in few words.
+// Short helpers that write and read small histories.
 #pragma once
 
 #include "support/messages.hpp"
@@ -42,7 +42,7 @@ inline std::vector<std::string> lines(EventRange range) {
   return all;
 }
 
-/// Everything that is known of each event, one line each.
+/// One line per event with everything known about it.
 inline std::vector<std::string> full_lines(EventRange range) {
   std::vector<std::string> all;
   for (const StoredEvent& event : range) {

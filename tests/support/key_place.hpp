@@ -1,4 +1,4 @@
-// A key store on the engine that this run of the tests is about, and what happens behind its back.
+// A key store on the engine of this test run, with access that bypasses Stela.
 #pragma once
 
 #include "support/engine.hpp"
@@ -18,12 +18,12 @@
 
 namespace stela::test {
 
-/// The URL of a database on the server that is this path's, made if it is missing.
+/// The URL of the path's database on the server. Creates the database if it is missing.
 std::string database_at(const std::string& path);
-/// SQL there; the first column of its rows.
+/// Runs SQL there. Returns the first column of its rows.
 std::vector<std::string> run_at(const std::string& url, const std::string& sql);
 
-/// Copies the tables of a schema, or puts them back into the tables that there are.
+/// Copies the tables of a schema, or copies them back into the existing tables.
 inline void copy_tables(const std::string& url, const std::string& from, const std::string& to) {
   run_at(url, "DROP SCHEMA IF EXISTS \"" + to + "\" CASCADE; CREATE SCHEMA \"" + to +
                   "\"; DO $$ DECLARE t text; BEGIN FOR t IN SELECT tablename FROM pg_tables WHERE "
@@ -41,13 +41,13 @@ inline void put_tables_back(const std::string& url, const std::string& from,
              to + "', t, '" + from + "', t); END LOOP; END $$");
 }
 
-/// A file, or a database on the server, whose master key and erasures are files beside that path.
+/// A file, or a database on the server whose master key and erasures are files beside that path.
 class KeyPlace {
  public:
   explicit KeyPlace(std::string path) : path_{std::move(path)}, location_{path_} {
     if (!is_on_postgres()) return;
     location_ = database_at(path_);
-    // What SQLite has.
+    // Functions that SQLite has built in.
     run_at(location_,
            "CREATE OR REPLACE FUNCTION public.hex(bytes bytea) RETURNS text LANGUAGE sql AS "
            "$$ SELECT encode(bytes, 'hex') $$; "
@@ -70,7 +70,7 @@ class KeyPlace {
     return open_keys(location_, options);
   }
 
-  /// The first column of the rows, behind the key store's back.
+  /// The first column of the rows, read without the key store.
   std::vector<std::string> run(const std::string& sql) const {
     if (is_on_postgres()) return run_at(location_, "SET search_path = stela_keys, public; " + sql);
     RawSqlite raw{path_};
@@ -79,7 +79,7 @@ class KeyPlace {
     return {};
   }
 
-  /// Whether the file has it, or the files of the server's tables.
+  /// True if the file contains the bytes, or a file of the server's tables does.
   bool has(std::string_view bytes) const {
     std::vector<std::string> files{path_};
     if (is_on_postgres()) {
@@ -95,7 +95,7 @@ class KeyPlace {
     });
   }
 
-  /// As it is now, to be put back later.
+  /// Saves its present state, to be put back later.
   void back_up() const {
     if (is_on_postgres()) return copy_tables(location_, "stela_keys", "backup");
     copy_file(path_, path_ + ".backup", std::filesystem::copy_options::overwrite_existing);

@@ -1,4 +1,4 @@
-// Where everything that the tests start listens.
+// The address on which everything that the tests start listens.
 #pragma once
 
 #include <netinet/in.h>

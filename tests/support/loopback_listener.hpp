@@ -1,9 +1,9 @@
-// A socket that listens on loopback.
+// A socket listening on loopback.
 #pragma once
 
 namespace stela::test {
 
-/// On a port that the system picked; it doesn't block. Closed when it goes.
+/// Listens on a port that the system picked. Doesn't block. Closed by the destructor.
 class LoopbackListener {
  public:
   LoopbackListener();

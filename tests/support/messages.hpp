@@ -1,4 +1,4 @@
-// What went wrong, as text.
+// Errors as text.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@
 namespace stela::test {
 namespace {
 
-/// Whether the server says of itself that it is well. One that is stopped says nothing.
+/// True if the server reports that it is healthy. A stopped server doesn't answer.
 bool says_that_it_is_well(int port) {
   const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const timeval limit{.tv_sec = 0, .tv_usec = 500'000};
@@ -37,8 +37,8 @@ bool says_that_it_is_well(int port) {
 
 // --- ports
 
-/// Bound and never listened on: with SO_REUSEADDR on both sides a server may, and the system gives
-/// the port to nobody who asks for any.
+/// Bound, but never listening: with SO_REUSEADDR on both sides a server may listen there, and the
+/// system gives the port to no other program.
 HeldPort::HeldPort() : socket_{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
   const int on = 1;
   sockaddr_in address = loopback(0);

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr const char* places[] = {"/usr/sbin/nats-server", "/usr/bin/nats-server",
                                   "/usr/local/bin/nats-server"};
 
-/// The one that the environment names, or Debian's.
+/// The server named by the environment, or Debian's.
 std::string find_server() {
   if (const char* const named = std::getenv("STELA_NATS_SERVER")) {
     if (access(named, X_OK) == 0) return named;
@@ -34,7 +34,7 @@ std::string find_server() {
   throw std::runtime_error{"there is no nats-server; install the package nats-server"};
 }
 
-/// The server writes a file with its URLs once it listens.
+/// The server writes its URLs to a file once it listens.
 std::string read_url(const fs::path& dir) {
   for (const auto& entry : fs::directory_iterator{dir}) {
     if (entry.path().extension() != ".ports") continue;
@@ -121,7 +121,7 @@ void NatsServer::kill() {
 
 void NatsServer::start_again() {
   const std::string port = std::to_string(this->port());
-  // What it wrote when it started is of the one that is dead.
+  // Removes the file that the dead server wrote when it started.
   for (const auto& entry : fs::directory_iterator{dir_.path()}) {
     if (entry.path().extension() == ".ports") fs::remove(entry.path());
   }

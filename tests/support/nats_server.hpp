@@ -8,9 +8,9 @@
 
 namespace stela::test {
 
-/// Listens on loopback, on a port that the system picked, and keeps its streams in a folder of its
-/// own. Stopped by its pid when it goes. STELA_NATS_SERVER in the environment names another program
-/// than the one that is installed.
+/// Listens on loopback, on a port that the system picked, and keeps its streams in its own folder.
+/// The destructor stops it by its pid. STELA_NATS_SERVER in the environment replaces the installed
+/// program.
 class NatsServer {
  public:
   /// Throws if there is no nats-server: a test without one would hide a broken product. `config` is
@@ -25,12 +25,13 @@ class NatsServer {
   std::string folder() const { return dir_.path().string(); }
   pid_t id() const noexcept { return pid_; }
 
-  /// SIGSTOP, until it has stopped, and SIGCONT: it keeps its connections and answers nothing.
+  /// SIGSTOP, waiting until it has stopped, and SIGCONT: it keeps its connections and answers
+  /// nothing.
   void pause() const;
   void resume() const;
-  /// SIGKILL, and returns when it is dead.
+  /// Sends SIGKILL, and returns when it is dead.
   void kill();
-  /// On the port that it had, with what its folder holds now.
+  /// Starts it on its former port, with the present contents of its folder.
   void start_again();
 
  private:

@@ -1,4 +1,4 @@
-// How much memory a piece of work needs at its peak.
+// The peak memory of an operation.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace stela::test {
 
-/// Whether a peak tells of the work: AddressSanitizer keeps what is freed in a quarantine, hundreds
-/// of MiB large.
+/// Whether a peak measures the operation: AddressSanitizer keeps freed memory in a quarantine of
+/// hundreds of MiB.
 #ifdef __SANITIZE_ADDRESS__
 inline constexpr bool peaks_are_of_the_work = false;
 #else
 inline constexpr bool peaks_are_of_the_work = true;
 #endif
 
-/// By how many MiB the process was at most larger during `work` than before it.
+/// The largest growth of the process during `work`, in MiB.
 template <class Work>
 std::int64_t peak_mib_of(Work&& work) {
   const auto status = [](const std::string& key) {
@@ -30,7 +30,7 @@ std::int64_t peak_mib_of(Work&& work) {
     }
     throw std::runtime_error{"/proc/self/status has no " + key};
   };
-  // Lets the high-water mark begin anew at what is in use now.
+  // Resets the high-water mark to the present use.
   std::ofstream reset{"/proc/self/clear_refs"};
   if (!(reset << "5" << std::flush)) throw std::runtime_error{"the peak can't be reset"};
   const std::int64_t before = status("VmRSS:");

@@ -31,7 +31,7 @@ Pooler::Pooler(const PostgresServer& server, const std::string& settings) : sett
     throw std::runtime_error{"there is no PgBouncer; install the package pgbouncer"};
   }
   configure(server);
-  // It refuses to be root.
+  // PgBouncer refuses to run as root.
   std::filesystem::permissions(dir_.path(), std::filesystem::perms::all);
   start();
 }

@@ -10,18 +10,18 @@
 
 namespace stela::test {
 
-/// Listens on a Unix socket in a folder of its own, and is killed when this goes. By default it
-/// gives each transaction the next connection to the server that is free.
+/// Listens on a Unix socket in its own folder, and is killed by the destructor. By default each
+/// transaction gets the next free connection to the server.
 class Pooler {
  public:
-  /// `settings`: lines of its section [pgbouncer]. Throws if PgBouncer isn't installed.
+  /// `settings`: lines for the section [pgbouncer]. Throws if PgBouncer isn't installed.
   explicit Pooler(const PostgresServer& server, const std::string& settings = {});
 
   /// "host=… port=… user=postgres dbname=postgres".
   std::string conninfo() const;
-  /// SIGKILL, and another one in its place.
+  /// Kills it with SIGKILL, and starts another one.
   void restart();
-  /// The same, in front of another server.
+  /// As `restart`, in front of another server.
   void lead_to(const PostgresServer& server);
 
  private:

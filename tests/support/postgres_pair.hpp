@@ -1,4 +1,4 @@
-// A primary and its standby, and how one takes the other's place.
+// A primary and its standby, with failover.
 #pragma once
 
 #include "support/postgres_server.hpp"
@@ -9,13 +9,13 @@
 
 namespace stela::test {
 
-/// The standby is asynchronous until it is told otherwise.
+/// The standby is asynchronous until make_synchronous is called.
 class PostgresPair {
  public:
   explicit PostgresPair(const PostgresServer::Options& options = {})
       : primary_{options}, standby_{standby_of(primary_, options)} {}
 
-  /// Of both hosts.
+  /// Names both hosts.
   std::string url() const {
     return "postgresql://postgres@/postgres?host=" + primary_.folder() + ',' + standby_.folder();
   }
@@ -27,26 +27,26 @@ class PostgresPair {
   PostgresServer& primary() noexcept { return primary_; }
   PostgresServer& standby() noexcept { return standby_; }
 
-  /// Commits wait for the standby's disk from now on.
+  /// Makes commits wait for the standby's disk.
   void make_synchronous() {
     primary_.ask("ALTER SYSTEM SET synchronous_standby_names = 'standby'");
     primary_.ask("SELECT pg_reload_conf()");
     require(
         [this] { return primary_.ask("SELECT sync_state FROM pg_stat_replication") == "sync"; });
   }
-  /// Waits until the standby shows what the primary has committed by now.
+  /// Waits until the standby shows everything that the primary has committed by now.
   void catch_up() {
     const std::string end = primary_.ask("SELECT pg_current_wal_insert_lsn()");
     require(
         [&] { return standby_.ask("SELECT pg_last_wal_replay_lsn() >= '" + end + "'") == "t"; });
   }
-  /// What the primary commits from now on doesn't reach the standby.
+  /// Stops replication: later commits of the primary don't reach the standby.
   void cut_replication() {
     standby_.ask("ALTER SYSTEM SET primary_conninfo = 'host=nowhere.invalid'");
     standby_.ask("SELECT pg_reload_conf()");
     require([this] { return primary_.ask("SELECT count(*) FROM pg_stat_replication") == "0"; });
   }
-  /// The primary crashes, and the standby takes its place.
+  /// Crashes the primary and promotes the standby.
   void fail_over() {
     primary_.crash();
     standby_.promote();

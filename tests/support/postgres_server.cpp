@@ -32,7 +32,7 @@ std::string find_programs() {
   throw std::runtime_error{"there is no PostgreSQL server; install the package postgresql-15"};
 }
 
-/// Whose the server is: nobody's but ours, unless we are root.
+/// The user that the server runs as. Null, for this user, unless it is root.
 const passwd* user_of_server() {
   if (geteuid() != 0) return nullptr;
   for (const char* const name : {"postgres", "nobody"}) {
@@ -41,7 +41,7 @@ const passwd* user_of_server() {
   throw std::runtime_error{"there is no user 'postgres' to run the server as"};
 }
 
-/// That nobody listens on now.
+/// A port that nobody listens on now.
 int free_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = loopback(0);
@@ -65,14 +65,14 @@ void give_away(const fs::path& path) {
   for (const auto& entry : fs::recursive_directory_iterator{path}) give(entry.path());
 }
 
-/// In a child, which it becomes.
+/// Replaces the calling child process by the program.
 [[noreturn]] void become(const std::vector<std::string>& words, const std::string& log,
                          const passwd* user, const std::vector<std::string>& environment) {
   const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
   dup2(out, STDOUT_FILENO);
   dup2(out, STDERR_FILENO);
   if (user != nullptr && (setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0)) _exit(126);
-  // Changing the user would take it back. The server's own children end with it.
+  // Changing the user would reset it. The server's own children end with the server.
   prctl(PR_SET_PDEATHSIG, SIGQUIT);
   for (const std::string& one : environment) putenv(const_cast<char*>(one.c_str()));
   std::vector<char*> arguments;
@@ -98,7 +98,7 @@ std::string last_line_of(const std::string& file) {
   return last;
 }
 
-/// A cluster that nobody has used: made once for all tests of this build, and copied.
+/// An unused cluster, made once for all tests of this build, and copied.
 fs::path find_template() {
   const fs::path kept = STELA_TEST_POSTGRES_TEMPLATE;
   if (fs::exists(kept)) return kept;
@@ -116,7 +116,7 @@ fs::path find_template() {
   fs::copy(made.file("data"), mine, fs::copy_options::recursive);
   std::error_code ignored;
   fs::rename(mine, kept, ignored);
-  // Another test was faster.
+  // Another test may have been faster.
   fs::remove_all(mine, ignored);
   return kept;
 }
@@ -162,7 +162,7 @@ void PostgresServer::configure(const Options& options) const {
            << "port = " << port_ << "\nunix_socket_directories = '" << dir_.path().string() << "'\n"
            << "fsync = " << (options.durable ? "on" : "off") << "\nshared_buffers = 16MB\n"
            << "max_connections = 50\nautovacuum = off\nlogging_collector = off\n"
-           // A standby that waits for its primary notices its promotion after that.
+           // A standby that waits for its primary notices its promotion after this interval.
            << "wal_retrieve_retry_interval = 100ms\n"
            << options.settings << '\n';
   const fs::path file = dir_.path() / "data" / "pg_hba.conf";
@@ -204,7 +204,7 @@ void PostgresServer::start() {
 }
 
 bool PostgresServer::is_ready() const {
-  // The server's own words about itself: its pid is the first line, its state the eighth.
+  // The server's own status: its pid is the first line, its state the eighth.
   std::ifstream file{dir_.path() / "data" / "postmaster.pid"};
   std::string pid;
   std::string line;

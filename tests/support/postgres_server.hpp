@@ -11,30 +11,30 @@
 
 namespace stela::test {
 
-/// Listens on a Unix socket in a folder of its own, and on nothing else unless it is asked to. It
-/// is stopped by its pid when this goes, and ends with the thread that made it, however that ends.
-/// Runs as the user "postgres" if the test is root's, as the server refuses that.
-/// STELA_POSTGRES_BIN in the environment names another folder of programs than the installed one.
+/// Listens on a Unix socket in its own folder, and on nothing else unless asked. The destructor
+/// stops it by its pid, and it ends with the thread that created it. Runs as the user "postgres" if
+/// the test runs as root, which the server refuses. STELA_POSTGRES_BIN in the environment replaces
+/// the folder of the installed programs.
 class PostgresServer {
  public:
   struct Options {
-    /// What is committed is on a disk. Otherwise it is in memory, and only the server's end loses
-    /// it.
+    /// Commits reach a disk. Otherwise the data is in memory, and only the end of the server loses
+    /// commits.
     bool durable = false;
-    /// Listens on 127.0.0.1 as well, on a port that is free.
+    /// Also listens on 127.0.0.1, on a free port.
     bool tcp = false;
     /// Lines of postgresql.conf.
     std::string settings = {};
-    /// Lines of pg_hba.conf that come before those that trust everybody.
+    /// Lines of pg_hba.conf, before those that trust everybody.
     std::string access = {};
-    /// Of the server alone: "NAME=value".
+    /// For the server only: "NAME=value".
     std::vector<std::string> environment = {};
-    /// Copied into the folder of its data, for the server alone to read.
+    /// Copied into its data folder, readable by the server only.
     std::vector<std::string> files = {};
-    /// An empty folder for the server's log of writes, such as on a disk of its own.
+    /// An empty folder for the write-ahead log, for example on a disk of its own.
     std::string log_folder = {};
-    /// A standby of this server, which runs: its log is streamed, under the name "standby". Its own
-    /// settings come after the other's.
+    /// Makes it a standby of this running server, streaming under the name "standby". Its own
+    /// settings follow the primary's.
     const PostgresServer* standby_of = nullptr;
   };
 
@@ -45,45 +45,45 @@ class PostgresServer {
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
 
-  /// "postgresql://postgres@/postgres?host=…", by the socket.
+  /// "postgresql://postgres@/postgres?host=…", through the socket.
   std::string url(const std::string& database = "postgres",
                   const std::string& user = "postgres") const;
-  /// "host=127.0.0.1 port=…", without a user. Only of a server that listens there.
+  /// "host=127.0.0.1 port=…", without a user. Only for a server with `tcp`.
   std::string tcp() const;
   pid_t id() const noexcept { return pid_; }
   int port() const noexcept { return port_; }
   std::string folder() const { return dir_.path().string(); }
 
-  /// What the first column of the first row holds, by psql. Throws what the server says.
+  /// The first column of the first row, through psql. Throws the server's error.
   std::string ask(const std::string& sql) const;
 
-  /// Runs a file by psql, with its variables as "name=value".
+  /// Runs a file with psql, with variables as "name=value".
   void run_script(const std::string& file, const std::vector<std::string>& variables) const;
 
-  /// By pg_dump, into a file.
+  /// Dumps into a file with pg_dump.
   void dump(const std::string& database, const std::string& file) const;
-  /// What the file holds takes the place of Stela's tables and the user's; all sessions stay.
+  /// Replaces Stela's tables and the user's by the contents of the file. All sessions stay.
   void restore(const std::string& database, const std::string& file) const;
-  /// The database gives way to what the file holds: restored under another name, which is changed
-  /// once the database's sessions are ended.
+  /// Replaces the database by the contents of the file: restored under another name, and renamed
+  /// after ending the database's sessions.
   void replace_by_dump(const std::string& database, const std::string& file) const;
 
-  /// What "pg_ctl stop -m immediate" does: as a crash, but for what it leaves of itself.
+  /// Runs "pg_ctl stop -m immediate": like a crash, except for the files that it leaves.
   void crash();
-  /// With what its folder holds now.
+  /// Starts it with the present contents of its folder.
   void start_again();
-  /// From now on only those who wait for it bring a commit to the disk.
+  /// From now on, commits reach the disk only if a session waits for them.
   void stop_flushing_in_the_background() const;
-  /// Of a standby: it becomes a primary. Returns when it takes writes.
+  /// Makes a standby a primary. Returns when it takes writes.
   void promote() const;
-  /// Makes a tablespace in a folder, where tables are made from now on.
+  /// Creates a tablespace in a folder and makes it the default for new tables.
   void make_tables_in(const std::string& folder) const;
-  /// SIGSTOP of the server, which then accepts no connection, and SIGCONT.
+  /// SIGSTOP of the server, which then accepts no connections, and SIGCONT.
   void pause() const;
   void resume() const;
 
  private:
-  /// A program of PostgreSQL's on this server: what it says.
+  /// Runs a program of PostgreSQL on this server. Returns its output.
   std::string run_program(const std::string& name, const std::vector<std::string>& words) const;
   std::string psql(std::vector<std::string> words, const std::string& database = "postgres") const;
   void make_standby(const PostgresServer& primary) const;
@@ -91,7 +91,7 @@ class PostgresServer {
   void move_log_to(const std::string& folder) const;
   void start();
   bool is_ready() const;
-  /// The server's process that does this work.
+  /// The server's process with this task.
   pid_t child_named(std::string_view name) const;
   std::string last_line_of_log() const;
 

@@ -1,4 +1,4 @@
-// Shows the enums of Stela by name: in the names of tests and in what a test says when it fails.
+// Prints Stela's enums by name, in the names of tests and in their failures.
 #pragma once
 
 #include <ostream>

@@ -33,7 +33,7 @@ namespace {
     result = 1;
   }
   std::fflush(nullptr);
-  // Not exit(): the parent's static objects are the parent's.
+  // Unlike exit(), doesn't destroy the parent's static objects.
   _exit(result);
 }
 

@@ -14,8 +14,8 @@
 namespace stela::test {
 
 /// A child that runs `work` and exits: 0 if it returns; 1, with a line on stderr, if it throws. It
-/// dies with its parent, and is killed when this goes.
-/// Fork while the parent has neither threads nor open databases.
+/// dies with its parent, and the destructor kills it. Fork while the parent has neither threads nor
+/// open databases.
 class Process {
  public:
   explicit Process(const std::function<void()>& work);
@@ -25,17 +25,17 @@ class Process {
 
   pid_t id() const noexcept { return id_; }
   void signal(int number) const;
-  /// Returns when it has stopped on SIGSTOP.
+  /// Sends SIGSTOP, and returns when it has stopped.
   void stop() const {
     signal(SIGSTOP);
     wait_until_stopped();
   }
-  /// As above, for one that stops itself.
+  /// As above, for a child that stops itself.
   void wait_until_stopped() const;
   void resume() const { signal(SIGCONT); }
-  /// SIGKILL, and returns when it is dead.
+  /// Sends SIGKILL, and returns when it is dead.
   void kill();
-  /// Waits for its end. The exit status, or 128 and the number of the signal.
+  /// Waits for its end. Returns the exit status, or 128 plus the number of the signal.
   int wait();
   bool is_running();
 
@@ -47,7 +47,7 @@ class Process {
   int result_ = 0;
 };
 
-/// Memory that this process and those that it forks from now on have in common.
+/// Memory that this process shares with its later children.
 class SharedPages {
  public:
   explicit SharedPages(std::size_t size);
@@ -77,7 +77,8 @@ class Shared {
   T& value_;
 };
 
-/// A pipe from a child to its parent. What a child wrote before it was killed can still be read.
+/// A pipe from a child to its parent. Data that a child wrote before it was killed can still be
+/// read.
 class Pipe {
  public:
   Pipe();
@@ -85,21 +86,21 @@ class Pipe {
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 
-  /// In the child. Up to 4096 bytes arrive in one piece.
+  /// Call it in the child. Up to 4096 bytes arrive in one piece.
   void write(const std::string& bytes) const;
-  /// In the parent: what has arrived, without waiting.
+  /// Call it in the parent. Returns what has arrived, without waiting.
   std::string read_available() const;
 
  private:
   int ends_[2] = {-1, -1};
 };
 
-/// Waits until `condition` holds: the only use of real time in a test, as a limit to failing, and
-/// the only place that pauses between two looks.
+/// Waits until `condition` holds. Tests use real time only here, as a limit before failing, and
+/// pause between two looks only here.
 bool eventually(const std::function<bool()>& condition,
                 std::chrono::milliseconds limit = std::chrono::seconds{30});
 
-/// Waits for a stop, at most so long: how a thread keeps the pace that a test is about.
+/// Waits for a stop, at most as long as `pace`. Sets the pace of a thread in a test.
 bool is_stopped_within(std::chrono::microseconds pace, const std::stop_token& stop);
 
 }  // namespace stela::test

@@ -19,7 +19,7 @@ double number_in(const std::string& text) {
   return std::stod(text);
 }
 
-/// One sample, taken apart.
+/// One parsed sample.
 struct Sample {
   std::string name;
   std::map<std::string, std::string> labels;
@@ -31,7 +31,7 @@ struct Sample {
       text.append("|").append(label + "=" + value_text);
     return text;
   }
-  /// Without `le`: which histogram of its family it belongs to.
+  /// Identifies the histogram of its family: its labels without `le`.
   std::string series() const {
     std::string text;
     for (const auto& [label, value_text] : labels) {
@@ -78,7 +78,7 @@ class Checker {
     if (help.empty()) complain("no help");
   }
 
-  /// promtool's lint.
+  /// The rules of promtool's lint.
   void check_name() {
     static const std::regex lower{"[a-z][a-z0-9_]*"};
     if (!std::regex_match(family_, lower)) complain("a name is in lower case with underscores");

@@ -1,4 +1,4 @@
-// Whether a text is metrics as Prometheus takes them.
+// Checks the text format of Prometheus metrics.
 #pragma once
 
 #include <map>
@@ -7,12 +7,12 @@
 
 namespace stela::test {
 
-/// What breaks the text format, or a rule that `promtool check metrics` has, each with its line;
-/// empty if nothing does. Stricter than Prometheus: every metric has its HELP and TYPE in front, in
-/// this order, and stands in one piece.
+/// The violations of the text format or of `promtool check metrics`, each with its line; empty if
+/// there are none. Stricter than Prometheus: every metric needs its HELP and TYPE before it, in
+/// this order, and its samples in one piece.
 std::vector<std::string> problems_in_metrics(const std::string& text);
 
-/// The type of each metric in it: what stands in its TYPE lines.
+/// The type of each metric, from its TYPE line.
 std::map<std::string, std::string> metric_types_in(const std::string& text);
 
 }  // namespace stela::test

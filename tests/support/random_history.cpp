@@ -117,7 +117,7 @@ void RandomHistory::append(EventStore& store) {
 
 void RandomHistory::append_to(EventStore& store, int appends) {
   for (int i = 0; i < appends; ++i) {
-    // Wall clocks also step back.
+    // Wall clocks can also step back.
     clock_.advance(std::chrono::microseconds{up_to(100'000'000) - 1'000'000});
     append(store);
   }

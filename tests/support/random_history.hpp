@@ -1,4 +1,4 @@
-// Histories of every shape that a store accepts, from a seed.
+// Histories of all shapes that a store accepts, generated from a seed.
 #pragma once
 
 #include <stela/framework.hpp>
@@ -23,8 +23,8 @@ class SeededRandom final : public Random {
   std::mt19937_64 engine_;
 };
 
-/// Appends to one or several streams: names, types, contexts, payloads and times of all kinds, some
-/// appends with an id of the caller's, and a snapshot now and then.
+/// Appends to one or several streams: names, types, contexts, payloads and times of all kinds,
+/// sometimes with a caller's append id, and now and then a snapshot.
 class RandomHistory {
  public:
   RandomHistory(std::uint64_t seed, testing::ManualClock& clock) : engine_{seed}, clock_{clock} {}

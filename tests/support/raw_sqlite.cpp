@@ -38,7 +38,7 @@ RawSqlite::RawSqlite(const std::string& path) {
   handle_ = database;
   if (code != SQLITE_OK) throw std::runtime_error{path + ": " + sqlite3_errstr(code)};
   sqlite3_busy_timeout(database, 10'000);
-  // As every connection to a database of Stela's must be: see docs/schema.md.
+  // Required of every connection to a Stela database: see docs/schema.md.
   sqlite3_wal_autocheckpoint(database, 0);
   sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }

@@ -1,4 +1,4 @@
-// SQLite without Stela: to look at a database as another program would, and to damage it.
+// SQLite without Stela: reads a database as another program would, and damages it.
 #pragma once
 
 #include <sqlite3.h>
@@ -10,19 +10,19 @@
 
 namespace stela::test {
 
-/// A connection of its own. Throws std::runtime_error with SQLite's words.
+/// Opens a connection of its own. Throws std::runtime_error with SQLite's message.
 class RawSqlite {
  public:
   explicit RawSqlite(const std::string& path);
-  /// A connection that somebody else owns: one that a transaction lends.
+  /// Uses a connection that another object owns, such as one lent by a transaction.
   explicit RawSqlite(sqlite3* borrowed) noexcept : handle_{borrowed} {}
 
   void run(const std::string& sql);
-  /// Each row as one text: values joined by '|', blobs in hex, NULL as such.
+  /// Each row as one text: values joined by '|', blobs in hex, NULL as "NULL".
   std::vector<std::string> rows(const std::string& sql);
   std::int64_t integer(const std::string& sql);
 
-  /// What keeps rows as they are, out of the way.
+  /// Drops the triggers that protect rows from changes.
   void drop_triggers();
 
   sqlite3* handle() const noexcept { return handle_; }

@@ -1,4 +1,4 @@
-// Sinks that keep what they are told, as text.
+// Sinks that keep their input as text.
 #pragma once
 
 #include <stela/framework/log.hpp>
@@ -12,8 +12,8 @@
 
 namespace stela::test {
 
-/// Keeps each entry as "warning snapshot.discarded stream=order-1 version=2".
-/// Threads: any number at once; `entries` when they are done.
+/// Keeps each entry as "warning snapshot.discarded stream=order-1 version=2". Threads: any number
+/// at once; call `entries` when they are done.
 class RecordingLog final : public LogSink {
  public:
   void write(const LogEntry& entry) noexcept override {
@@ -32,9 +32,8 @@ class RecordingLog final : public LogSink {
   std::vector<std::string> entries_;
 };
 
-/// Sums up what is counted under a name and its labels, as "name{error=usage}"; remembers the other
-/// names.
-/// Threads: any number at once; reading when they are done.
+/// Sums counts by name and labels, as "name{error=usage}", and remembers the other names. Threads:
+/// any number at once; read when they are done.
 class RecordingMetrics final : public MetricSink {
  public:
   void count(std::string_view name, std::int64_t by, Labels labels) noexcept override {

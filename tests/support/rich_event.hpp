@@ -56,7 +56,7 @@ struct RichLine {
   friend bool operator==(const RichLine&, const RichLine&) = default;
 };
 
-/// As deep as its bytes say.
+/// A tree as deep as its bytes say.
 struct RichTree {
   std::string label;
   std::vector<RichTree> children;
@@ -139,7 +139,7 @@ struct RichEvent {
   friend bool operator==(const RichEvent&, const RichEvent&) = default;
 };
 
-/// One with something in each field; always the same.
+/// A fixed event with a value in every field.
 inline RichEvent sample_rich_event() {
   using namespace std::chrono_literals;
   RichEvent event;
@@ -179,7 +179,7 @@ inline RichEvent sample_rich_event() {
 
 }  // namespace stela::test
 
-// Compiled once for all of them: an event with a field of every kind takes its time.
+// Compiled once for all users, because an event with so many fields compiles slowly.
 namespace stela::codec {
 
 extern template void encode<test::RichEvent>(Codec, const test::RichEvent&, std::string&, Sealing*);

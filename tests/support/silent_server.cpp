@@ -56,7 +56,7 @@ void SilentServer::run() {
     if (is_answered || after_ != After::accept) {
       send(client, info.data(), info.size(), MSG_NOSIGNAL);
     }
-    // Who falls silent after its INFO doesn't read either.
+    // A server that falls silent after its INFO doesn't read either.
     files.push_back(
         {client, static_cast<short>(is_answered || after_ == After::ping ? POLLIN : 0), 0});
   }

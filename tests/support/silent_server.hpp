@@ -11,20 +11,20 @@
 
 namespace stela::test {
 
-/// Listens on loopback. It keeps its connections, and says nothing beyond what is asked for.
-/// Threads: any; it has one of its own.
+/// Listens on loopback. Keeps its connections, and sends nothing after the given point. Threads:
+/// any; it has one of its own.
 class SilentServer {
  public:
   enum class After : std::uint8_t {
-    /// The connection is made.
+    /// After the connection is made.
     accept,
-    /// It has said who it is.
+    /// After its INFO.
     info,
-    /// It has read who the client is, and its PING.
+    /// After it has read the client's CONNECT and PING.
     ping,
   };
 
-  /// Those that connect after the first `silent` ones are answered.
+  /// Answers clients that connect after the first `silent` ones.
   explicit SilentServer(After after, int silent = std::numeric_limits<int>::max());
   ~SilentServer();
   SilentServer(const SilentServer&) = delete;
@@ -32,7 +32,7 @@ class SilentServer {
 
   std::string url() const { return "nats://127.0.0.1:" + std::to_string(port()); }
   int port() const noexcept { return listener_.port(); }
-  /// How many connections were made.
+  /// The number of connections made so far.
   int connections() const noexcept { return connections_; }
 
  private:

@@ -23,7 +23,7 @@ bool mount_tmpfs(const std::string& at, std::size_t megabytes) {
 }
 
 void limit_file_size(rlim_t bytes) {
-  // Without this the limit ends the process.
+  // Without this, exceeding the limit would end the process.
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   getrlimit(RLIMIT_FSIZE, &limit);

@@ -1,4 +1,4 @@
-// A disk that is soon full.
+// A small disk that fills up quickly.
 #pragma once
 
 #include "support/temp_dir.hpp"
@@ -8,9 +8,9 @@
 
 namespace stela::test {
 
-/// A tmpfs of a few megabytes of its own, mounted for as long as this lives; as another user in a
-/// namespace of that user's, where that is allowed. Where neither is, a limit to the size of files
-/// takes its place, which fails writes for the same reason: no space.
+/// A tmpfs of a few megabytes, mounted while this lives; without root, in a user namespace, where
+/// allowed. Where neither is possible, a limit on file sizes replaces it, which fails writes for
+/// the same reason: no space.
 class SmallDisk {
  public:
   explicit SmallDisk(std::size_t megabytes);
@@ -18,14 +18,14 @@ class SmallDisk {
   SmallDisk(const SmallDisk&) = delete;
   SmallDisk& operator=(const SmallDisk&) = delete;
 
-  /// False if the limit stands in: it holds for this process and those that it forks from now on.
+  /// False if the limit replaces it. The limit applies to this process and its later children.
   bool is_mounted() const noexcept { return is_mounted_; }
   std::string file(const std::string& name) const { return dir_.file(name); }
-  /// Leaves at most so many bytes to the files.
+  /// Leaves at most this many bytes free.
   void fill_up(std::size_t bytes_left);
-  /// As if somebody had tidied up.
+  /// Frees space, as if somebody had tidied up.
   void make_room();
-  /// From now on nobody writes to it: it is mounted so, or its permissions say so.
+  /// Makes it read-only, by remounting or by permissions.
   void make_read_only();
 
  private:

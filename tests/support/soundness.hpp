@@ -1,4 +1,4 @@
-// What `verify` says of a store, in a form that tests compare.
+// The results of `verify`, in a form that tests compare.
 #pragma once
 
 #include <stela/eventstore/operations.hpp>

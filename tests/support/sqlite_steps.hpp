@@ -1,4 +1,4 @@
-// What SQLite's machine does for a piece of work, counted instead of timed.
+// Counts the steps of SQLite's virtual machine instead of timing work.
 #pragma once
 
 #include "sqlite/core.hpp"
@@ -8,7 +8,7 @@
 
 namespace stela::test {
 
-/// The steps that SQLite's machine took for all statements of a connection since it was last asked.
+/// The steps that SQLite took for all statements of a connection since the last call.
 inline std::int64_t steps_of(sqlite::Connection& connection) {
   std::int64_t steps = 0;
   for (sqlite3_stmt* each = sqlite3_next_stmt(connection.handle(), nullptr); each != nullptr;
@@ -18,12 +18,12 @@ inline std::int64_t steps_of(sqlite::Connection& connection) {
   return steps;
 }
 
-/// Those of `work`, on one thread.
+/// The steps of `work`, on one thread.
 inline std::int64_t steps_of(Store& store, const std::function<void()>& work) {
   const auto count = [&] {
     std::int64_t steps = 0;
     const auto add = [&](sqlite::Connection& connection) { steps += steps_of(connection); };
-    // The connection that was used last is the next one to be used.
+    // The connection used last is the next one to be used.
     sqlite::core_of(store).reading().read(add);
     sqlite::core_of(store).writer().read(add);
     return steps;

@@ -1,4 +1,4 @@
-// What of a database a power cut would leave.
+// The state of a database after a power cut.
 #pragma once
 
 #include "support/fault_vfs.hpp"
@@ -10,14 +10,14 @@
 
 namespace stela::test {
 
-/// Knows how much of the log is on the disk: all that was written before the last sync of it.
-/// Threads: the one that uses the database.
+/// Tracks how much of the log is on the disk: everything written before its last sync. Threads: the
+/// one that uses the database.
 class SyncedLog final : public FailNth {
  public:
   void after(const FileCall& call, int code) noexcept override {
     if (call.file != FileKind::wal || code != SQLITE_OK) return;
     if (call.operation == FileOperation::write) {
-      // The log begins anew with its header.
+      // A write of its header restarts the log.
       if (call.offset == 0) written_ = synced_ = 0;
       written_ = std::max(written_, call.offset + call.size);
     }
@@ -25,7 +25,7 @@ class SyncedLog final : public FailNth {
     if (call.operation == FileOperation::sync) synced_ = written_;
   }
 
-  /// Copies the database at `path` as it would be found after a power cut at this moment.
+  /// Copies the database at `path` in the state after a power cut at this moment.
   void copy_what_is_left(const std::string& path, const std::string& copy) const {
     namespace fs = std::filesystem;
     fs::copy_file(path, copy, fs::copy_options::overwrite_existing);

@@ -21,7 +21,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// A sender waits when so much is held for a slow receiver.
+/// A sender waits once this much is held for a slow receiver.
 constexpr std::size_t most_held = 4 * 1024 * 1024;
 
 int connect_to(int port) {
@@ -34,7 +34,7 @@ int connect_to(int port) {
 
 }  // namespace
 
-/// One direction of a connection: what was read and not yet written.
+/// One direction of a connection: the data that was read and not yet written.
 struct TcpProxy::Stream {
   struct Piece {
     Steady::time_point due;
@@ -45,14 +45,14 @@ struct TcpProxy::Stream {
   int to = -1;
   bool loses = false;
   bool is_held = false;
-  /// What comes after the first line is lost.
+  /// Everything after the first line is lost.
   bool only_greets = false;
   bool has_greeted = false;
-  /// Its first line isn't written yet.
+  /// Its first line isn't complete yet.
   bool is_in_first_line = true;
   bool is_over = false;
   milliseconds late{0};
-  /// When the line has carried what was read.
+  /// The time at which the line has carried all data read so far.
   Steady::time_point carried = {};
   std::size_t held = 0;
   std::deque<Piece> pieces = {};
@@ -217,7 +217,7 @@ void TcpProxy::run() {
     take_connection();
     for (const auto& connection : connections_) pump(*connection);
     std::erase_if(connections_, [](const auto& c) {
-      // What a client sent before it went still arrives.
+      // Requests of a client that has left still arrive.
       return c->answers.is_over || (c->requests.is_over && c->requests.pieces.empty());
     });
   }
@@ -272,7 +272,7 @@ void TcpProxy::write_due(Stream& stream) {
     std::string& bytes = stream.pieces.front().bytes;
     std::size_t wanted =
         slice > 0 ? std::min(bytes.size(), static_cast<std::size_t>(slice)) : bytes.size();
-    // nats.c before 3.13 never sees the end of the server's first line if its two bytes come apart.
+    // nats.c before 3.13 misses the end of the server's first line if its two bytes arrive apart.
     if (stream.is_in_first_line && wanted < bytes.size() && bytes[wanted - 1] == '\r') ++wanted;
     const ssize_t size = send(stream.to, bytes.data(), wanted, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (size < 0) {
@@ -284,7 +284,7 @@ void TcpProxy::write_due(Stream& stream) {
     stream.held -= written;
     bytes.erase(0, written);
     if (bytes.empty()) stream.pieces.pop_front();
-    // One slice a turn, so that it arrives by itself.
+    // One slice per turn, so that each arrives separately.
     if (slice > 0) return;
   }
 }

@@ -1,4 +1,4 @@
-// A TCP proxy that does to connections what networks do.
+// A TCP proxy that imitates a bad network.
 #pragma once
 
 #include <array>
@@ -15,9 +15,8 @@
 
 namespace stela::test {
 
-/// Stands on loopback between clients and one server, or several servers of one cluster: a new
-/// connection goes to the next one that takes it.
-/// Threads: any; it has one of its own.
+/// Listens on loopback between clients and one server, or several servers of one cluster: a new
+/// connection goes to the next one that accepts it. Threads: any; it has one of its own.
 class TcpProxy {
  public:
   /// `requests` go to the server, `answers` to its clients.
@@ -32,40 +31,39 @@ class TcpProxy {
   int port() const noexcept { return port_; }
   std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
 
-  // What passes from now on.
+  // Data from now on.
 
-  /// In this direction, or in both, it is held for so long.
+  /// Delays data, in this direction or in both.
   void delay(Direction direction, std::chrono::milliseconds by);
   void delay(std::chrono::milliseconds by);
-  /// So many bytes a second in this direction, or in each; 0: any number.
+  /// Limits the bytes per second, in this direction or in each; 0: no limit.
   void limit(Direction direction, int bytes_per_second);
   void limit(int bytes_per_second);
-  /// In pieces of so many bytes, and the end of the first line in one; 0: as it comes.
+  /// Passes data in pieces of this many bytes, but the end of the first line in one; 0: unchanged.
   void slice(int bytes) { slice_ = bytes; }
 
-  // The connections that there are. Nobody is told.
+  // Existing connections. Neither side is told.
 
-  /// Nothing passes in this direction any more: what is sent there is taken, and lost.
+  /// Accepts and loses everything sent in this direction from now on.
   void lose(Direction direction) { request({.kind = Order::Kind::lose, .direction = direction}); }
-  /// Nothing passes in either direction any more.
+  /// Loses everything in both directions.
   void half_open();
-  /// What is sent in this direction isn't taken, until `release`.
+  /// Stops accepting data in this direction until `release`.
   void hold(Direction direction) { request({.kind = Order::Kind::hold, .direction = direction}); }
   void release() { request({.kind = Order::Kind::release}); }
-  /// What clients send arrives so much later, also when they have long gone; new connections are as
-  /// fast as ever.
+  /// Delays what clients send, even after they have left. New connections aren't delayed.
   void linger(std::chrono::milliseconds by) { request({.kind = Order::Kind::linger, .late = by}); }
-  /// They are ended.
+  /// Ends them.
   void cut() { request({.kind = Order::Kind::cut}); }
 
   // New connections.
 
-  /// They are refused, or taken again.
+  /// Refuses or accepts them.
   void refuse(bool refuses) { refuses_ = refuses; }
-  /// The server's first line passes, and nothing else in either direction.
+  /// Passes only the server's first line.
   void fall_silent(bool silent) { silent_ = silent; }
 
-  /// As at the beginning: what is held passes at once, and connections that lost something are
+  /// Restores the initial state: held data passes at once, and connections that lost data are
   /// ended.
   void heal();
 
@@ -76,7 +74,7 @@ class TcpProxy {
     Direction direction = Direction::requests;
     std::chrono::milliseconds late{0};
   };
-  /// How one direction is.
+  /// The state of one direction.
   struct Link {
     std::atomic<int> delay_ms{0};
     std::atomic<int> bytes_per_second{0};
@@ -84,7 +82,7 @@ class TcpProxy {
   struct Connection;
   struct Stream;
 
-  /// Returns when it has been carried out.
+  /// Returns when the order has been carried out.
   void request(const Order& order);
   void carry_out(const Order& order);
   void run();

@@ -6,12 +6,12 @@
 
 namespace stela::test {
 
-/// Made empty, and removed with everything in it.
+/// Created empty, and removed with its contents.
 class TempDir {
  public:
   TempDir();
-  /// On a file system in memory, where there is one: for tests that open hundreds of databases and
-  /// aren't about the disk, whose syncs would take most of their time.
+  /// In a memory file system if there is one: for tests that open hundreds of databases and aren't
+  /// about the disk, whose syncs would take most of their time.
   static TempDir in_memory();
   ~TempDir();
   TempDir(const TempDir&) = delete;

@@ -9,8 +9,7 @@
 
 namespace stela::test {
 
-/// Requests a stop when SIGTERM comes. One for a process, made before there are
-/// other threads.
+/// Requests a stop on SIGTERM. Create one per process, before other threads.
 class Termination {
  public:
   Termination() {

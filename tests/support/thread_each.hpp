@@ -1,4 +1,4 @@
-// Threads for asynchronous calls, as many as they ask for.
+// A thread for each task of asynchronous calls.
 #pragma once
 
 #include <stela/eventstore/async.hpp>
@@ -10,7 +10,7 @@
 
 namespace stela::test {
 
-/// Begins a thread for each task. Must outlive what uses it. Threads: any number at once.
+/// Starts a thread for each task. Must outlive its users. Threads: any number at once.
 class ThreadEach {
  public:
   AsyncStore::Post post() {

@@ -1,10 +1,10 @@
-// What only root may do, done by any user in a namespace of its own.
+// Lets any user act as root, in a namespace of its own.
 #pragma once
 
 namespace stela::test {
 
-/// Makes this process the root of a namespace for users and mounts; false where that isn't allowed.
-/// What it mounts nobody else sees.
+/// Makes this process root in its own user and mount namespaces. False where that isn't allowed.
+/// Its mounts are visible only to it.
 bool become_root_of_a_namespace();
 
 }  // namespace stela::test

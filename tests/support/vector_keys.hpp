@@ -1,4 +1,4 @@
-// The key that the vectors of docs/payload-sealed.md are sealed with.
+// The key of the test vectors in docs/payload-sealed.md.
 #pragma once
 
 #include <stela/framework/keyring.hpp>
@@ -14,7 +14,7 @@
 
 namespace stela::test {
 
-/// Has that one for everybody.
+/// Gives everybody that key.
 class VectorKeys final : public Keyring {
  public:
   std::shared_ptr<const SubjectKey> key_of(const Subject&) override { return key_; }
@@ -23,7 +23,7 @@ class VectorKeys final : public Keyring {
   std::size_t destroy(std::span<const KeyId>) override { return 0; }
   void allow_again(std::string_view) override {}
 
-  /// The event that the first vector is of: 01020304-0506-….
+  /// The event of the first vector: 01020304-0506-….
   static Uuid event() {
     Uuid::Bytes id;
     for (std::size_t i = 0; i < id.size(); ++i) id[i] = static_cast<std::uint8_t>(i + 1);

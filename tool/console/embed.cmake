@@ -1,4 +1,4 @@
-# Writes the source of page_files(): FILES as arrays of bytes, the first of them index.html.
+# Writes the source of page_files(): FILES as arrays of bytes, index.html first.
 set(types html text/html js text/javascript css text/css svg image/svg+xml txt text/plain)
 set(arrays "")
 set(table "")

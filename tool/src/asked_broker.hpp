@@ -1,4 +1,4 @@
-// A broker that a command asks and waits for.
+// A broker that a command queries, waiting for each answer.
 #pragma once
 
 #include "cli/settings.hpp"
@@ -17,8 +17,7 @@
 
 namespace stela::tool {
 
-/// The broker of the settings. It is looked at only: nothing is made there.
-/// Threads: one at a time.
+/// The configured broker. Only reads from it and creates nothing. Threads: one at a time.
 class AskedBroker {
  public:
   AskedBroker(const Settings& settings, Fence fence, const Partitioner& partitioner);
@@ -26,9 +25,9 @@ class AskedBroker {
   AskedBroker(const AskedBroker&) = delete;
   AskedBroker& operator=(const AskedBroker&) = delete;
 
-  /// Nothing if no answer came in time.
+  /// Empty if no answer came in time.
   std::optional<Answer> connect();
-  /// The same; as Publisher::read_back, once it is connected.
+  /// As Publisher::read_back. Call it once it is connected; empty if no answer came in time.
   std::optional<Answer> read_back(PartitionId partition, std::uint64_t from);
 
  private:
@@ -50,7 +49,7 @@ class AskedBroker {
   std::uint64_t request_ = 0;
 };
 
-/// Looks at it, and at each partition's stream.
+/// Examines the broker and the stream of each partition.
 BrokerLook look_at_broker(const Settings& settings, const OutboxStatus& status,
                           const Partitioner& partitioner);
 

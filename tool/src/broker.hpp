@@ -1,4 +1,4 @@
-// The broker and the relay as they are configured.
+// The configured broker and relay.
 #pragma once
 
 #include "cli/settings.hpp"

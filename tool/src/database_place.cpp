@@ -86,7 +86,7 @@ Store DatabasePlace::open_to_read(const Opening& opening) const {
   try {
     return postgres::open(server_->url, options);
   } catch (const UsageError&) {
-    // A pooler; or a mistake that is made again.
+    // The place is a pooler. Any other mistake is reported again by `open`.
     return open(opening);
   }
 }

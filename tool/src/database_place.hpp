@@ -13,7 +13,7 @@
 
 namespace stela::tool {
 
-/// Out of what `find_write_problem` finds.
+/// Advice on the problems that `find_write_problem` reports.
 inline constexpr std::string_view way_to_write =
     "free some space, mount it to be written to, or give the permission, whichever it says; "
     "workers "
@@ -22,17 +22,17 @@ inline constexpr std::string_view way_to_write =
 /// Threads: any number may use it.
 class DatabasePlace {
  public:
-  /// The facts of a database that is created, and who hears of it.
+  /// How to open the database: the facts of a new one, its keys and its sinks.
   struct Opening {
     bool create = false;
     std::optional<Codec> codec = {};
     std::optional<sqlite::Durability> durability = {};
     bool share_file = false;
-    /// On a server: nothing of what is read leaves for elsewhere, so that it needn't be durable.
+    /// For a server: the output stays local, so reads needn't be durable.
     bool is_report = false;
-    /// On a server: what it doesn't answer within two seconds counts as not answered.
+    /// For a server: an answer that takes longer than two seconds counts as missing.
     bool is_brief = false;
-    /// Of personal fields; null: they stay sealed.
+    /// The keys of personal fields. Null: they stay sealed.
     Keyring* keys = nullptr;
     LogSink* log = &no_log();
     MetricSink* metrics = &no_metrics();
@@ -42,22 +42,22 @@ class DatabasePlace {
   DatabasePlace(const std::string& location, const Settings& settings);
 
   bool is_on_server() const noexcept { return server_.has_value(); }
-  /// A primary is looked for among them.
+  /// True if the URL lists several servers, among which a primary is searched.
   bool names_several_servers() const noexcept {
     return server_ && server_->url.find(',') != std::string::npos;
   }
   /// The path of the file; empty if there is none.
   const std::string& file() const noexcept { return file_; }
-  /// What names it in messages, without a password: "shop.db", "app@db1/shop".
+  /// The name in messages, without a password: "shop.db", "app@db1/shop".
   const std::string& shown() const noexcept { return shown_; }
-  /// Whether there is a file, or something that can't be looked at. Of a server, opening says so.
+  /// True if the file exists or can't be examined. For a server, only opening it tells.
   bool may_exist() const;
 
   Store open(const Opening& opening) const;
-  /// To be read only. On a server from a standby, too; but through a pooler, which hides what it
-  /// leads to, as `open` does.
+  /// Opens it for reading only. A server may be a standby, except through a pooler, which hides its
+  /// target: that opens as `open` does.
   Store open_to_read(const Opening& opening) const;
-  /// As far as that can be seen in the file system.
+  /// Judged by the file system alone.
   std::optional<WriteProblem> find_write_problem() const;
 
  private:

@@ -64,7 +64,7 @@ std::string payload_in_line(const StoredEvent& event, Codec codec) {
 
 namespace {
 
-/// "+02:00", "-0530", "+02". Nothing if it is no offset.
+/// "+02:00", "-0530", "+02". Empty if it isn't an offset.
 std::optional<std::chrono::minutes> parse_offset(std::string_view text) {
   std::string digits{text.substr(1)};
   if (digits.size() == 5 && digits[2] == ':') digits.erase(2, 1);

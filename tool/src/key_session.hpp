@@ -1,4 +1,4 @@
-// The key store that a command works with.
+// The key store of a command.
 #pragma once
 
 #include "cli/invocation.hpp"
@@ -10,19 +10,19 @@
 
 namespace stela::tool {
 
-/// Opens what `--keys` names. Threads: as its keys.
+/// Opens the key store named by `--keys`. Threads: as its keys.
 class KeySession {
  public:
-  /// Nothing is opened if nobody said which one.
+  /// Opens nothing if none was given.
   KeySession(Invocation& call, bool only_reads);
 
-  /// Misuse if nobody said which one.
+  /// Misuse if none was given.
   Keys& keys();
   bool is_named() const noexcept { return keys_.has_value(); }
-  /// Null if nobody said which one.
+  /// Null if none was given.
   Keyring* keyring() noexcept { return keys_ ? &*keys_ : nullptr; }
-  /// For those that run the application's handlers: Misuse if there are sealed fields, and nobody
-  /// said which keys open them. Handlers would take them for empty.
+  /// For commands that run the application's handlers: Misuse if there are sealed fields and no
+  /// keys were given. Handlers would see those fields as empty.
   void require_for(Store& store);
 
  private:

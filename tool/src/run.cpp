@@ -48,7 +48,7 @@ bool has_word(std::span<const char* const> words, const char* wanted) {
   return false;
 }
 
-/// Done, unless what was typed is wrong usage of a check, which has a state of its own for that.
+/// Returns `done`. Wrong usage of a check has an exit code of its own.
 int parse_words(const App& app, std::span<const Command> commands,
                 std::span<const char* const> words, Parsed& parsed, Output& out) {
   try {
@@ -80,7 +80,7 @@ int run_parsed(const App& app, std::span<const Command> commands, const Parsed& 
   return parsed.command->run(invocation);
 }
 
-/// Runs `work`; what it throws becomes one sentence on stderr and an exit code.
+/// Runs `work` and turns exceptions into a sentence on stderr and an exit code.
 template <class Work>
 int guarded(const App& app, std::string_view command, Output& out, Work work) {
   const auto say = [&](std::string_view code, const std::string& text) {
@@ -96,7 +96,7 @@ int guarded(const App& app, std::string_view command, Output& out, Work work) {
     say("usage", e.what() + (out.is_json() ? std::string{} : "\nSee '" + hint + " --help'."));
     return usage;
   } catch (const ReaderGone&) {
-    // `| head` has seen enough.
+    // `| head` has read enough.
     return reader_gone;
   } catch (const Exit& e) {
     constexpr const char* names[] = {"done", "failed", "usage", "not_found", "cannot_connect"};
@@ -161,7 +161,7 @@ std::vector<Command> all_commands() {
 
 int run(int argc, const char* const* argv, const App& app) {
   std::setlocale(LC_CTYPE, "C.UTF-8");
-  // A reader that went away is an error of the write, not the end of the process.
+  // A closed reader must fail the write, not end the process.
   std::signal(SIGPIPE, SIG_IGN);
   const std::span<const char* const> words{argv + (argc > 0 ? 1 : 0),
                                            static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)};

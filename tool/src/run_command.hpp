@@ -1,4 +1,4 @@
-// Runs one command, for a program that has commands run.
+// Runs one command on behalf of another program.
 #pragma once
 
 #include "cli/arguments.hpp"
@@ -11,7 +11,7 @@
 
 namespace stela::tool {
 
-/// The exit code. What it throws becomes an error of `out`.
+/// Returns the exit code. Reports exceptions as an error of `out`.
 int run_command(const App& app, std::span<const Command> commands, const Command& command,
                 const Arguments& arguments, Output& out, Invocation::Access access,
                 const Principal* principal = nullptr);

@@ -67,7 +67,7 @@ void LogToStderr::write(const LogEntry& entry) noexcept try {
     text.append(": ").append(in_one_line(entry.message));
   }
   text += '\n';
-  // What can't be logged is lost: there is nowhere left to say so.
+  // A failure to log can't be reported anywhere.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 } catch (const std::exception&) {
 }

@@ -1,4 +1,4 @@
-// An open database, with those attached who must take part in its appends.
+// An open database, with the participants that its appends need.
 #pragma once
 
 #include "cli/invocation.hpp"
@@ -15,8 +15,7 @@
 
 namespace stela::tool {
 
-/// Writes Stela's own log to stderr, as text or JSON.
-/// Threads: any.
+/// Writes Stela's own log to stderr, as text or JSON. Threads: any.
 class LogToStderr final : public LogSink {
  public:
   explicit LogToStderr(bool json, LogLevel least = LogLevel::warning)
@@ -32,46 +31,44 @@ class LogToStderr final : public LogSink {
 class StoreSession {
  public:
   struct Options {
-    /// For those who write there themselves; null: stderr.
+    /// For commands that write to stderr themselves. Null: stderr.
     LogSink* log = nullptr;
     MetricSink* metrics = &no_metrics();
-    /// A database on a server is opened to be read only, and a file where this user can't write to
-    /// it.
+    /// Opens a database on a server for reading only; a file only if this user can't write to it.
     bool only_reads = false;
-    /// Of such a command: others rely on what it prints, so that no failover may take it back.
+    /// With `only_reads`: others rely on the output, so no failover may take it back.
     bool reads_durably = false;
-    /// What a server doesn't answer soon counts as not answered.
+    /// Treats a slow answer of a server as a missing one.
     bool is_brief = false;
-    /// Of personal fields; null: they stay sealed.
+    /// The keys of personal fields. Null: they stay sealed.
     Keyring* keys = nullptr;
   };
 
-  /// Opens what `--db` names. Exit 3 if there is no database or no store in it.
+  /// Opens the database of `--db`. Exit 3 if there is no database or no store in it.
   explicit StoreSession(Invocation& invocation) : StoreSession{invocation, Options{}} {}
   StoreSession(Invocation& invocation, const Options& options);
 
   Store& store() noexcept { return store_; }
   const DatabasePlace& place() const noexcept { return place_; }
-  /// The absolute path of the file, or what names the database on a server.
+  /// The absolute path of the file, or the name of the database on a server.
   const std::string& name() const;
-  /// Without attaching it.
+  /// Doesn't attach the outbox.
   bool has_outbox();
-  /// Null if the database has no outbox. It is attached when it is first asked for. Exit if it is
-  /// kept in order by a partitioner that only an application knows.
+  /// Null if the database has no outbox. Attaches it on first use. Exit if only an application
+  /// knows its partitioner.
   Outbox* find_outbox();
-  /// Exit if there is none, saying how to make one.
+  /// Exit if there is none, with advice on how to make one.
   Outbox& outbox();
-  /// What the outbox is kept in order by, as far as it is known here; by stream if there is none.
+  /// The outbox's partitioner, if it is known here. Without an outbox, the one by stream.
   const Partitioner& partitioner();
-  /// For looking at the outbox and changing it, without taking part in appends. Exit if there is
-  /// none.
+  /// For reading and changing the outbox without taking part in appends. Exit if there is none.
   OutboxOperations& operations();
-  /// Attaches what appends need. What only the application knows is missed by the append itself.
+  /// Attaches the participants of appends. If one is unknown here, the append itself fails.
   void prepare_to_append();
-  /// After it: inline projectors that aren't known here no longer take part in appends. Their
-  /// names.
+  /// Call it after that: inline projectors that are unknown here stop taking part in appends.
+  /// Returns their names.
   std::vector<std::string> leave_unknown_behind();
-  /// What the application registers. Exit if it isn't one that registers anything.
+  /// The application's projections. Exit if the application registers none.
   Projections& projections();
 
  private:
@@ -87,7 +84,8 @@ class StoreSession {
   std::unique_ptr<Projections> projections_;
 };
 
-/// The registered partitioner's, Stela's own or one of the application's; null if nobody knows it.
+/// The registered partitioner with this name: Stela's own or the application's. Null if it is
+/// unknown.
 const Partitioner* find_partitioner(const App& app, std::string_view name);
 
 }  // namespace stela::tool

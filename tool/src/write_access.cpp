@@ -11,16 +11,16 @@
 namespace stela::tool {
 namespace {
 
-/// A write needs a few pages in the log, and room to move them into the database.
+/// A write needs a few pages in the log, and space to move them into the database.
 constexpr std::uintmax_t least_space = std::uintmax_t{1} << 20;
 
-/// Of the file system; empty if there is none.
+/// A problem of the file system. Empty if there is none.
 std::string problem_of_space(const std::string& path) {
   struct statvfs system {};
   if (statvfs(path.c_str(), &system) != 0) return {};
   if ((system.f_flag & ST_RDONLY) != 0) return "its file system is read-only";
   const auto free = geteuid() == 0 ? system.f_bfree : system.f_bavail;
-  // One without blocks doesn't say how much there is.
+  // A file system without blocks doesn't report its free space.
   if (system.f_blocks > 0 && std::uintmax_t{free} * system.f_frsize < least_space) {
     return "its disk is full";
   }
@@ -31,7 +31,7 @@ bool may_write_to(const std::string& path) {
   return faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
 }
 
-/// What this user may not write to; empty if there is nothing of the kind.
+/// The path that this user may not write to. Empty if there is none.
 std::string forbidden_of(const std::string& database) {
   std::error_code ignored;
   for (const char* const suffix : {"", "-wal", "-shm", "-lock"}) {

@@ -1,4 +1,4 @@
-// Whether a database can be written to, as far as can be seen without writing to it.
+// Whether a database can be written to, judged without writing to it.
 #pragma once
 
 #include <optional>
@@ -7,15 +7,15 @@
 namespace stela::tool {
 
 struct WriteProblem {
-  /// Behind "the database": "can't be written to: its disk is full".
+  /// The predicate of "the database": "can't be written to: its disk is full".
   std::string what;
-  /// Its owner may write to it, and this user, who isn't the owner, may not.
+  /// Its owner may write to it, but this user may not.
   bool is_of_this_user = false;
 };
 
-/// Nothing if nothing is in the way: its file system is mounted to be written to and has space, and
-/// this user may write to the file, to those beside it and to the folder. Nothing either if there
-/// is no such file.
+/// Empty if nothing prevents writing: its file system is mounted for writing and has space, and
+/// this user may write to the file, to those beside it and to the folder. Also empty if the file
+/// doesn't exist.
 std::optional<WriteProblem> find_write_problem(const std::string& database);
 
 }  // namespace stela::tool

@@ -13,7 +13,7 @@ std::uint32_t byte_at(std::string_view bytes, std::size_t at) noexcept {
   return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0u;
 }
 
-/// 64 if `c` isn't of the alphabet.
+/// 64 if `c` isn't in the alphabet.
 std::uint32_t value_of(char c) noexcept {
   if (c >= 'A' && c <= 'Z') return static_cast<std::uint32_t>(c - 'A');
   if (c >= 'a' && c <= 'z') return static_cast<std::uint32_t>(c - 'a' + 26);
@@ -55,7 +55,7 @@ bool decode(std::string_view text, std::string& bytes) {
     for (std::size_t j = 0; j < 3; ++j) {
       const auto byte = static_cast<char>(bits >> (16 - 8 * j) & 0xff);
       if (j < count) bytes += byte;
-      // Bits behind the end must be zero, so that each text stands for other bytes.
+      // Bits after the end must be zero, so that no two texts decode to the same bytes.
       if (j >= count && byte != 0) return false;
     }
   }

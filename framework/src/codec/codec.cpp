@@ -60,7 +60,7 @@ void rethrow_as_decode_error(const std::string& path) {
   } catch (const std::bad_array_new_length&) {
     throw DecodeError{path + " asks for more memory than there can be"};
   } catch (const std::bad_alloc&) {
-    // Nothing is wrong with the bytes.
+    // The bytes may be valid.
     throw;
   } catch (const Error& e) {
     if (e.code() != ErrorCode::usage) throw;  // of the keys

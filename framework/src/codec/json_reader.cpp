@@ -19,7 +19,7 @@ namespace ondemand = simdjson::ondemand;
 
 namespace {
 
-/// The name of a member as it stands in the document, escapes and all.
+/// The name of a member as written in the document, with its escapes.
 std::string_view raw_name(ondemand::raw_json_string key) noexcept {
   const char* const begin = key.raw();
   const char* end = begin;
@@ -34,8 +34,8 @@ struct Reader::Document {
   struct Level {
     bool is_array = false;
     bool is_begun = false;
-    /// So far each member was asked for in the order in which the document has them: the usual
-    /// case, in which nothing is skipped and nothing needs a second look.
+    /// So far every member was asked for in document order: the usual case, in which nothing is
+    /// skipped or searched again.
     bool is_in_order = true;
     std::size_t index = 0;
     std::size_t selected = 0;
@@ -59,7 +59,7 @@ struct Reader::Document {
 
   ondemand::parser parser;
   std::unique_ptr<simdjson::dom::parser> strict_parser;
-  /// The text, and behind it the place for one unescaped string.
+  /// The text, followed by space for one unescaped string.
   std::vector<char> buffer;
   std::size_t size = 0;
   ondemand::document root;
@@ -67,12 +67,12 @@ struct Reader::Document {
   ondemand::value current;
   std::vector<std::string_view> names;
   std::deque<std::string> unescaped_names;
-  /// The names of members, one a level, where the document doesn't have them as they are asked for.
-  /// A path may be wanted when whoever asked is gone: an exception passed through.
+  /// Copies of member names, one per level, for members that aren't asked for in document order. A
+  /// path may need the name after an exception has destroyed the caller's own.
   std::deque<std::string> kept_names;
   bool has_unread = false;
   bool has_escapes = false;
-  /// Strictly parsed as a whole.
+  /// The whole document was parsed strictly.
   bool is_sound = false;
 
   std::string_view keep_name(std::string_view name) {
@@ -80,7 +80,7 @@ struct Reader::Document {
     return kept_names[levels.size() - 1].assign(name);
   }
   void fill(std::string_view text);
-  /// The parser on demand skims what it skips, and where that is no JSON it gets lost in it.
+  /// Parses strictly: the on-demand parser only skims skipped parts, and invalid JSON confuses it.
   void check_all(const Reader& reader);
   bool find(Level& level, std::string_view name, const Reader& reader);
   /// As `find`, among the names that have escapes in the document.
@@ -88,7 +88,7 @@ struct Reader::Document {
   void rewind(Level& level, const Reader& reader);
   void check_names(Level& level, const Reader& reader);
 
-  /// Calls `f` with the current value, which is the document itself if that is a scalar.
+  /// Calls `f` with the current value, which is the document itself if the document is a scalar.
   template <class F>
   auto with_current(F&& f) {
     has_unread = has_unread || levels.empty();
@@ -101,7 +101,7 @@ struct Reader::Document {
 
 namespace {
 
-/// Parsers are expensive to make and cheap to keep: each thread keeps a few of them.
+/// Parsers are expensive to create and cheap to keep, so each thread keeps a few.
 thread_local std::vector<std::unique_ptr<void, void (*)(void*)>> unused;
 
 constexpr std::size_t kept_buffer_size = std::size_t{1024} * 1024;
@@ -121,7 +121,7 @@ void Reader::Document::give_back(std::unique_ptr<Document> document) noexcept tr
   if (unused.size() >= 4 || document->buffer.size() > kept_buffer_size) return;
   unused.emplace_back(document.release(), [](void* kept) { delete static_cast<Document*>(kept); });
 } catch (...) {
-  // Without a place to keep it the document is simply made anew next time.
+  // Without memory to keep it, the next reader creates a new document.
 }
 
 void Reader::Document::fill(std::string_view text) {
@@ -138,7 +138,7 @@ void Reader::Document::check_all(const Reader& reader) {
   if (!strict_parser) strict_parser = std::make_unique<simdjson::dom::parser>();
   const auto error = strict_parser->parse(buffer.data(), size, false).error();
   if (error != simdjson::SUCCESS) {
-    // Where it isn't, the parser doesn't say: anywhere.
+    // The parser doesn't report the position of the error.
     levels.clear();
     reader.fail_parsing(error);
   }
@@ -317,7 +317,7 @@ void Reader::Document::check_names(Level& level, const Reader& reader) {
 
 void Reader::finish() {
   Document& d = *document_;
-  // What was skipped was only skimmed.
+  // Skipped parts were only skimmed.
   if (d.has_unread || d.is_sound) return d.check_all(*this);
   std::string_view read;
   const auto error = d.root.raw_json().get(read);
@@ -370,7 +370,7 @@ double Reader::get_double() {
 
 float Reader::get_float() {
   const double wide = get_double();
-  // From its own digits: rounding them to a double first and then to a float can be one off.
+  // Parsed from its own digits: rounding to a double first and then to a float can be off by one.
   const std::string_view digits =
       document_->with_current([](auto& value) { return std::string_view{value.raw_json_token()}; });
   float result = 0;
@@ -398,7 +398,7 @@ std::string_view Reader::get_raw() {
 }
 
 std::string_view Reader::unescape(const char* raw) const {
-  // Always to the same place, so that no document can ask for more of it than there is.
+  // Always uses the same space, so a document can't exhaust it.
   Document& d = *document_;
   auto* place =
       reinterpret_cast<std::uint8_t*>(d.buffer.data() + d.size + simdjson::SIMDJSON_PADDING);

@@ -67,8 +67,8 @@ bool is_utf8(std::string_view text) noexcept {
 }
 
 bool is_plain(std::string_view text) noexcept {
-  // Eight bytes at a time; the highest bit of the first that isn't plain gets set, as each
-  // difference is below 0 for it. Bytes behind it may get theirs set by the borrow.
+  // Checks eight bytes at a time. The first byte that isn't plain gets its highest bit set, because
+  // one of the differences underflows. The borrow may also set the bits of later bytes.
   constexpr std::uint64_t each = 0x0101010101010101;
   constexpr std::uint64_t high = 0x80 * each;
   const auto unusual = [&](std::uint64_t bytes) {

@@ -9,7 +9,7 @@
 namespace stela::codec {
 namespace {
 
-/// Walks through a payload and knows the path of each text in it.
+/// Walks through a payload and tracks the path of each text.
 class Walk {
  public:
   Walk(std::string_view payload, const Opening& opening) : rest_{payload}, opening_{opening} {}
@@ -62,7 +62,7 @@ class Walk {
     out_ += quoted;
   }
 
-  /// A text that only looks like a sealed one isn't opened either.
+  /// Empty also for a text that only looks sealed.
   std::optional<std::string> open(std::string_view text) const {
     try {
       const auto value = read_sealed(&opening_, path(), text, true);

@@ -21,7 +21,7 @@ constexpr char xchacha20_poly1305 = 1;
 constexpr std::string_view sealed_mark = "~s1.";
 constexpr std::string_view forgotten_mark = "~f1.";
 constexpr std::size_t key_id_text = 22;
-/// In portable binary.
+/// The marks in portable binary.
 constexpr char sealed_byte = 1;
 constexpr char forgotten_byte = 2;
 
@@ -41,7 +41,7 @@ void add_part(std::string& to, std::string_view part) {
   to += part;
 }
 
-/// What a box is authenticated with beside its own bytes.
+/// The additional data that a box is authenticated with.
 std::string bound_to(const KeyId& key, const Place& place, std::string_view field) {
   std::string bound;
   bound.reserve(64 + place.bytes.size() + field.size());
@@ -62,7 +62,7 @@ std::string to_base64url(std::string_view bytes) {
   return text;
 }
 
-/// Empty if it isn't one.
+/// Empty if the text isn't base64url.
 std::string from_base64url(std::string_view text) {
   std::string bytes(text.size(), '\0');
   std::size_t size = 0;

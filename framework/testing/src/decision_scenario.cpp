@@ -5,7 +5,7 @@
 
 namespace stela::testing {
 
-/// The system's clock, until it is set.
+/// The system's clock, until a time is set.
 class DecisionScenario::Time final : public Clock {
  public:
   Timestamp now() const override { return set_ ? *set_ : system_clock().now(); }

@@ -19,7 +19,7 @@ std::string hex_of(std::string_view bytes) {
   return hex;
 }
 
-/// Nothing if it isn't hex.
+/// Empty if the text isn't hex.
 std::optional<std::string> from_hex(std::string_view hex) {
   if (hex.size() % 2 != 0) return std::nullopt;
   std::string bytes;
@@ -68,7 +68,7 @@ void write_file(const std::filesystem::path& file, Codec codec, const Golden& go
   if (!out.flush()) throw GoldenFailed{"writing " + file.string() + " failed"};
 }
 
-/// How a field that was added shows when it is an optional that has no value.
+/// True if an added field is an optional without a value.
 bool is_empty_optional(const Field& field) {
   const auto is = [&](std::string_view end, std::string_view value) {
     return field.path.ends_with(end) && field.value == value;
@@ -76,7 +76,7 @@ bool is_empty_optional(const Field& field) {
   return is(".nullopt", "bool = true") || is(".ptr_wrapper.valid", "uint8 = 0");
 }
 
-/// What is different, a line each.
+/// The differences, one per line.
 std::string differences(const std::vector<Field>& then, const std::vector<Field>& now,
                         Codec codec) {
   std::map<std::string_view, std::string_view> before;

@@ -1,4 +1,4 @@
-// What a store in memory holds, and the transaction that is open on it.
+// The contents of a store in memory, and its open transaction.
 #pragma once
 
 #include "memory_rows.hpp"
@@ -29,12 +29,12 @@ struct StreamHead {
 struct AppendedBefore {
   GlobalSequence first;
   GlobalSequence last;
-  /// Of the streams that got events: how many, and which version they reached.
+  /// The number of events and the version reached, for each stream that got events.
   std::map<StreamId, std::size_t> events;
   std::map<StreamId, StreamVersion> versions;
 };
 
-/// Everything that a transaction may change, but for the events, which are only cut off.
+/// The state that a transaction may change, except the events, which a rollback only cuts off.
 struct MemoryState {
   std::map<StreamId, StreamHead> heads;
   std::map<std::string, AppendedBefore, std::less<>> append_ids;
@@ -42,13 +42,12 @@ struct MemoryState {
   TagFacts tag_facts;
 };
 
-/// Whose transaction is open: one at a time.
-/// Threads: any number at once.
+/// The turn to write: one transaction is open at a time. Threads: any number at once.
 class Turn {
  public:
   explicit Turn(std::chrono::milliseconds patience) noexcept : patience_{patience} {}
 
-  /// StoreBusy if another thread has it for longer than the patience.
+  /// StoreBusy if another thread keeps it for longer than the patience.
   void lock() {
     std::unique_lock lock{mutex_};
     if (!ended_.wait_for(lock, patience_, [this] { return !is_taken(); })) {
@@ -58,7 +57,7 @@ class Turn {
     }
     owner_ = std::this_thread::get_id();
   }
-  /// However long that takes.
+  /// As `lock`, without a limit.
   void lock_at_last() {
     std::unique_lock lock{mutex_};
     ended_.wait(lock, [this] { return !is_taken(); });
@@ -101,22 +100,22 @@ class MemoryStore::Core {
   }
 
   AppendResult append(const AppendRequest& request, OpenTransaction& transaction);
-  /// Carries the work out and commits it.
+  /// Runs the work and commits it.
   void run(OpenTransaction& transaction, FunctionRef<void(Transaction&)> work);
-  /// Among the first `count` rows.
+  /// Searches the first `count` rows.
   std::vector<std::shared_ptr<const Row>> find(const StreamId& stream, const StreamQuery& query,
                                                std::size_t count);
 
   std::vector<std::shared_ptr<const Row>> find(const Query& query, const QueryRange& range,
                                                std::size_t count);
   std::optional<AppendResult> find_append(std::string_view append_id);
-  /// TagsMissing if one of the first `count` rows lacks a tag that is needed. True if it has noted
-  /// what types declare.
+  /// TagsMissing if one of the first `count` rows lacks a needed tag. True if it noted the tags
+  /// that types declare.
   bool check_needs(std::span<const TagNeed> needs, std::size_t count);
-  /// The type declares these categories from now on. False if that was known.
+  /// Notes that the type declares these categories from now on. False if that was known.
   bool note_tags(std::string_view type, std::span<const TagDeclaration> declared);
 
-  /// Of all rows, the open transaction's too.
+  /// Counts all rows, also those of the open transaction.
   GlobalSequence last_sequence() const noexcept {
     return GlobalSequence{static_cast<std::int64_t>(rows.size())};
   }
@@ -138,13 +137,13 @@ class MemoryStore::Core {
   MemoryKeys own_keys;
   Conventions conventions;
   CommitListeners listeners{conventions};
-  /// Held by whoever writes, for as long as its transaction is open.
+  /// Held by the writer while its transaction is open.
   Turn turn;
 
-  /// Guards what follows against readers.
+  /// Guards the members below against readers.
   std::mutex mutex;
   std::vector<std::shared_ptr<const Row>> rows;
-  /// How many of the rows are committed: only these are for readers.
+  /// The number of committed rows. Readers see only these.
   std::size_t committed = 0;
   MemoryState state;
   std::map<StreamId, StoredSnapshot> snapshots;
@@ -225,7 +224,7 @@ class MemoryStore::OpenTransaction final : public Transaction {
 
   bool has(const TransactionOutcome* outcome) const noexcept { return outcomes_.has(outcome); }
   void settle(TransactionOutcome::State state) noexcept { outcomes_.settle(state); }
-  /// Written, or without a value dropped, behind the commit.
+  /// Snapshots to write after the commit; those without a value are dropped.
   const auto& snapshots() const noexcept { return snapshots_; }
 
  private:

@@ -1,4 +1,4 @@
-// The events of a MemoryStore, and how they are read.
+// The rows of a MemoryStore, and the cursor over them.
 #pragma once
 
 #include <stela/framework/event_store.hpp>
@@ -34,7 +34,7 @@ struct Row {
   }
 };
 
-/// Rows never move and never change, so a cursor holds on to those that it found.
+/// Rows never move or change, so a cursor keeps pointers to the rows that it found.
 class RowCursor final : public EventCursor {
  public:
   explicit RowCursor(std::vector<std::shared_ptr<const Row>> rows) : rows_{std::move(rows)} {}

@@ -28,7 +28,7 @@ void MemoryStore::transact(FunctionRef<void(Transaction&)> work) {
   const auto before = static_cast<std::ptrdiff_t>(core_->rows.size());
   core_->run(transaction, [&](Transaction& open) {
     work(open);
-    // Before the commit: whoever has no memory for them has not committed.
+    // Copied before the commit, so that a lack of memory here prevents the commit.
     rows.assign(core_->rows.begin() + before, core_->rows.end());
     for (const auto& row : rows) events.push_back(row->view());
   });
@@ -48,7 +48,7 @@ Subscription MemoryStore::on_commit(std::function<void(const CommitNotice&)> lis
 }
 
 std::shared_ptr<const TransactionOutcome> MemoryStore::outcome_of(GlobalSequence) {
-  // What isn't committed can only be read through the transaction.
+  // Uncommitted events can only be read through the transaction.
   return nullptr;
 }
 
@@ -174,7 +174,7 @@ void MemoryStore::attach(TransactionParticipant& participant) {
 }
 
 void MemoryStore::detach(TransactionParticipant& participant) {
-  // A transaction of this thread's own has the turn.
+  // Inside a transaction of its own, this thread already has the turn.
   if (core_->turn.is_own()) {
     std::erase(core_->participants, &participant);
     return;

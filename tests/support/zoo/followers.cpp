@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// As a later release has it.
+/// The event in a later release.
 struct PlacedLater {
   static constexpr EventType event_type{"order.placed", 2, should_publish};
   using Supersedes = OrderPlaced;
@@ -151,7 +151,7 @@ nats::ConsumerOptions billing(Habitat& habitat) {
           .retry_backoff_max = 1ms};
 }
 
-/// A process of its own, as far as others can tell.
+/// Behaves like a process of its own.
 class Reading {
  public:
   Reading(Store& store, const nats::ConsumerOptions& options,
@@ -231,7 +231,7 @@ void pause(Habitat& habitat) {
   habitat.well({"inbox", "pause", "billing"});
 }
 
-/// Somebody deleted a message that was never read.
+/// Deletes a message that was never read.
 void miss_a_message(Habitat& habitat) {
   habitat.enable_outbox();
   for (int i = 0; i < 3; ++i) {

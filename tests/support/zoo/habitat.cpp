@@ -36,7 +36,7 @@ Habitat::Habitat() {
   move_to("shop.db");
 }
 
-/// Others shall not be slowed down by its tables.
+/// Drops its tables, which would slow down other tests.
 Habitat::~Habitat() {
   keeps.clear();
   workers_.clear();

@@ -1,4 +1,4 @@
-// A database of its own on the engine of this run, its broker and its processes, for one finding.
+// A database on the engine of this run, with its own broker and processes, for one finding.
 #pragma once
 
 #include "support/engine.hpp"
@@ -22,51 +22,52 @@ namespace stela::test::zoo {
 /// Threads: one at a time.
 class Habitat {
  public:
-  /// With an empty store in it.
+  /// Creates an empty store.
   Habitat();
 
-  /// What the program is asked about, and how it publishes. Short times: a state is to be seen.
+  /// The program's settings: its database and broker. Times are short, so that states show soon.
   std::map<std::string, std::string> settings = {};
-  /// A command as it is printed, but for the program's name.
+  /// Runs a command, written as in output but without the program's name.
   Ran run(const std::vector<std::string>& words) const;
   std::string well(const std::vector<std::string>& words) const;
 
-  /// Our handle of the same store. Closed by whoever changes the file beneath it.
+  /// The test's handle of the store. Close it before changing the file.
   Store& store();
   void close() { store_.reset(); }
-  /// SQL behind Stela's back: the first value of each row.
+  /// Runs SQL, bypassing Stela. Returns the first value of each row.
   std::vector<std::string> sql(const std::string& text) const;
 
   void enable_outbox();
-  /// Orders, each in a stream of its own, from order-1 on, with so many bytes more than they need.
+  /// Appends orders, each in its own stream from order-1 on, each this many bytes larger than
+  /// needed.
   void append(int count, int bytes = 0);
-  /// As the application that stores them, at another time.
+  /// Appends like the storing application, at another time.
   void append_at(Timestamp when, int schema_version = 1);
 
-  /// The broker, with these settings if it is new.
+  /// The broker. A new one gets these settings.
   NatsServer& broker(const std::string& config = {});
-  /// Until nothing is pending, or all that is left is stopped.
+  /// Publishes until nothing is pending except in stopped partitions.
   void publish();
   /// Waits until nothing is pending.
   void expect_published() const;
-  /// Until it is alive.
+  /// Returns once it is alive.
   Running& start_worker(const std::string& id);
   Running& worker(const std::string& id) { return *workers_.at(id); }
-  /// Another host's, which is well, as rows have it.
+  /// Adds the row of a healthy worker on another host.
   void note_worker();
 
-  /// `stela check` has the code.
+  /// True if `stela check` reports the code.
   bool has(const std::string& code) const;
 
-  /// Where the store is.
+  /// The folder of the store.
   const TempDir& folder() const noexcept { return dir_; }
   std::string path() const { return path_; }
-  /// From now on this one is looked at.
+  /// Examines this store from now on.
   void move_to(const std::string& name);
-  /// Of PostgreSQL, which nobody else needs: from now on the store is there.
+  /// Moves the store to a PostgreSQL server of its own.
   PostgresServer& own_server();
 
-  /// What lives as long as the state.
+  /// Objects that live as long as the state.
   std::vector<std::shared_ptr<void>> keeps = {};
   int appended = 0;
 

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 const Codes nothing{"well"};
 constexpr const char* small_payloads = "max_payload: 4000";
 
-// ---- What an operator or an application does
+// ---- Actions of operators and applications
 
 void with_outbox(Habitat& habitat) {
   habitat.enable_outbox();
@@ -74,7 +74,7 @@ void lock_a_table(Habitat& habitat) {
     try {
       habitat.sql("BEGIN; LOCK TABLE inbox_readers IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)");
     } catch (const std::exception&) {
-      // Its session was ended.
+      // `end_who_locks` ended its session.
     }
   }));
 }
@@ -142,7 +142,7 @@ void freeze_worker(Habitat& habitat) {
     const Ran checked = habitat.run({"check", "--set", "store.busy_timeout=1ms"});
     return checked.out.find("lock") != std::string::npos;
   };
-  // Not in the middle of a write, which would hold up everybody.
+  // Stops it outside a write, which would block all writers.
   for (worker.signal(SIGSTOP); holds_lock(); worker.signal(SIGSTOP)) worker.signal(SIGCONT);
 }
 
@@ -188,7 +188,7 @@ void lose_stream(Habitat& habitat) {
   habitat.publish();
 }
 
-/// The database is a copy of one that has published since.
+/// Replaces the database by a copy that is older than its publications.
 void go_back(Habitat& habitat) {
   with_history(habitat);
   const std::string copy = habitat.folder().file("copy.jsonl");
@@ -232,7 +232,7 @@ void fill_stream(Habitat& habitat) {
   habitat.append(2);
 }
 
-/// A worker has sent all that is pending, and has had no answer.
+/// Imitates a worker that has sent all pending messages, and got no answer.
 void wait_for_an_answer(Habitat& habitat) {
   leave_unattended(habitat);
   habitat.note_worker();
@@ -246,7 +246,7 @@ void get_an_answer(Habitat& habitat) {
   habitat.sql("UPDATE outbox_partitions SET flight_count = 0");
 }
 
-// ---- What the broker says
+// ---- The broker's answers
 
 void lose_broker_alone(Habitat& habitat) {
   with_history(habitat);

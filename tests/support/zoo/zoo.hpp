@@ -1,5 +1,5 @@
-// One state of a store for each code of a finding: its zoo. Made by real means where these are
-// cheap, else by rows.
+// The zoo: one state of a store for each code of a finding. Produced by real means where these are
+// cheap, otherwise by writing rows.
 #pragma once
 
 #include "support/zoo/habitat.hpp"
@@ -16,22 +16,22 @@ namespace stela::test::zoo {
 using Codes = std::vector<std::string>;
 
 struct Animal {
-  /// The code's word, and what tells it from others of the code.
+  /// The code's word, and a suffix that distinguishes states of the same code.
   std::string code = {};
   std::string variety = {};
   std::string subject = {};
   std::function<void(Habitat&)> build = {};
-  /// The code that `stela check` names as its cause.
+  /// The code of the cause in `stela check`.
   std::string cause = {};
-  /// What `stela why` says of a subject; of the empty one: of the worst.
+  /// The codes in `stela why` of each subject. The empty subject means the worst finding.
   std::map<std::string, Codes> chains = {};
-  /// What stands for a word in capitals in a command that is advised.
+  /// Replacements for words in capitals in advised commands.
   std::map<std::string, std::string> words = {};
-  /// What the advice asks of a person, before its commands.
+  /// The manual part of the advice, before its commands.
   std::function<void(Habitat&)> mend = {};
-  /// What runs by itself after them.
+  /// The automatic part, after the commands.
   std::function<void(Habitat&)> settle = {};
-  /// Nobody noted when it began.
+  /// The store has no record of its beginning.
   bool is_undated = false;
 
   std::string name() const { return code + variety; }
@@ -40,7 +40,7 @@ inline void PrintTo(const Animal& animal, std::ostream* out) {
   *out << animal.name();
 }
 
-/// At least one for each code of a store or of a message.
+/// At least one for each code about a store or a message.
 std::vector<Animal> animals();
 
 // Its parts.

@@ -1,5 +1,5 @@
-// Bundles the console's page into ../dist, which the tree keeps: a build of the tool needs no node.
-// Fails if the page has grown beyond its budget. Usage: node build.mjs [FOLDER/]
+// Bundles the console's page into ../dist, which is in the repository, so that a build of the tool needs no
+// node. Fails if the page exceeds its size limits. Usage: node build.mjs [FOLDER/]
 import { build } from 'esbuild';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -34,7 +34,7 @@ const style = await build({
 for (const warning of [...result.warnings, ...style.warnings]) throw new Error(warning.text);
 for (const name of ['index.html', 'icon.svg']) copyFileSync(new URL(name, here), new URL(name, out));
 
-/** Packages of which a file is in the bundle. */
+/** Packages with a file in the bundle. */
 const packages = new Set(
   Object.keys(result.metafile.inputs)
     .map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1])

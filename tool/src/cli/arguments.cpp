@@ -20,7 +20,7 @@ const Option* find(std::span<const Option> options, std::string_view name) {
   return nullptr;
 }
 
-/// The commands that `path` is a beginning of, in whole words.
+/// True if `path` is the beginning of a command, in whole words.
 bool is_group(std::span<const Command> commands, std::string_view path) {
   return std::any_of(commands.begin(), commands.end(), [&](const Command& command) {
     return begins_with(command.path, path) &&
@@ -117,7 +117,7 @@ class Parser {
       return {};
     }
     if (has_value) return std::string{word.substr(equals + 1)};
-    // What was to be an empty variable must not take the next option away.
+    // An option must not become the value of another option that was given an empty variable.
     const bool is_option_next =
         at_ + 1 < words_.size() && std::string_view{words_[at_ + 1]}.starts_with("--");
     if (at_ + 1 == words_.size() || is_option_next) {
@@ -151,7 +151,7 @@ class Parser {
       text.append(parsed_.command->path).append("' needs ").append(operands[given].name);
       throw Misuse{text.append(": ").append(operands[given].summary)};
     }
-    // Given before the command was known.
+    // --db may come before the command, whose options weren't known then.
     if (parsed_.arguments.has("--db") && find(parsed_.command->options, "--db") == nullptr) {
       throw Misuse{"'" + std::string{parsed_.command->path} + "' has no option --db"};
     }
@@ -164,7 +164,7 @@ class Parser {
   Parsed& parsed_;
 };
 
-/// Optimal string alignment: insertions, deletions, replacements, and neighbours swapped.
+/// Optimal string alignment: insertions, deletions, replacements and swapped neighbours.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
@@ -240,7 +240,7 @@ std::int64_t to_integer(std::string_view text, std::string_view what, Range rang
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates,
                          std::size_t most) {
   std::string_view best;
-  // A name that is typed is short; a long text isn't a typing error of one.
+  // Command names are short, so a long text isn't a mistyped one.
   if (word.size() > 64) return best;
   std::size_t least = (most > 0 ? most : std::max<std::size_t>(2, word.size() / 3)) + 1;
   for (const std::string_view candidate : candidates) {

@@ -1,4 +1,4 @@
-// What was typed, taken apart.
+// The parsed command line.
 #pragma once
 
 #include "cli/command.hpp"
@@ -20,12 +20,11 @@ struct Range {
   std::int64_t most = 0;
 };
 
-/// The options and operands of one call.
-/// Threads: any number may read.
+/// The options and operands of one call. Threads: any number may read.
 class Arguments {
  public:
   bool has(std::string_view option) const noexcept;
-  /// The value given last; nothing if the option wasn't given.
+  /// The last value given. Empty if the option wasn't given.
   std::optional<std::string> text(std::string_view option) const;
   /// Misuse if it wasn't given.
   std::string required(std::string_view option) const;
@@ -44,29 +43,29 @@ class Arguments {
   void add_operand(std::string value) { operands_.push_back(std::move(value)); }
 
  private:
-  /// The names are those of the command table, which outlives the call.
+  /// The names point into the command table, which outlives the call.
   std::vector<std::pair<std::string_view, std::string>> given_;
   std::vector<std::string> operands_;
 };
 
-/// What was asked for.
+/// The requested command with its arguments.
 struct Parsed {
-  /// Null if no command was named: `group` is what help is about then.
+  /// Null if no command was named; help is then about `group`.
   const Command* command = nullptr;
   std::string group = {};
   bool wants_help = false;
   Arguments arguments = {};
 };
 
-/// Misuse, with a suggestion, at a command or an option that doesn't exist.
+/// Misuse, with a suggestion, for an unknown command or option.
 Parsed parse(std::span<const Command> commands, std::span<const char* const> words);
-/// The same, into `parsed`, which has what stands before the mistake if there is one.
+/// As above, but on a mistake `parsed` keeps everything before it.
 void parse(std::span<const Command> commands, std::span<const char* const> words, Parsed& parsed);
 
 /// Misuse, naming `what`, unless `text` is a whole number in the range.
 std::int64_t to_integer(std::string_view text, std::string_view what, Range range);
 
-/// The candidate that `word` may be a typing error of; empty if none is near: `most` errors away,
+/// The candidate most similar to a mistyped `word`. Empty if none is near: at most `most` errors,
 /// or a third of its length.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates,
                          std::size_t most = 0);

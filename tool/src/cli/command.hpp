@@ -1,4 +1,4 @@
-// What commands there are: a table from which parsing, help, completion and manual are made.
+// The table of commands. Parsing, help, completion and the manual are generated from it.
 #pragma once
 
 #include <span>
@@ -13,25 +13,25 @@ class Invocation;
 /// `--name` or `--name VALUE`.
 struct Option {
   std::string_view name;
-  /// How help calls its value; empty for a switch.
+  /// The name of its value in help. Empty for a switch.
   std::string_view value = {};
   std::string_view summary = {};
-  /// The setting of the configuration that it sets; empty if it belongs to the command alone.
+  /// The setting of the configuration that it sets. Empty if only the command uses it.
   std::string_view setting = {};
   bool repeats = false;
-  /// What its value can be, for completion: "text|json", or "@partitions", "@projectors" for those
+  /// Its possible values, for completion: "text|json", or "@partitions" or "@projectors" for those
   /// of the database. Empty: the choices of its setting, if it has any.
   std::string_view values = {};
 };
 
-/// A word behind the command's name.
+/// A positional argument of a command.
 struct Operand {
   std::string_view name;
   std::string_view summary;
   bool required = true;
-  /// Any number of them; the last of its command.
+  /// Accepts any number of words. Only the last operand of a command may.
   bool repeats = false;
-  /// As an option's.
+  /// As for an option.
   std::string_view values = {};
 };
 
@@ -45,13 +45,13 @@ struct Command {
   std::string_view path;
   /// One line, without a full stop.
   std::string_view summary;
-  /// More for its own help.
+  /// Further text for the command's own help.
   std::string_view about = {};
   std::vector<Operand> operands = {};
   std::vector<Option> options = {};
   std::vector<Example> examples = {};
-  /// What a check for monitoring systems is about: "outbox". Wrong usage of one is UNKNOWN, exit
-  /// code 3, as 2 is CRITICAL; empty: it is no check.
+  /// The subject of a monitoring check: "outbox". Wrong usage of a check is UNKNOWN, exit code 3,
+  /// because 2 is CRITICAL. Empty: it isn't a check.
   std::string_view checks = {};
   /// Returns the exit code.
   int (*run)(Invocation& invocation) = nullptr;
@@ -105,12 +105,12 @@ Command replay_command();
 Command top_command();
 Command work_command();
 
-/// What every command understands.
+/// The options of every command.
 std::span<const Option> common_options();
 
 /// `--db FILE|URL`, for the commands that need a database.
 inline constexpr Option db_option{"--db", "FILE|URL", "the database", "db"};
-/// Of the commands that need the keys of personal fields.
+/// For commands that need the keys of personal fields.
 inline constexpr Option keys_option{"--keys", "FILE", "the key store of personal fields",
                                     "keys.store"};
 inline constexpr Option master_option{"--master", "FILE", "its master key", "keys.master"};

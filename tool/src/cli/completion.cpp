@@ -1,4 +1,4 @@
-// Scripts that complete command lines, and the page of settings.
+// Completion scripts, and the page of settings.
 #include "cli/exit.hpp"
 #include "cli/help.hpp"
 #include "cli/settings.hpp"
@@ -11,7 +11,7 @@
 namespace stela::tool {
 namespace {
 
-/// What an option's value can be, as in Option::values.
+/// The possible values of an option, as in Option::values.
 std::string values_of(const Option& option) {
   if (option.name == "--set") {
     std::string keys;
@@ -29,7 +29,7 @@ std::string values_of(const Option& option) {
   return {};
 }
 
-/// The words for a shell; for what the database has, a call that lists them.
+/// The words for a shell. For values from the database, a call that lists them.
 std::string words_of(std::string_view program, std::string values, std::string_view database) {
   if (values.starts_with('@')) {
     return std::string{"$("}
@@ -44,7 +44,7 @@ std::string words_of(std::string_view program, std::string values, std::string_v
 
 constexpr std::string_view bash_database = " ${db:+--db \"$db\"}";
 
-/// What can stand behind each beginning of a command: words, or the options of a whole one.
+/// The continuations of each command prefix: words, or the options of a complete command.
 std::map<std::string, std::set<std::string>> continuations(const HelpContext& context) {
   std::map<std::string, std::set<std::string>> next;
   for (const Command& command : context.commands) {
@@ -82,7 +82,7 @@ std::string identifier(std::string_view program) {
   return text + "_complete";
 }
 
-/// The cases in which the word before is an option whose values are known.
+/// The cases in which the previous word is an option with known values.
 std::string bash_values(const HelpContext& context) {
   std::string text;
   const auto add = [&](const std::string& pattern, const Option& option) {
@@ -100,7 +100,7 @@ std::string bash_values(const HelpContext& context) {
   return text;
 }
 
-/// bash; zsh understands it by way of bashcompinit.
+/// For bash. zsh runs it through bashcompinit.
 std::string bash_script(const HelpContext& context) {
   const std::string function = identifier(context.program);
   std::string text = function + "() {\n";
@@ -143,13 +143,13 @@ std::string quoted_for_fish(std::string_view text) {
   return out + "'";
 }
 
-/// What takes a value takes a file's name, unless it is known what it can be.
+/// Completes a value as a file name unless its choices are known.
 std::string fish_value(const HelpContext& context, const Option& option) {
   if (option.value.empty()) return {};
   const std::string values = values_of(option);
   if (values.empty()) return " -r -F";
   const std::string words = words_of(context.program, values, "");
-  // Fish has no $(…) before 3.4.
+  // Fish before 3.4 has no $(…).
   return " -x -a " + quoted_for_fish(words.starts_with('$') ? words.substr(1) : words);
 }
 

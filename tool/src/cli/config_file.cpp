@@ -5,7 +5,7 @@
 
 #include <stela/framework/codec/detail/json_writer.hpp>
 
-// toml++ 3.3 doesn't see -std=c++20 on its own where extensions are off.
+// toml++ 3.3 doesn't detect -std=c++20 by itself if extensions are off.
 #define TOML_EXCEPTIONS 1
 #include <toml++/toml.h>
 
@@ -24,12 +24,12 @@ namespace {
 
 constexpr std::size_t largest_config = std::size_t{1024} * 1024;
 
-/// /dev/null, by whatever name.
+/// True for /dev/null under any name.
 bool is_null_device(const struct stat& file) {
   return S_ISCHR(file.st_mode) && file.st_rdev == makedev(1, 3);
 }
 
-/// The file that was opened, whatever its name leads to by now.
+/// The opened file, whatever its name refers to by now.
 class OpenConfig {
  public:
   explicit OpenConfig(const std::string& path)
@@ -54,9 +54,9 @@ class OpenConfig {
   struct stat facts_ {};
 };
 
-/// Whoever wrote it says which files are sent to whom.
+/// The writer of the file decides which files are sent to whom, so it must be trusted.
 void OpenConfig::require_trust() const {
-  // Others write to it, and read nothing of that, whoever owns it.
+  // Others may write to /dev/null, but nothing can be read from it.
   if (is_null_device(facts_)) return;
   if (!S_ISREG(facts_.st_mode)) {
     throw Exit{not_found, name_ + " can't be read: it is " +

@@ -1,4 +1,4 @@
-// The configuration file: TOML, taken apart with its lines.
+// Parses the configuration file, TOML, and keeps line numbers.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ struct ConfigEntry {
   int line = 0;
 };
 
-/// What the file sets, in its order. Misuse, naming the line, if it isn't TOML or a value is
-/// neither a text nor a number nor true or false; Exit 3 if there is no such file, and 2 if
-/// somebody other than the user and root may have written it.
+/// The file's settings, in order. Misuse, naming the line, if it isn't TOML or a value is neither a
+/// text nor a number nor true or false. Exit 3 if the file is missing, and 2 if anybody but the
+/// user and root may have written it.
 std::vector<ConfigEntry> read_config_file(const std::string& path);
 
 }  // namespace stela::tool

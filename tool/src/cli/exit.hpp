@@ -1,4 +1,4 @@
-// How a command ends: the exit codes, and what is thrown to end with one.
+// The exit codes, and the exceptions that end a command with one.
 #pragma once
 
 #include <stdexcept>
@@ -12,14 +12,14 @@ enum ExitCode : int {
   usage = 2,
   not_found = 3,
   cannot_connect = 4,
-  /// Of appends with a condition or an expected version, at least one didn't hold.
+  /// Conditional appends: at least one condition or expected version didn't hold.
   conflict = 5,
   interrupted = 130,
-  /// Whoever read stdout is gone: as if SIGPIPE had ended the process.
+  /// The reader of stdout has gone: as if SIGPIPE had ended the process.
   reader_gone = 141,
 };
 
-/// Ends the command: its text is the one sentence on stderr.
+/// Ends the command. Its text becomes the one sentence on stderr.
 class Exit : public std::runtime_error {
  public:
   Exit(ExitCode code, const std::string& what) : std::runtime_error{what}, code_{code} {}
@@ -29,13 +29,13 @@ class Exit : public std::runtime_error {
   ExitCode code_;
 };
 
-/// Nobody reads stdout any more. Nothing is said about it.
+/// The reader of stdout has gone. Nothing is printed about it.
 class ReaderGone : public Exit {
  public:
   ReaderGone() : Exit{reader_gone, "the reader of stdout has gone"} {}
 };
 
-/// What was typed is wrong; help is pointed to.
+/// The command line is wrong. The message points to help.
 class Misuse : public Exit {
  public:
   explicit Misuse(const std::string& what) : Exit{usage, what} {}

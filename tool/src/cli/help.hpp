@@ -1,4 +1,4 @@
-// Help, completion and the manual, all from the table of commands.
+// Help, completion and the manual, all generated from the table of commands.
 #pragma once
 
 #include "cli/command.hpp"
@@ -10,7 +10,7 @@
 namespace stela::tool {
 
 struct HelpContext {
-  /// What the program is called.
+  /// The program's name.
   std::string_view program;
   std::span<const Command> commands;
 };
@@ -23,7 +23,7 @@ void print_command(const HelpContext& context, const Command& command, Output& o
 /// "stela outbox retry [SEQUENCE] [options]".
 std::string usage_of(std::string_view program, const Command& command);
 
-/// A script for the shell: bash, zsh or fish. Misuse for another.
+/// A completion script for the shell: bash, zsh or fish. Misuse for any other.
 std::string completion_script(const HelpContext& context, std::string_view shell);
 
 /// The manual page, in troff.

@@ -1,4 +1,4 @@
-// A file that was named to be read.
+// Opens an input file named on the command line.
 #pragma once
 
 #include "cli/exit.hpp"
@@ -10,11 +10,11 @@
 
 namespace stela::tool {
 
-/// Exit if it can't be read; `what` names it there.
+/// Exit if it can't be read. The message names it as `what`.
 inline std::ifstream open_to_read(const std::string& path, const std::string& what) {
   std::ifstream file{path, std::ios::binary};
   std::error_code ignored;
-  // Such a one can be opened, and not read.
+  // A folder can be opened, but not read.
   const bool is_folder = std::filesystem::is_directory(path, ignored);
   if (!file || is_folder) {
     throw Exit{not_found, what + " can't be read" + (is_folder ? ": it is a folder" : "")};

@@ -1,4 +1,4 @@
-// One call of a command: what was typed, what is configured, where output goes.
+// One call of a command: its arguments, its configuration, its output.
 #pragma once
 
 #include "cli/arguments.hpp"
@@ -18,11 +18,11 @@
 
 namespace stela::tool {
 
-/// Whoever has a command run from elsewhere than a terminal.
+/// The caller of a command that isn't run from a terminal.
 struct Principal {
-  /// As the logs of operators have it.
+  /// The name in the operators' logs.
   std::string who;
-  /// Whether the question is answered with yes. May wait for it.
+  /// True if the answer to the question is yes. May wait for it.
   std::function<bool(std::string_view question)> agrees;
   /// Asks the command to end at the next safe point.
   std::stop_source stop = {};
@@ -31,7 +31,7 @@ struct Principal {
 /// Threads: one at a time.
 class Invocation {
  public:
-  /// Whether it may open a database to write there, where it can.
+  /// Whether it may open a database for writing.
   enum class Access : std::uint8_t { writes, only_reads };
 
   Invocation(const App& the_app, std::span<const Command> all_known, const Command& called,
@@ -51,23 +51,23 @@ class Invocation {
   const Arguments& arguments;
   Output& out;
   const Access access;
-  /// Null: somebody at a terminal, or a script.
+  /// Null for a terminal or a script.
   const Principal* const principal;
 
-  /// Read when it is first asked for.
+  /// Read on first use.
   const Settings& settings();
-  /// The database. Misuse if nobody said which one.
+  /// The database. Misuse if none was given.
   DatabasePlace place();
 
-  /// True if `question` is answered with yes, or --yes was given. Misuse where nobody can be asked.
+  /// True if `question` is answered with yes, or --yes was given. Misuse if nobody can be asked.
   bool confirm(std::string_view question);
-  /// As confirm, of what a terminal isn't asked about.
+  /// As `confirm`, for questions that a terminal isn't asked.
   bool confirm_elsewhere(std::string_view question);
-  /// Whether whoever runs it wants it to end.
+  /// True if the caller wants it to end.
   bool is_stopped() const { return principal != nullptr && principal->stop.stop_requested(); }
-  /// Who is noted in the logs of operators; empty: the user and host of the process.
+  /// The name for the operators' logs. Empty: the user and host of the process.
   std::string who() const { return principal == nullptr ? std::string{} : principal->who; }
-  /// The same, and of a process its user and host: "jane@shop".
+  /// As `who`, or the user and host of the process: "jane@shop".
   std::string operator_name() const;
 
  private:

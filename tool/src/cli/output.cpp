@@ -31,7 +31,7 @@ bool is_dumb() {
   return !is_set("TERM") || std::strcmp(std::getenv("TERM"), "dumb") == 0;
 }
 
-/// Errno, or 0.
+/// Returns errno, or 0.
 int write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t size = ::write(file, text.data(), text.size());
@@ -225,7 +225,7 @@ void Sheet::print(Output& out) const {
   for (const auto& [name, value] : lines_) width = std::max(width, width_of(name));
   for (const auto& [name, value] : lines_) {
     std::string text = padded(name, width, Table::Align::left) + "  ";
-    // Further lines stand under the first.
+    // Further lines are aligned with the first.
     for (const char c : value) {
       text += c;
       if (c == '\n') text.append(width + 2, ' ');

@@ -1,4 +1,4 @@
-// What a command prints: data on stdout, everything else on stderr.
+// A command's output: data on stdout, everything else on stderr.
 #pragma once
 
 #include <chrono>
@@ -11,19 +11,18 @@
 
 namespace stela::tool {
 
-/// Nothing that it writes can be obeyed by a terminal, whatever the data is.
-/// Threads: one at a time.
+/// Prints nothing that a terminal would obey, whatever the data is. Threads: one at a time.
 class Output {
  public:
-  /// How a list that ended before its end goes on.
+  /// How to continue a list that was cut short.
   struct More {
     /// "--after", and its value.
     std::string option = {};
     std::string value = {};
-    /// What was found until then; empty: as many as were asked for.
+    /// The items found so far. Empty: as many as were asked for.
     std::string found = {};
   };
-  /// What a command printed for a program that runs it.
+  /// The output of a command, kept for the program that runs it.
   struct Kept {
     std::string out = {};
     std::vector<std::string> notes = {};
@@ -31,16 +30,16 @@ class Output {
     std::string error_code = {};
     std::string error = {};
 
-    /// What was printed, an object a line, as a JSON list.
+    /// The printed objects, one per line, as a JSON list.
     std::string list() const;
   };
   struct Options {
     bool json = false;
     bool no_color = false;
     bool log_json = false;
-    /// Takes everything in place of stdout and stderr; Exit if it is more than 16 MiB.
+    /// Receives all output instead of stdout and stderr. Exit above 16 MiB.
     Kept* kept = nullptr;
-    /// Hears how far a long piece of work has come; the total is 0 if nobody knows it.
+    /// Called with the progress of a long operation. The total is 0 if it is unknown.
     std::function<void(std::string_view stage, std::int64_t finished, std::int64_t total)>
         on_progress = {};
   };
@@ -50,34 +49,34 @@ class Output {
   Output& operator=(const Output&) = delete;
 
   bool is_json() const noexcept { return options_.json; }
-  /// For a program that runs the command: nobody has typed its name.
+  /// True if a program runs the command, so no command line was typed.
   bool is_kept() const noexcept { return options_.kept != nullptr; }
   const auto& on_progress() const noexcept { return options_.on_progress; }
   bool has_color() const noexcept { return color_; }
   bool is_terminal() const noexcept { return terminal_; }
-  /// stdout is a terminal that can be drawn on: one that calls itself dumb gets lines.
+  /// True if stdout is a terminal that can be drawn on. A "dumb" terminal gets lines.
   bool can_draw() const noexcept { return terminal_ && !options_.json && !dumb_; }
   bool errors_are_terminal() const noexcept { return error_terminal_; }
 
-  /// A line on stdout; line breaks in it stay.
+  /// Prints a line on stdout and keeps its line breaks.
   void line(std::string_view text = {});
-  /// A line on stdout in bold, where there is colour.
+  /// Prints a line on stdout, in bold if there is colour.
   void heading(std::string_view text);
-  /// What follows begins at the top of an empty screen.
+  /// Clears the screen, and continues at its top.
   void clear_screen();
-  /// A JSON value on a line of stdout.
+  /// Prints a JSON value on a line of stdout.
   void json(std::string_view value);
-  /// A message on stderr.
+  /// Prints a message on stderr.
   void note(std::string_view text);
-  /// Says it on stderr.
+  /// Prints on stderr how to get more.
   void more(More more);
-  /// A message on stderr, as an object with --json.
+  /// Prints a message on stderr, as an object with --json.
   void error(std::string_view code, std::string_view text);
-  /// Hands everything over. Exit if stdout can't be written, ReaderGone if nobody reads it.
+  /// Flushes all output. Exit if stdout can't be written, ReaderGone if nobody reads it.
   void flush();
-  /// Whether stdout is a pipe that nobody reads any more.
+  /// True if stdout is a pipe without a reader.
   static bool is_reader_gone() noexcept;
-  /// Not by way of the buffer: for drawing on stderr.
+  /// Draws on stderr, bypassing the buffer.
   void draw(std::string_view raw);
   void log_as_json(bool yes) noexcept { options_.log_json = yes; }
   bool logs_json() const noexcept { return options_.log_json; }
@@ -93,28 +92,27 @@ class Output {
   std::string buffer_;
 };
 
-/// Rows under aligned titles; what doesn't fit the terminal is cut off on the right. Columns are as
-/// wide as what is printed first needs; a longer cell that is printed later pushes on what follows
-/// it.
-/// Threads: one at a time.
+/// Rows under aligned titles. Text that doesn't fit the terminal is cut off on the right. The first
+/// printed rows set the widths; a longer cell printed later pushes the rest of its row to the
+/// right. Threads: one at a time.
 class Table {
  public:
   enum class Align : std::uint8_t { left, right };
   struct Column {
     std::string title;
     Align align = Align::left;
-    /// A cell that is wider, or doesn't fit the terminal, stands whole on a line of its own beneath
-    /// its row. 0: as wide as it is, and cut off.
+    /// A cell that is wider, or doesn't fit the terminal, gets a line of its own beneath its row.
+    /// 0: no limit; the cell is cut off.
     std::size_t most = 0;
   };
   explicit Table(std::vector<Column> columns) : columns_{std::move(columns)} {}
 
   void add(std::vector<std::string> cells);
-  /// It has as many rows as should be in memory at once: print it.
+  /// True if it has as many rows as should be in memory at once: print it then.
   bool is_full() const noexcept { return rows_.size() >= 200; }
-  /// Prints the titles once, and the rows that were added since.
+  /// Prints the titles once, and the rows added since the last call.
   void print(Output& out);
-  /// The same for so many columns, without printing it.
+  /// The lines that `print` would print on so many columns.
   std::vector<std::string> lines(std::size_t limit) const;
 
  private:
@@ -122,12 +120,11 @@ class Table {
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
-  /// Once the titles are printed.
+  /// Set once the titles are printed.
   std::vector<std::size_t> widths_;
 };
 
-/// Names and values under each other.
-/// Threads: one at a time.
+/// Names and values below each other. Threads: one at a time.
 class Sheet {
  public:
   Sheet& add(std::string_view name, std::string_view value);
@@ -137,9 +134,8 @@ class Sheet {
   std::vector<std::pair<std::string, std::string>> lines_;
 };
 
-/// Shows how far a long piece of work has come: a bar with rate and time left on a terminal, a line
-/// now and then elsewhere; nothing of what takes less than a second.
-/// Threads: one at a time.
+/// Shows the progress of a long operation: on a terminal a bar with rate and remaining time,
+/// elsewhere a line now and then. Prints nothing in the first second. Threads: one at a time.
 class ProgressBar {
  public:
   ProgressBar(Output& out, std::string unit) : out_{out}, unit_{std::move(unit)} {}

@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view default_file = "stela.toml";
 
-/// Settings whose key isn't their name in the library; an empty key leaves one out.
+/// Settings whose key differs from their name in the library. An empty key omits one.
 struct Renamed {
   std::string_view from;
   std::string_view to;
@@ -65,7 +65,7 @@ constexpr SettingFacts of_workers[] = {
      .unset = "0"},
 };
 
-/// A duration that is written as a number of milliseconds.
+/// True if the duration is written as a number of milliseconds.
 bool is_in_ms(std::string_view key) {
   return key.ends_with("_ms");
 }
@@ -126,7 +126,7 @@ std::vector<ConfiguredSetting> gather_settings() {
   add(all, "outbox", outbox_settings());
   add(all, "outbox", relay_settings());
   add(all, "nats", nats::publisher_settings());
-  // The worker's stand together, at the end.
+  // Moves the worker's settings together, to the end.
   const auto id = std::find_if(all.begin(), all.end(),
                                [](const auto& setting) { return setting.key == "worker.id"; });
   std::rotate(id, id + 1, all.end());
@@ -144,7 +144,7 @@ std::optional<T> to_number(std::string_view text) {
   return value;
 }
 
-/// Nothing if `text` isn't a value of the setting's kind.
+/// Empty if `text` isn't a value of the setting's kind.
 std::optional<SettingValue> parse(const ConfiguredSetting& setting, const std::string& text) {
   switch (setting.kind) {
     case SettingFacts::Kind::flag:
@@ -248,7 +248,7 @@ void Settings::read_environment() {
     if (name.substr(0, 6) != "STELA_") continue;
     const auto at = std::find(known.begin(), known.end(), name);
     if (at == known.end()) {
-      // Others may use such names too; one that looks like a typing error is refused.
+      // Other programs may use such names too, so only likely typing errors are refused.
       if (nearest(name, known, 2).empty()) continue;
       throw Misuse{std::string{"there is no setting "}.append(in_one_line(name)) +
                    did_you_mean(name, known)};
@@ -287,7 +287,7 @@ Settings Settings::load(std::span<const Option> options, const Arguments& argume
   const auto take = [&](const Option& option) {
     if (option.setting.empty() || !arguments.has(option.name)) return;
     std::string value = *arguments.text(option.name);
-    // A switch says the opposite of the default: --no-leasing, --ensure-stream.
+    // A switch sets the opposite of the default: --no-leasing, --ensure-stream.
     if (option.value.empty()) value = option.name.substr(0, 5) == "--no-" ? "false" : "true";
     settings.set(option.setting, std::move(value), std::string{option.name});
   };

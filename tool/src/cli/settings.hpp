@@ -1,4 +1,4 @@
-// The configuration: what can be set, and where each value comes from.
+// The configuration: its settings, and the origin of each value.
 #pragma once
 
 #include "cli/arguments.hpp"
@@ -19,9 +19,10 @@ namespace stela::tool {
 
 /// A setting of the library or the tool, with its key in the configuration.
 struct ConfiguredSetting : SettingFacts {
-  /// "outbox.lease_ttl": the table and the name in the file; STELA_OUTBOX_LEASE_TTL outside.
+  /// "outbox.lease_ttl": the table and the name in the file. The environment variable is
+  /// STELA_OUTBOX_LEASE_TTL.
   std::string key = {};
-  /// As it would be written; empty if there is none.
+  /// The default in its written form. Empty if there is none.
   std::string standard = {};
 
   /// "STELA_OUTBOX_LEASE_TTL".
@@ -30,8 +31,8 @@ struct ConfiguredSetting : SettingFacts {
 
 const std::vector<ConfiguredSetting>& all_settings();
 
-/// Flags win over the environment, that over the file, that over the defaults.
-/// Threads: any number may read.
+/// Flags override the environment, which overrides the file, which overrides the defaults. Threads:
+/// any number may read.
 class Settings {
  public:
   struct Value {
@@ -42,13 +43,13 @@ class Settings {
 
   /// The defaults.
   Settings();
-  /// Reads the file and the environment. Misuse, with the origin, at a setting that doesn't exist
-  /// and at a value that isn't one.
+  /// Reads the file and the environment. Misuse, with the origin, for an unknown setting or an
+  /// invalid value.
   static Settings load(std::span<const Option> options, const Arguments& arguments);
 
   const Value& value(std::string_view key) const;
   bool is_set(std::string_view key) const { return value(key).origin != "default"; }
-  /// Empty if nobody set it and it has no default.
+  /// Empty if it is unset and has no default.
   const std::string& text(std::string_view key) const { return value(key).text; }
   std::int64_t integer(std::string_view key) const { return get<std::int64_t>(key); }
   bool boolean(std::string_view key) const { return get<bool>(key); }
@@ -66,7 +67,7 @@ class Settings {
     }
   }
 
-  /// Misuse if there is no such setting, or `text` isn't one of its values.
+  /// Misuse if there is no such setting, or `text` is not one of its values.
   void set(std::string_view key, std::string text, std::string origin);
 
  private:

@@ -18,7 +18,7 @@ sigset_t awaited() {
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGUSR2);
-  // Ignored by whoever said nohup; blocked, it would arrive all the same.
+  // nohup ignores SIGHUP; if blocked, it would be delivered to us anyway.
   struct sigaction hang_up {};
   sigaction(SIGHUP, nullptr, &hang_up);
   if (hang_up.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
@@ -56,7 +56,7 @@ void Signals::wait() {
     int number = 0;
     if (sigwait(&set, &number) != 0) continue;
     if (number == SIGUSR2) return;
-    // A terminal that closes says so more than once: nobody is in a hurry.
+    // A closing terminal sends several SIGHUPs; they don't mean hurry.
     if (number == SIGHUP && stop_.stop_requested()) continue;
     if (!stop_.request_stop()) {
       if (forced_) forced_();

@@ -9,16 +9,16 @@ namespace stela::tool {
 
 class Invocation;
 
-/// As long as it lives, the first SIGINT, SIGTERM or SIGHUP asks for a stop, and a second SIGINT or
-/// SIGTERM ends the process at once with 130. SIGHUP stays ignored where it is. To be made before
-/// other threads are started: they inherit that the signals aren't theirs.
-/// Threads: one at a time. It has one of its own, which waits for signals.
+/// While it lives, the first SIGINT, SIGTERM or SIGHUP requests a stop, and a second SIGINT or
+/// SIGTERM ends the process at once with 130. An ignored SIGHUP stays ignored. Create it before
+/// other threads are started, because they inherit the blocked signals. Threads: one at a time. It
+/// has one of its own, which waits for signals.
 class Signals {
  public:
-  /// `asked` is called on the waiting thread when a stop is asked for; `forced` before the process
+  /// `asked` is called on the waiting thread when a stop is requested; `forced` before the process
   /// ends.
   explicit Signals(std::function<void()> asked = {}, std::function<void()> forced = {});
-  /// Where another program runs the command, that one hears of signals, and stops it.
+  /// If another program runs the command, that program handles signals and stops the command.
   explicit Signals(const Invocation& call);
   ~Signals();
   Signals(const Signals&) = delete;
@@ -26,7 +26,7 @@ class Signals {
 
   std::stop_token token() const noexcept { return stop_.get_token(); }
   bool stopped() const noexcept { return stop_.stop_requested(); }
-  /// As if a signal had come.
+  /// Acts as if a signal had come.
   void request_stop() { stop_.request_stop(); }
 
  private:

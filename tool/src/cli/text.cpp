@@ -20,7 +20,7 @@ struct CodePoint {
   bool valid = false;
 };
 
-/// The code point that `text` begins with; one byte that isn't valid if it begins with none.
+/// Decodes the first code point of `text`; if it is invalid, one byte.
 CodePoint decode(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -42,7 +42,7 @@ bool turns_direction(char32_t c) {
          (c >= 0x2066 && c <= 0x2069);
 }
 
-/// In milliseconds, however long it is. Nothing if `text` isn't a number with its unit.
+/// In milliseconds, without a limit. Empty if `text` isn't a number with a unit.
 std::optional<double> milliseconds_of(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -60,15 +60,15 @@ constexpr double a_century = 3.2e12;
 
 constexpr std::string_view hidden = "***";
 
-/// Of the URL whose user begins at `begin`: to the last '@' of the line, as a password may hold
-/// whatever isn't a line break.
+/// Hides the password of the URL whose user begins at `begin`. It ends at the line's last '@',
+/// because a password may contain anything but a line break.
 void hide_password(std::string& text, std::size_t begin) {
   const std::size_t line = std::min(text.find('\n', begin), text.size());
   const std::size_t colon = text.find(':', begin);
   if (colon >= line) return;
   std::size_t end = text.rfind('@', line);
   if (end == std::string::npos || end < colon) {
-    // A port, or a password whose host was forgotten.
+    // The rest is a port, or a password whose host is missing.
     end = std::min(text.find_first_of("/,?", colon), line);
     const std::string_view port = std::string_view{text}.substr(colon + 1, end - colon - 1);
     if (port.find_first_not_of("0123456789") == std::string_view::npos) return;
@@ -76,8 +76,8 @@ void hide_password(std::string& text, std::size_t begin) {
   text.replace(colon + 1, end - colon - 1, hidden);
 }
 
-/// From where on a NATS server's URL without its scheme may hold a password; its size if it can't.
-/// It may stand in a message: "one:4222:".
+/// The position from which a NATS server's URL without a scheme may contain a password, or its size
+/// if it contains none. The URL may be part of a message: "one:4222:".
 std::size_t nats_secret_in(std::string_view url) {
   if (url.find_first_of("@%") != std::string_view::npos) return 0;
   const std::size_t colon = url.find(':', url.starts_with('[') ? url.find(']') : 0);
@@ -88,12 +88,12 @@ std::size_t nats_secret_in(std::string_view url) {
   return is_port ? url.size() : colon + 1;
 }
 
-/// Of the list of NATS servers whose first host begins at `begin`.
+/// Hides passwords in the list of NATS servers whose first host begins at `begin`.
 void hide_nats_passwords(std::string& text, std::size_t begin) {
   for (bool more = true; more;) {
     const std::size_t end = std::min(text.find_first_of(" '\"\n,", begin), text.size());
     const std::string_view url = std::string_view{text}.substr(begin, end - begin);
-    // One with a scheme begins a list of its own.
+    // A URL with a scheme begins a list of its own.
     if (url.find("://") != std::string_view::npos) return;
     const std::size_t secret = nats_secret_in(url);
     more = end < text.size() && text[end] == ',';
@@ -103,12 +103,12 @@ void hide_nats_passwords(std::string& text, std::size_t begin) {
   }
 }
 
-/// What follows the word before `begin`, if that has a value: "=…", " = '…'".
+/// Hides the value after the word before `begin`, if it has one: "=…", " = '…'".
 void hide_value(std::string& text, std::size_t begin) {
   begin = text.find_first_not_of(' ', begin);
   if (begin == std::string::npos || text[begin] != '=') return;
   begin = std::min(text.find_first_not_of(' ', begin + 1), text.size());
-  // Quoted as libpq takes it, or not.
+  // Quoted as in libpq, or unquoted.
   const bool is_quoted = text.substr(begin, 1) == "'";
   const std::string_view ends = is_quoted ? "'\n" : "& \n'\"";
   std::size_t end = begin + (is_quoted ? 1 : 0);
@@ -119,7 +119,7 @@ void hide_value(std::string& text, std::size_t begin) {
   text.replace(begin, end - begin, hidden);
 }
 
-/// What a terminal may obey, or what breaks a line.
+/// True if a terminal may obey the character, or if it breaks a line.
 bool is_obeyed(char32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || turns_direction(c);
 }
@@ -173,7 +173,7 @@ std::string safe_json(std::string_view json) {
     if (point.valid && !is_obeyed(point.value)) {
       out.append(json.substr(0, point.size));
     } else {
-      // JSON has such characters in texts only, where an escape stands for them.
+      // JSON has such characters only inside texts, where an escape can replace them.
       out += formatted("\\u%04x", point.valid ? static_cast<unsigned>(point.value) : 0xfffdU);
     }
     json.remove_prefix(point.size);
@@ -297,7 +297,7 @@ std::string not_a_duration(std::string_view what, std::string_view text) {
 
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   const auto value = milliseconds_of(text);
-  // What is longer is a mistake, and would overflow elsewhere.
+  // A longer duration is a mistake, and would overflow elsewhere.
   if (!value || *value > a_century) return std::nullopt;
   return std::chrono::milliseconds{std::llround(*value)};
 }

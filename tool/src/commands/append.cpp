@@ -18,7 +18,7 @@
 namespace stela::tool {
 namespace {
 
-/// An append, after its commit.
+/// A committed append.
 struct Committed {
   GlobalSequence sequence;
   EventId id;
@@ -31,7 +31,7 @@ std::string payload_of(const Draft& draft) {
   return payload;
 }
 
-/// A drafted append as a request, with what that refers to.
+/// A drafted append as a request, with the data that it refers to.
 class BatchRequest {
  public:
   explicit BatchRequest(const DraftedAppend& append) {
@@ -40,7 +40,7 @@ class BatchRequest {
       const StreamId& stream = streams_.emplace_back(StreamId::parse(name));
       if (met_.insert(name).second) appends_.push_back({stream, version, {}});
     }
-    // Spans only now: the list of events grows no more.
+    // Spans are taken only after the list of events is complete.
     for (std::size_t i = 0, event = 0; i < appends_.size(); ++i) {
       appends_[i].events = std::span{events_}.subspan(event, counts_.size() > i ? counts_[i] : 0);
       event += appends_[i].events.size();
@@ -110,10 +110,10 @@ void require_readable(const App& app, const Draft& draft) {
   }
 }
 
-/// Events as lines of JSON, once they are committed.
+/// Prints events as lines of JSON once they are committed.
 class Appender {
  public:
-  /// What it appends is checked by the types of `checks`, unless that is null.
+  /// The types of `checks` check each event, unless it is null.
   Appender(StoreSession& session, const App* checks, Output& out)
       : store_{session.store()}, checks_{checks}, out_{out} {
     if (store_.conventions().codec != Codec::json) {
@@ -128,13 +128,13 @@ class Appender {
     });
   }
 
-  /// Misuse if the application's own types couldn't read one of them.
+  /// Misuse if the application's own types couldn't read one of the events.
   void check(std::span<const Draft> drafts) const {
     if (checks_ == nullptr) return;
     for (const Draft& draft : drafts) require_readable(*checks_, draft);
   }
 
-  /// All of them in one transaction, or else its error.
+  /// Appends all events in one transaction, or throws.
   void append(std::span<const Draft> drafts) {
     check(drafts);
     const auto all = [&](const Draft& draft, EventLog& log) { append_to(log, draft); };
@@ -143,8 +143,8 @@ class Appender {
     out_.flush();
   }
 
-  /// The same without those that conflict. Prints what became of each; false if there was a
-  /// conflict. With `stops`, those after the first conflict aren't appended.
+  /// As `append`, but skips events that conflict. Prints the result of each; false if there was a
+  /// conflict. With `stops`, no event after the first conflict is appended.
   bool append_lines(std::span<const Draft> drafts, bool stops) {
     std::vector<std::string> conflicts;
     bool has_conflict = false;
@@ -171,7 +171,7 @@ class Appender {
     return !has_conflict;
   }
 
-  /// Prints what became of it; false if there was a conflict.
+  /// Prints the result; false if there was a conflict.
   bool append(const DraftedAppend& drafted) {
     check(drafted.events);
     const BatchRequest request{drafted};
@@ -228,7 +228,7 @@ class Appender {
     last_ = event.sequence;
   }
 
-  /// Calls `each` for each of them, in one transaction.
+  /// Calls `each` for each draft, in one transaction.
   void commit(std::span<const Draft> drafts, FunctionRef<void(const Draft&, EventLog&)> each) {
     committed_.clear();
     try {
@@ -263,7 +263,7 @@ class Appender {
   GlobalSequence last_;
 };
 
-/// Which lines of stdin are in, for the sentence that says so.
+/// The lines of stdin that are committed, for the final message.
 class LineReport {
  public:
   [[noreturn]] void fail(std::int64_t line, const std::string& problem, ExitCode code,
@@ -278,11 +278,11 @@ class LineReport {
     throw Exit{code, text};
   }
 
-  /// The last line whose event, and all before it, are committed.
+  /// The last line up to which everything is committed.
   std::int64_t committed = 0;
 };
 
-/// Appends line by line; returns the exit code.
+/// Appends line by line. Returns the exit code.
 class LineAppender {
  public:
   struct Options {
@@ -313,7 +313,7 @@ class LineAppender {
   }
 
  private:
-  /// False if it ends here.
+  /// False if it stops here.
   bool take(const std::string& line) {
     if (!has_events(line)) {
       drafts_.push_back(parse_event_line(line, defaults_));
@@ -321,7 +321,7 @@ class LineAppender {
       return static_cast<std::int64_t>(drafts_.size()) < options_.batch || commit(number_);
     }
     const DraftedAppend drafted = parse_append_line(line, defaults_);
-    // The lines before it first, though more could have joined them.
+    // Commits the earlier lines first, although more lines could have joined them.
     if (!commit(number_ - 1)) return false;
     const bool holds = appender_.append(drafted);
     report_.committed = number_;
@@ -329,7 +329,7 @@ class LineAppender {
     return holds || !options_.stops_on_conflict;
   }
 
-  /// The lines that wait for each other, up to line `last`. False if it ends here.
+  /// Commits the collected lines, up to line `last`. False if it stops here.
   bool commit(std::int64_t last) {
     if (drafts_.empty()) return true;
     const bool hold = appender_.append_lines(drafts_, options_.stops_on_conflict);

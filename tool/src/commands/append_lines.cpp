@@ -12,11 +12,11 @@
 namespace stela::tool {
 namespace {
 
-/// Walks through the members of an object, each of which may be there once.
+/// Walks through the members of an object, and refuses duplicates.
 class Members {
  public:
   explicit Members(json::Reader& reader) : reader_{reader} { reader_.open_object(); }
-  /// Makes the next one current and sets its name; false at the end.
+  /// Makes the next member current and sets its name. False at the end.
   bool next(std::string& name) {
     if (!reader_.next_member(name)) {
       reader_.close();
@@ -63,7 +63,7 @@ template <std::size_t N>
   throw Misuse{"there is no field '" + in_one_line(name) + "'" + did_you_mean(name, known)};
 }
 
-/// A field that an event has in every kind of line. False if it is none.
+/// Parses a field that events have in every kind of line. False if it isn't one.
 bool parse_event_field(std::string_view name, json::Reader& reader, Draft& draft) {
   if (name == "stream") {
     draft.stream = reader.get_string();

@@ -1,5 +1,5 @@
 #pragma once
-// The lines of 'events append --stdin'.
+// Parses the lines of 'events append --stdin'.
 #include <stela/framework/query.hpp>
 
 #include <limits>
@@ -13,7 +13,7 @@ namespace stela::tool {
 
 constexpr int largest_schema_version = std::numeric_limits<std::int32_t>::max();
 
-/// One event as it was typed.
+/// One event as written in the input.
 struct Draft {
   std::string stream = {};
   std::string type = {};
@@ -34,13 +34,13 @@ struct DraftedAppend {
   std::map<std::string, ExpectedVersion> expected = {};
 };
 
-/// Whether the line is of several events.
+/// True if the line has several events.
 bool has_events(const std::string& line);
 
-/// A line that is one event; `defaults` has the fields that flags set for all.
+/// Parses a line with one event. `defaults` has the fields that flags set for all.
 Draft parse_event_line(const std::string& line, const Draft& defaults);
 
-/// A line that has several events.
+/// Parses a line with several events.
 DraftedAppend parse_append_line(const std::string& line, const Draft& defaults);
 
 /// `what` names the field or flag in the error.

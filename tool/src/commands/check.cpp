@@ -11,12 +11,12 @@
 namespace stela::tool {
 namespace {
 
-// What holds unless it is said otherwise.
+// The default limits.
 constexpr std::chrono::seconds warning_lag{60};
 constexpr std::chrono::seconds critical_lag{300};
 constexpr std::chrono::seconds critical_silence{300};
 constexpr double warning_parked_messages = 0;
-/// Above it, too much may be pending to be counted.
+/// Above this, there may be too many pending messages to count.
 constexpr std::int64_t largest_pending_limit = most_counted_pending - 1;
 
 std::vector<Measure> outbox_measures(const OutboxStatus& status, const Arguments& arguments) {
@@ -24,7 +24,7 @@ std::vector<Measure> outbox_measures(const OutboxStatus& status, const Arguments
   const double lag = status.lag ? static_cast<double>(status.lag->count()) / 1e6 : 0;
   const std::int64_t waiting = waiting_in(status);
   const LivingWorkers living = living_workers(status);
-  // Nobody has to be there for nothing.
+  // Without work, no worker is needed.
   const std::optional<double> wanted = limits.count("--min-workers", 1);
   return {{.name = "lag",
            .value = lag,
@@ -74,20 +74,20 @@ std::vector<Measure> outbox_measures(const OutboxStatus& status, const Arguments
 void require_order(const Measure& measure, const Arguments& given) {
   const std::string warn = "--warn-" + std::string{measure.name};
   const std::string most = "--max-" + std::string{measure.name};
-  // One of them alone may well pass the other one's default.
+  // A given limit may well exceed the default of the other one.
   if (!given.has(warn) || !given.has(most) || *measure.warning <= *measure.critical) return;
   throw Misuse{warn + " is above " + most + ": the warning would come after the alarm"};
 }
 
 Checked look_at_outbox(Invocation& call) {
-  // A mistake in the limits is told even if there is no database.
+  // A mistake in the limits is reported even without a database.
   for (const Measure& measure : outbox_measures({}, call.arguments)) {
     require_order(measure, call.arguments);
   }
   StoreSession session{call, {.only_reads = true}};
   auto of_database = session.place().is_on_server() ? measure_server(session)
                                                     : std::vector{measure_writing(session)};
-  // Where no commit becomes durable, the status would only wait.
+  // If commits don't become durable, reading the status would only wait.
   if (session.place().is_on_server() && of_database.front().state() != ok) {
     return {.measures = std::move(of_database), .summary = {}};
   }

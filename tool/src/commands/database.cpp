@@ -32,13 +32,13 @@ std::optional<Enum> choice_of(const Arguments& arguments, std::string_view optio
   throw Misuse{std::string{option} + " is " + known + ", not '" + in_one_line(*text) + "'"};
 }
 
-/// What was chosen when a file was made; a server has its own settings.
+/// The durability chosen when the file was created. Servers have settings of their own.
 std::optional<sqlite::Durability> durability_of(StoreSession& session) {
   if (session.place().is_on_server()) return std::nullopt;
   return sqlite::durability(session.store());
 }
 
-/// Whether there was a store at `place`, which is there now.
+/// Opens or creates the store at `place`. True if it existed before.
 bool open_or_create(const DatabasePlace& place, DatabasePlace::Opening opening) {
   if (!place.is_on_server()) {
     std::error_code ignored;
@@ -57,7 +57,7 @@ bool open_or_create(const DatabasePlace& place, DatabasePlace::Opening opening) 
   }
 }
 
-/// Those of every module, as the roles that use them make no tables.
+/// Creates the tables of all modules, because the roles that use them can't create tables.
 void make_tables(Store& store) {
   migrate_outbox(store);
   nats::migrate_inbox(store);

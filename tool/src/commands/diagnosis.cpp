@@ -1,4 +1,4 @@
-// check and why: what is wrong with a store, as the diagnosis has it.
+// check and why: the diagnosis of a store.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_links.hpp"
@@ -28,14 +28,14 @@ void print_chain(Output& out, const Chain& chain, Timestamp now) {
   }
 }
 
-/// Why a store can't be asked is what is wrong with it.
+/// If the store can't be queried, the reason becomes the finding.
 Facts ask_or_tell(Invocation& call) try {
   StoreSession session{call, {.only_reads = true, .is_brief = true}};
   return ask(session, call);
 } catch (const Error& e) {
   return facts_without_store(e, call);
 } catch (const Exit& e) {
-  // A file that is gone is a database that is down.
+  // A missing file counts as a database that is down.
   if (e.code() != not_found) throw;
   return {.at = system_clock().now(),
           .call = call.app.name + ' ',
@@ -56,7 +56,7 @@ void print_nagios(Output& out, const std::vector<Finding>& findings) {
   out.line(line);
 }
 
-/// A report of the diagnosis. Without findings: why there are none.
+/// Prints a report of the diagnosis, including why there are no findings.
 void print_report(Output& out, const Facts& facts, std::string_view state, const Value& findings,
                   const std::string& message) {
   const Json database{to_json({{"what", "database"},
@@ -119,7 +119,7 @@ int check(Invocation& call) try {
   return unknown;
 }
 
-/// By its sequence or id; of a stream, its last event.
+/// Finds an event by its sequence or id, or the last event of a stream.
 EventRange stored_event(Store& store, const std::string& what) {
   GlobalSequence sequence;
   if (!what.empty() && what.find_first_not_of("0123456789") == std::string::npos) {
@@ -133,7 +133,7 @@ EventRange stored_event(Store& store, const std::string& what) {
   return store.read_at({{sequence}});
 }
 
-/// The message of an event; of a stream, the first that waits, else its last event's.
+/// The message of an event. For a stream, its first pending message, or else the last event's.
 std::optional<OutboxMessage> find_message(OutboxOperations& outbox, const StoredEvent& event,
                                           const std::string& what) {
   if (event.stream.name() != what) return outbox.show(event.sequence);
@@ -145,7 +145,7 @@ Chain explain(StoreSession& session, const Facts& facts, const std::vector<Findi
               const std::string& what) {
   Chain chain = chain_of_name(facts, findings, what);
   if (!chain.empty() || !facts.outbox) return chain;
-  // An event is a view of its range.
+  // An event is only valid while its range is.
   for (const StoredEvent& event : stored_event(session.store(), what)) {
     if (const auto message = find_message(session.operations(), event, what)) {
       return chain_of_message(session.operations(), *message, facts, findings);
@@ -155,7 +155,7 @@ Chain explain(StoreSession& session, const Facts& facts, const std::vector<Findi
   return {};
 }
 
-/// Those that nobody knows of, and the chain doesn't say.
+/// Counts the findings that nobody has acknowledged and that the chain doesn't contain.
 std::int64_t count_others(const std::vector<Finding>& findings, const Chain& chain) {
   return std::count_if(findings.begin(), findings.end(), [&](const Finding& finding) {
     return finding.known.empty() &&

@@ -1,4 +1,4 @@
-// doctor: what may be wrong with a database and the world around it.
+// doctor: possible problems of a database and its surroundings.
 #include "commands/doctor.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
@@ -69,7 +69,7 @@ void look_at_participants(Examination& examination, const App& app, Store& store
   }
 }
 
-/// What isn't wrong, and what a visitor asks nevertheless.
+/// Reports facts about the outbox that aren't problems but often asked for.
 void tell_of_outbox(Examination& examination, const OutboxStatus& status,
                     const std::vector<Finding>& findings) {
   const LivingWorkers living = living_workers(status);
@@ -112,7 +112,7 @@ void tell_of_followers(Examination& examination, const Facts& facts,
   }
 }
 
-/// What of the broker isn't wrong.
+/// Reports facts about the broker that aren't problems.
 void tell_of_broker(Examination& examination, const Facts& facts,
                     const std::vector<Finding>& findings) {
   const std::optional<BrokerLook>& broker = facts.broker;
@@ -149,7 +149,7 @@ std::string durability_in_words(StoreSession& session) {
   return ", durability " + std::string{to_string(sqlite::durability(session.store()))};
 }
 
-/// What the examinations of files and servers say in words of their own.
+/// True for findings that the examinations of files and servers report in their own words.
 bool was_looked_at(Code code) {
   return code < Code::outbox_unattended && code != Code::database_locked &&
          code != Code::database_unanswered;
@@ -160,7 +160,7 @@ int examine(Invocation& call) {
   if (!call.place().is_on_server()) look_at_sqlite(examination);
   StoreSession session{call, {.only_reads = true}};
   Store& store = session.store();
-  // What is read must be durable: if no commit becomes that, the rest would only wait.
+  // Reads wait for durability, so if commits don't become durable the rest would only wait.
   if (session.place().is_on_server() && !look_at_server(examination, session.place(), store)) {
     return failed;
   }

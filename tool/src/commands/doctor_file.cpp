@@ -1,4 +1,4 @@
-// What doctor looks at of an SQLite database.
+// doctor's examination of a SQLite database.
 #include "cli/text.hpp"
 #include "commands/doctor.hpp"
 #include "write_access.hpp"
@@ -53,7 +53,7 @@ void look_at_place(Examination& examination, const std::string& path) {
   }
 }
 
-/// What is fixed in the file: each as Stela makes it, and what to do if it isn't so.
+/// Examines fixed properties of the file: each should be as Stela creates it, and has a remedy.
 void look_at_pragmas(Examination& examination, const std::string& path) {
   struct Wanted {
     const char* pragma;
@@ -89,7 +89,7 @@ void look_at_pragmas(Examination& examination, const std::string& path) {
   examination.fine("pragmas", found);
 }
 
-/// False if nothing can be written to it.
+/// False if the file can't be written to.
 bool look_at_file_writes(Examination& examination, Store& store) try {
   if (const auto problem = find_write_problem(sqlite::path(store))) {
     if (problem->is_of_this_user) {
@@ -102,7 +102,7 @@ bool look_at_file_writes(Examination& examination, Store& store) try {
     }
     return false;
   }
-  // Begins a transaction and ends it, without a change.
+  // Begins and ends a transaction without a change.
   store.transact([](Transaction&) {});
   examination.fine("writing", "the database can be written to");
   return true;
@@ -116,7 +116,7 @@ bool look_at_file_writes(Examination& examination, Store& store) try {
 void look_at_sqlite(Examination& examination) {
   const int version = sqlite3_libversion_number();
   const std::string text = std::string{"version "} + sqlite3_libversion();
-  // https://sqlite.org/wal.html: a reset of the log beside a commit could lose that commit.
+  // https://sqlite.org/wal.html: resetting the log during a commit could lose that commit.
   if (version < 3'051'003) {
     examination.warn("SQLite", text + " can lose a commit when the log is reset beside it",
                      "Stela's own writers prevent that with a lock; let no other program write to "
@@ -128,7 +128,7 @@ void look_at_sqlite(Examination& examination) {
 
 void look_at_file(Examination& examination, Store& store) {
   const std::string& path = sqlite::path(store);
-  // SQLite can't look at a log without files that it writes beside it.
+  // SQLite can't read a log without writing files beside it.
   if (look_at_file_writes(examination, store)) look_at_pragmas(examination, path);
   look_at_place(examination, path);
 }

@@ -1,4 +1,4 @@
-// What doctor looks at of personal data: where its keys are, and where none should be.
+// doctor's examination of personal data: where its keys are, and where no personal data should be.
 #include "cli/text.hpp"
 #include "commands/doctor.hpp"
 #include "key_session.hpp"
@@ -15,7 +15,7 @@
 namespace stela::tool {
 namespace {
 
-/// So many of the newest events are looked at.
+/// The number of newest events to examine.
 constexpr std::int64_t events_looked_at = 2'000;
 constexpr std::chrono::days long_without_rotation{7};
 constexpr std::size_t keys_at_once_of_doctor = 1'000;
@@ -25,7 +25,7 @@ bool is_of_address(char c) noexcept {
          std::string_view{"._%+-"}.find(c) != std::string_view::npos;
 }
 
-/// "ann@example.org": a name, and a domain with a dot.
+/// True for an e-mail address, "ann@example.org": a name, and a domain with a dot.
 bool has_address(std::string_view text) {
   for (std::size_t at = text.find('@'); at != std::string_view::npos; at = text.find('@', at + 1)) {
     const std::string_view rest = text.substr(at + 1);
@@ -55,7 +55,7 @@ void look_at_names(Examination& examination, Store& store) try {
                             "use ids there: docs/guides/personal-data.md");
   }
 } catch (const CorruptEvent&) {
-  // Said elsewhere.
+  // Another examination reports it.
 }
 
 std::string folder_of(const std::string& file) {
@@ -64,7 +64,7 @@ std::string folder_of(const std::string& file) {
   return error ? std::string{} : path.parent_path().string();
 }
 
-/// What a backup of one folder would have together.
+/// Checks what a backup of one folder would contain together.
 void look_at_folder(Examination& examination, Invocation& call, StoreSession& session) {
   const std::string keys = call.settings().text("keys.store");
   const auto named = [&](std::string_view key, const char* ending) {
@@ -122,7 +122,7 @@ void look_at_server_log(Examination& examination, StoreSession& session) {
                    "ALTER SYSTEM RESET it, and remove the logs: clear columns stay in them");
 }
 
-/// Nothing is left of keys that were destroyed, in no part of what is kept of them.
+/// Checks that no part of the key store has remains of destroyed keys.
 void look_at_erasures(Examination& examination, StoreSession& session, Keys& keys,
                       const std::string& call) {
   const ReappliedErasures left = reapply_erasures(session.store(), keys, true);
@@ -144,7 +144,7 @@ void look_at_erasures(Examination& examination, StoreSession& session, Keys& key
   }
 }
 
-/// Without changing anything.
+/// Changes nothing.
 void look_at_binding(Examination& examination, StoreSession& session, Keys& keys) {
   session.place().open_to_read({.keys = &keys});
   const std::int64_t highest = keys.standing().highest;
@@ -173,7 +173,7 @@ void look_at_privacy(Examination& examination, Invocation& call, StoreSession& s
     look_at_erasures(examination, session, keys, own_call);
     look_at_server_log(examination, session);
   } catch (const Error& e) {
-    // A master key that others may read, a key store that is behind.
+    // For example a master key that others may read, or a key store that is too old.
     examination.bad("keys", e.what(), "nothing personal can be read or written until then");
   }
 }

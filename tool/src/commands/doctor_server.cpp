@@ -1,4 +1,4 @@
-// What doctor looks at of a PostgreSQL server.
+// doctor's examination of a PostgreSQL server.
 #include "cli/text.hpp"
 #include "commands/doctor.hpp"
 #include "commands/server_measures.hpp"
@@ -14,7 +14,7 @@ namespace {
 using postgres::ServerStatus;
 using postgres::StandbyStatus;
 
-/// So many dead rows are no matter, however few the others are.
+/// This many dead rows don't matter, however few the live ones are.
 constexpr std::int64_t few_dead_rows = 100'000;
 
 void look_at_settings(Examination& examination, const ServerStatus& status) {
@@ -62,7 +62,7 @@ std::string described(const StandbyStatus& standby) {
   return text + ')';
 }
 
-/// False if no commit becomes durable.
+/// False if commits don't become durable.
 bool look_at_standbys(Examination& examination, const ServerStatus& status) {
   if (status.is_standby) return true;
   for (const StandbyStatus& standby : status.standbys) {
@@ -151,7 +151,7 @@ void look_at_server_writes(Examination& examination, const DatabasePlace& place,
   if (!status.may_append || status.role_only_reads) {
     return examination.fine("writing", "not tried: role '" + status.role + "' appends nothing");
   }
-  // Begins a transaction and ends it, without a change.
+  // Begins and ends a transaction without a change.
   place.open({}).transact([](Transaction&) {});
   examination.fine("writing", "the database can be written to");
 }

@@ -22,7 +22,7 @@ using description::Follower;
 constexpr std::size_t keys_at_a_time = 1'000;
 constexpr int entries_at_a_time = 1'000;
 
-/// What no forgetting reaches, for plans and reports.
+/// The data that no forgetting reaches, for plans and reports.
 constexpr std::string_view not_reached[] = {
     "what was never sealed: names of streams, tags, actors, headers and clear columns of read "
     "models until their projectors have passed the erasure",
@@ -41,7 +41,7 @@ std::string binding_of(const StreamId& subject, const std::vector<ErasedKey>& ke
   return sha256((keys.empty() ? std::string{} : keys.front().id) + '\n' + subject.name());
 }
 
-/// Calls `use` with each entry about people and keys, the oldest first, until it returns false.
+/// Calls `use` with each entry about people and keys, oldest first, until it returns false.
 template <class F>
 void for_each_entry(Store& store, F&& use) {
   JournalQuery query{.limit = entries_at_a_time, .direction = Direction::forward};
@@ -55,7 +55,7 @@ void for_each_entry(Store& store, F&& use) {
   }
 }
 
-/// The end of the first rotation that began after it, as far as that is known.
+/// The end of the first rotation that began afterwards, if known.
 std::optional<Timestamp> certain_since(Store& store, const KeyStanding& standing,
                                        Timestamp destroyed, Timestamp now) {
   bool has_begun = false;
@@ -66,7 +66,7 @@ std::optional<Timestamp> certain_since(Store& store, const KeyStanding& standing
     return !certain;
   });
   if (certain) return certain;
-  // By a program, which the journal doesn't have: it had ended by now.
+  // A program rotated the keys, which the journal doesn't record. The rotation has ended by now.
   const bool by_program = !has_begun && standing.rotated_at > destroyed && !standing.is_rotating;
   return by_program ? std::optional{now} : std::nullopt;
 }
@@ -76,7 +76,7 @@ std::string publication_of_erasure(StoreSession& session, GlobalSequence sequenc
   const auto message = session.operations().show(sequence);
   return message ? std::string{to_string(message->state)} : std::string{};
 } catch (const Exit&) {
-  // Only the application knows this outbox.
+  // Only the application knows the outbox's partitioner.
   return {};
 }
 

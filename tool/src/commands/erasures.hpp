@@ -1,4 +1,4 @@
-// What is known of those who were forgotten.
+// Reports on forgotten people.
 #pragma once
 
 #include "cli/command.hpp"
@@ -12,31 +12,31 @@
 
 namespace stela::tool {
 
-/// What the journal calls it: the report looks for these.
+/// The names of its journal entries, which the report looks for.
 inline constexpr std::string_view part_of_privacy = "privacy";
 inline constexpr std::string_view rotation_began = "began to rotate keys";
 inline constexpr std::string_view rotation_ended = "rotated keys";
 
-/// Nothing if the event forgets nobody.
+/// Empty if the event forgets nobody.
 std::optional<description::Erasure> erasure_of(Store& store, const StoredEvent& event);
 std::vector<description::Erasure> erasures_of(Store& store, const StreamId& subject);
-/// Adds when their keys were destroyed.
+/// Adds the times at which their keys were destroyed.
 void find_tombstones(Keys& keys, std::vector<description::Erasure>& erasures);
-/// Adds where projectors are, whether it is published, and since when it is certain.
+/// Adds the projectors' progress, the publication, and the time since which it is certain.
 void complete_erasure(description::Erasure& erasure, StoreSession& database, Keys& keys,
                       Timestamp now);
-/// The store's projectors, and whether they have passed it.
+/// The store's projectors, and whether they have passed the fence.
 std::vector<description::Follower> followers_of(Store& store, GlobalSequence fence);
-/// The journal has an entry of this one.
+/// True if the journal has an entry of this erasure.
 bool is_noted(Store& store, const description::Erasure& erasure);
 /// "erasure 4711".
 std::string name_in_journal(GlobalSequence erasure);
 
-/// What no forgetting reaches, for plans and reports.
+/// The data that no forgetting reaches, for plans and reports.
 Json not_reached_in_json();
 void tell_not_reached(Output& out);
 
-/// Of a key store on a server.
+/// A warning for a key store on a server.
 inline constexpr const char* kept_by_servers =
     "The key server's write-ahead log, its standbys and backups have the former keys, wrapped by "
     "the master key: until those are gone, or the master key is changed (--new-master) and the "

@@ -1,4 +1,4 @@
-// events tree, events list of a correlation or a cause, index build.
+// events tree, events list by correlation or cause, index build.
 #include "commands/event_links.hpp"
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
@@ -16,10 +16,10 @@ namespace stela::tool {
 namespace {
 
 constexpr std::int64_t default_rows = 200;
-/// A chain of causes is rarely as long; a damaged store may have one that never ends.
+/// Chains of causes are rarely this long; in a damaged store one may never end.
 constexpr std::size_t max_causes = 100;
 
-/// An event of a tree, and where it stands.
+/// An event of a tree, and its place there.
 struct TreeNode {
   std::int64_t depth = 0;
   GlobalSequence sequence = {};
@@ -45,7 +45,7 @@ std::string shown_state(const TreeNode& node) {
   const OutboxMessage& message = *node.message;
   std::string text = node.state;
   if (const std::string place = broker_place_of(message); !place.empty()) text += " as " + place;
-  // A single partition is called "all".
+  // The only partition of an outbox is labelled "all".
   if (!message.reason && message.partition != PartitionId{}) {
     text += " in " + message.partition.label();
   }
@@ -69,7 +69,7 @@ constexpr Field<TreeNode> tree_fields[] = {
       return node.message ? std::optional{node.message->partition} : std::nullopt;
     }>("partition"),
     field<[](const TreeNode& node) {
-      // A batch has the first and the last of its places.
+      // A batch has a first and a last position.
       const bool is_known = node.message && node.message->broker_from != 0 &&
                             node.message->broker_from == node.message->broker_to;
       return is_known ? std::optional{static_cast<std::int64_t>(node.message->broker_to)}
@@ -87,7 +87,7 @@ constexpr Field<TreeNode> tree_fields[] = {
 constexpr Description<TreeNode> tree_node{tree_fields,
                                           {.table = "sequence event place recorded_at stands"}};
 
-/// The causes of an event, the event, and what it led to.
+/// The causes of an event, the event, and its effects.
 class Tree {
  public:
   explicit Tree(StoreSession& session) : session_{session} {}
@@ -108,10 +108,10 @@ class Tree {
 
   const std::vector<TreeNode>& nodes() const noexcept { return nodes_; }
   const Effects& effects() const noexcept { return effects_; }
-  /// Of the first event: an id that no event here has. Nil if there is none.
+  /// The first event's cause if the store lacks it. Nil if there is none.
   const EventId& missing_cause() const noexcept { return missing_cause_; }
-  /// Of the first event: an earlier cause that wasn't looked for, as there are so many. Nil if
-  /// there is none.
+  /// An earlier cause of the first event that wasn't looked up, because the chain is too long. Nil
+  /// if there is none.
   const EventId& further_cause() const noexcept { return further_cause_; }
 
  private:
@@ -136,7 +136,7 @@ class Tree {
     while (!path.back().cause.is_nil() && path.size() < max_causes) {
       missing_cause_ = path.back().cause;
       const auto found = StoreOperations{store}.find_event(missing_cause_, most_near);
-      // What comes later can't be a cause.
+      // A later event can't be a cause.
       if (!found || *found >= path.back().sequence) return;
       for (const StoredEvent& event : store.read_at({{*found}})) path.push_back(node_of(event));
       missing_cause_ = {};
@@ -153,7 +153,7 @@ class Tree {
   }
 
   void descend(const EventId& cause, std::int64_t depth) {
-    // Without recursion: how deep it goes is up to the data.
+    // Not recursive, because the data decides how deep it goes.
     std::vector<TreeNode> open;
     const auto open_effects = [&](const EventId& of, std::int64_t at) {
       auto& effects = of_cause_[of];

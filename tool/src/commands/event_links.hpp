@@ -1,4 +1,4 @@
-// What commands on events share: the event that is asked for, and look-ups by correlation or cause.
+// Shared by commands on events: finds the event asked for, and events by correlation or cause.
 #pragma once
 
 #include "cli/invocation.hpp"
@@ -17,19 +17,19 @@ inline constexpr Option correlation_option{"--correlation", "ID",
 inline constexpr Option causation_option{"--causation", "ID",
                                          "only effects of the event of this id"};
 
-/// So many events around the time of an id are looked at for it.
+/// The number of events to search around the time of an id.
 inline constexpr std::int64_t most_near = 100'000;
 inline constexpr Option look_for_id_option{
     "--look-further", "", "look for an id among more than the 100,000 events around its time"};
 
-/// By its sequence or id, the first operand. Exit if there is no such event.
+/// Finds an event by its sequence or id, the first operand. Exit if there is none.
 GlobalSequence event_asked_for(Invocation& call, StoreSession& session);
 
-/// What --correlation or --causation selects; nothing if neither is given. Misuse with options that
-/// select otherwise.
+/// The selection of --correlation or --causation. Empty if neither is given. Misuse with other
+/// selecting options.
 std::optional<LinkQuery> links_asked_for(const Arguments& given);
 
-/// Says that events weren't looked at.
+/// Tells that some events weren't searched.
 void note_skipped(Invocation& call, std::int64_t events);
 
 }  // namespace stela::tool

@@ -15,8 +15,8 @@ GlobalSequence moved(GlobalSequence sequence, std::int64_t by) {
   return GlobalSequence{std::max<std::int64_t>(sequence.value() + by, 1)};
 }
 
-/// The first version of a stream whose event has at least this sequence: a stream's sequences grow
-/// with its versions.
+/// The first version of a stream whose event has at least this sequence. In a stream, sequences
+/// grow with versions.
 StreamVersion find_version(EventStore& store, const StreamId& stream, std::int64_t last,
                            GlobalSequence sequence) {
   std::int64_t low = 0;
@@ -74,7 +74,7 @@ bool EventSelection::has_times() const noexcept {
 }
 
 bool EventSelection::cut(const Page& page, GlobalSequence& from, GlobalSequence& to) const {
-  // Some of them may be out of time.
+  // Some events may be outside of the times.
   const std::int64_t width = has_times() ? 2 * most_looked : most_looked;
   if (!page.is_bounded() || to.value() - from.value() < width) return false;
   if (page.is_backward()) {
@@ -128,7 +128,7 @@ void EventSelection::read(StoreSession& session, Page& page, Take take) const {
   AllQuery part = query;
   part.to = std::min(query.to, store.last_sequence());
   part.limit = page.rows_read();
-  // On a server no index knows the types.
+  // A server has no index of a stream's types.
   const bool walks =
       session.place().is_on_server() && (!query.event_types.empty() || !query.categories.empty());
   const bool is_cut = walks && cut(page, part.from, part.to);
@@ -141,7 +141,7 @@ void EventSelection::read(StoreSession& session, const Query& asked, Page& page,
   Query tagged = asked;
   bool walks = false;
   Choose choose;
-  // On a server the index knows the tags, and no types.
+  // A server's index covers tags, but not types.
   for (QueryItem& item : tagged.items) {
     if (item.types.empty() || !session.place().is_on_server() || !page.is_bounded()) continue;
     if (item.tags.empty()) {

@@ -1,4 +1,4 @@
-// The options that choose events, for the commands that show them.
+// The options that select events, for the commands that show them.
 #pragma once
 
 #include "commands/page.hpp"
@@ -27,8 +27,8 @@ inline constexpr Option category_option{"--category", "NAME", "only streams of t
 inline constexpr Option type_option{"--type", "NAME", "only events of this type", "", true};
 inline constexpr Option after_event_option{"--after", "SEQUENCE", "continue after this sequence"};
 
-/// What --from, --to, --after, --since, --until, --category, --type, --stream and --newest-first
-/// select, one event at a time. Threads: one at a time.
+/// The events selected by --from, --to, --after, --since, --until, --category, --type, --stream and
+/// --newest-first, one at a time. Threads: one at a time.
 class EventSelection {
  public:
   using Take = FunctionRef<void(const StoredEvent&)>;
@@ -39,23 +39,23 @@ class EventSelection {
   AllQuery query;
   std::optional<StreamId> stream = {};
 
-  /// Narrows the sequences down to those of the times. Recorded times rise with sequences, but for
-  /// clocks that were set or differ: it allows for 20,000 events out of their order.
+  /// Narrows the sequences to those of the times. Recorded times rise with sequences unless clocks
+  /// were set or differ, so this allows for 20,000 events out of order.
   void seek(Store& store);
-  /// Calls `take` for each event until the page is full, or may look at no more.
+  /// Calls `take` for each event until the page is full, or its limit of examined rows is reached.
   void read(StoreSession& session, Page& page, Take take) const;
-  /// The same of the events that match a query.
+  /// As above, for the events that match a query.
   void read(StoreSession& session, const Query& asked, Page& page, Take take) const;
-  /// The same of a part of `stream`; `place` is what the page counts events by.
+  /// As above, for a part of `stream`. `place` gives the number that the page continues after.
   void read_stream(EventStore& store, StreamQuery part, Page& page, Place place, Take take) const;
 
  private:
   using Choose = std::function<bool(const StoredEvent&)>;
 
   bool has_times() const noexcept;
-  /// Leaves as many sequences as the page may look at; false if there are no more.
+  /// Limits the sequences to as many as the page may examine. False if there are no more.
   bool cut(const Page& page, GlobalSequence& from, GlobalSequence& to) const;
-  /// Takes those that are in time and chosen; without `choose`, all are.
+  /// Takes the events that are in time and chosen; without `choose`, all that are in time.
   void show(EventRange events, const Choose& choose, Page& page, Place place, Take take) const;
 };
 

@@ -35,7 +35,7 @@ void print_head(Invocation& call, GlobalSequence head) {
   print_result(call.out, {{"head", head}}, "head: " + std::to_string(head.value()));
 }
 
-/// Those of a correlation, or the effects of an event.
+/// Lists the events of a correlation, or the effects of an event.
 int list_linked(Invocation& call, LinkQuery query, const AllQuery& selected, std::int64_t limit) {
   const bool newest_first = call.arguments.has("--newest-first");
   query.from = selected.from;
@@ -49,7 +49,7 @@ int list_linked(Invocation& call, LinkQuery query, const AllQuery& selected, std
   if (has_more) found.sequences.pop_back();
   const Codec codec = codec_of(session.store());
   Listing listing{call.out, description::event};
-  // Those of one call come in ascending order.
+  // Each call returns them in ascending order.
   for (const GlobalSequence sequence : found.sequences) {
     for (const StoredEvent& event : session.store().read_at({{sequence}})) {
       listing.add({event, codec});
@@ -82,14 +82,14 @@ int list_events(Invocation& call) {
   return done;
 }
 
-/// "event 3 (order.placed v1, version 1 of order-7)", for each of these that is there.
+/// Describes each of the existing events: "event 3 (order.placed v1, version 1 of order-7)".
 std::vector<std::string> describe(EventStore& store, std::span<const GlobalSequence> sequences) {
   std::vector<std::string> lines;
   for (const StoredEvent& event : store.read_at(sequences)) lines.push_back(event.describe());
   return lines;
 }
 
-/// Where its message is, if it has one.
+/// The place of the event's message, if it has one.
 std::string publication_of(StoreSession& session, const StoredEvent& event) {
   if (!event.publishes()) return "not one that is published";
   if (!session.has_outbox()) return "to be published; there is no outbox";
@@ -159,7 +159,7 @@ int show_event(Invocation& call) {
   return done;
 }
 
-/// The words of a query, item by item: --or begins another one.
+/// Parses the items of a query; --or begins another item.
 Query events_asked_for(const Arguments& arguments) {
   Query query{.items = {QueryItem{}}};
   arguments.for_each([&](std::string_view option, const std::string& value) {
@@ -182,7 +182,7 @@ int query(Invocation& call) {
   const GlobalSequence head = session.store().last_sequence();
   selection.query.to = std::min(selection.query.to, head);
   print_matching(call, session, selection, query, page);
-  // What isn't all can't be relied on up to the head.
+  // The head is only valid for a complete result.
   if (page.is_complete()) print_head(call, head);
   return done;
 }
@@ -200,7 +200,7 @@ void print_tailed(Invocation& call, const StoredEvent& event, Codec codec) {
                 event.type() + "  " + payload_in_line(event, codec));
 }
 
-/// Follows events, also while the database can't be reached for a while.
+/// Follows events, and survives a database that can't be reached for a while.
 class Tail {
  public:
   Tail(Invocation& call, StoreSession& session, EventSelection& selection, const Signals& signals)
@@ -229,7 +229,7 @@ class Tail {
   static constexpr Milliseconds first_pause{500};
   static constexpr Milliseconds longest_pause{30'000};
 
-  /// What was committed since; false if nothing was.
+  /// Prints the events committed since the last call; false if there were none.
   bool print_new() {
     GlobalSequence& next = selection_.query.from;
     const GlobalSequence last = store_.last_sequence();
@@ -242,11 +242,11 @@ class Tail {
     seen_ = last;
     if (last < next) return false;
     selection_.query.to = last;
-    // Not all at once, so that a signal ends it.
+    // Prints a limited number, so that a signal can end it.
     Page page{std::min(limit_ - count_, most_at_once), Direction::forward, /*looks_further=*/true};
     selection_.read(session_, page, [&](const StoredEvent& event) {
       print_tailed(call_, event, codec_of(store_));
-      // What is printed isn't read again after a failure.
+      // Printed events aren't read again after a failure.
       next = event.sequence.next();
       ++count_;
     });
@@ -275,7 +275,7 @@ class Tail {
   std::condition_variable_any wake_;
   std::int64_t limit_ = 0;
   std::int64_t count_ = 0;
-  /// The end of the store at the last look.
+  /// The last sequence at the previous look.
   GlobalSequence seen_{0};
   Milliseconds pause_ = first_pause;
 };

@@ -30,7 +30,7 @@ void Examination::tell(const Finding& finding) {
 void Examination::print(std::string_view state, std::string_view what, const std::string& text,
                         const std::string& advice) {
   if (out_.is_json()) {
-    // With the keys of a finding.
+    // Uses the keys of a finding.
     return out_.json(to_json({{"code", as_code(what)},
                               {"severity", state},
                               {"subject", {}},

@@ -1,4 +1,4 @@
-// What a doctor's visit finds.
+// The findings of a doctor's visit.
 #pragma once
 
 #include "cli/output.hpp"
@@ -9,8 +9,7 @@
 
 namespace stela::tool {
 
-/// Prints each finding as it comes, and knows whether one was critical.
-/// Threads: one at a time.
+/// Prints each finding at once, and records whether one was critical. Threads: one at a time.
 class Examination {
  public:
   explicit Examination(Output& out) : out_{out} {}

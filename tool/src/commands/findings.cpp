@@ -1,4 +1,4 @@
-// findings ack, unack, known: what operators know of.
+// findings ack, unack, known: the findings that operators have acknowledged.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
@@ -38,7 +38,7 @@ std::string subject_asked(const Invocation& call) {
   return operands.size() > 1 ? operands[1] : std::string{};
 }
 
-/// What is wrong now, whoever knows of it.
+/// The current finding, acknowledged or not.
 Finding finding_now(StoreSession& session, Invocation& call, Code code,
                     const std::string& subject) {
   Facts facts = ask(session, call);

@@ -1,4 +1,4 @@
-// outbox history, projections history: how things went, a row for each minute or longer.
+// outbox history, projections history: past activity, a row for each minute or longer.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
@@ -23,13 +23,13 @@ namespace {
 using Minutes = std::chrono::minutes;
 using Count = std::optional<std::int64_t>;
 
-/// What is known of a span of time. Nothing where nobody looked.
+/// The figures of a span of time. Empty where they weren't recorded.
 struct Span {
   Timestamp at;
   Count published = {};
-  /// To hundredths.
+  /// Rounded to hundredths.
   std::optional<double> per_s = {};
-  /// Of those published, what operators sent again.
+  /// How many of the published messages operators had sent again.
   Count sent_again = {};
   Count failed = {};
   Count taken_over = {};
@@ -83,7 +83,7 @@ constexpr Field<FollowerSpan> follower_fields[] = {
 constexpr Description<FollowerSpan> of_follower{
     follower_fields, {.table = "projector at handled handled_per_second lag_s"}};
 
-/// Which spans are asked for: the first begins at `from`.
+/// The requested spans. The first begins at `from`.
 struct Spans {
   Timestamp from;
   Timestamp to;
@@ -109,9 +109,9 @@ std::vector<Count> last_values(const HistorySeries& series, const Spans& spans) 
   return last;
 }
 
-/// By how much a total grew. A point has the value at the beginning of its minute, so that what
-/// came since the point before belongs to the minute before. After a gap, that is the gap's last
-/// one.
+/// The growth of a total in each span. A point has the value at the beginning of its minute, so
+/// growth since the previous point belongs to the minute before. After a gap, it belongs to the
+/// gap's last minute.
 std::vector<Count> growth(const HistorySeries& series, const Spans& spans) {
   std::vector<Count> grown(spans.make().size());
   Count before;
@@ -134,7 +134,7 @@ void set_rates(std::vector<Span>& spans, Minutes by) {
   for (Span& span : spans) span.per_s = rate_of(span.published, by);
 }
 
-/// With the value before the first span.
+/// Also reads the value before the first span.
 std::vector<HistorySeries> read_series(Store& store, const Spans& spans) {
   return Journal{store}.history(spans.from - std::max(spans.by, Minutes{60}), spans.to);
 }
@@ -172,14 +172,14 @@ std::vector<Span> read_history(Store& store, const Spans& spans) {
   return all;
 }
 
-/// By the log of batches.
+/// Reads the log of batches.
 std::vector<Span> read_history_of(OutboxOperations& outbox, PartitionId partition,
                                   const Spans& spans, Output& out) {
   constexpr int most_batches = 100'000;
   std::vector<Span> all = spans.make();
   const auto batches = outbox.batches(partition, most_batches);
   const bool is_cut = std::ssize(batches) == most_batches;
-  // What was before the oldest one may have been removed from the log.
+  // Batches before the oldest one may have been removed from the log.
   const Timestamp known_from = batches.empty() ? spans.to : batches.back().published_at;
   if (is_cut && known_from > spans.from) {
     out.note("only the last " + in_digits(most_batches) + " batches are counted, from " +
@@ -229,7 +229,7 @@ Spans spans_asked(const Arguments& arguments, Store& store) {
   return {.from = to - since, .to = to, .by = by};
 }
 
-/// Runners note the figures of those that they drive.
+/// Reads the figures that runners recorded of their projectors.
 std::vector<FollowerSpan> read_history_of(const std::string& projector,
                                           const std::vector<HistorySeries>& series,
                                           const Spans& spans) {
@@ -251,7 +251,7 @@ std::vector<FollowerSpan> read_history_of(const std::string& projector,
   return all;
 }
 
-/// Those of which something was noted, or the one that was named.
+/// The projectors with recorded figures, or the one that was named.
 std::vector<std::string> projectors_asked(const Arguments& arguments, Store& store,
                                           const std::vector<HistorySeries>& series) {
   const auto& operands = arguments.operands();

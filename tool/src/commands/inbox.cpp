@@ -13,10 +13,10 @@
 namespace stela::tool {
 namespace {
 
-/// Messages are read with their payloads.
+/// A limit, because messages are read with their payloads.
 constexpr std::int64_t messages_at_once = 100;
 
-/// Lists what `read` finds in the inbox and is `chosen`, of the consumer that was named or of all.
+/// Lists the `chosen` items that `read` finds in the inbox, of the named consumer or of all.
 template <class T, class Read, class Chosen>
 int list_of(Invocation& call, const Description<T>& description, Read read, Chosen chosen) {
   Page page{call.arguments};
@@ -131,7 +131,7 @@ int forget(Invocation& call) {
   return done;
 }
 
-/// A mistyped name would become a consumer that nobody runs, or a stream that nobody reads.
+/// A mistyped name would create a consumer that nobody runs, or a stream that nobody reads.
 void require_reader(Store& store, const std::string& name, const std::string& stream, bool is_new) {
   std::string known;
   for (const nats::ConsumerStatus& one : nats::InboxOperations{store}.status()) {

@@ -16,14 +16,14 @@
 namespace stela::tool {
 namespace {
 
-// What holds unless it is said otherwise.
+// The default limits.
 constexpr double warning_parked = 0;
 constexpr double critical_overdue = 0;
 constexpr double warning_standing = 0;
-/// A resize, or a process that is started again, lets a consumer stand still for a moment.
+/// A resize or a restart makes a consumer pause for a moment.
 constexpr std::chrono::seconds longest_pause{60};
 
-/// Of all consumers together.
+/// Totals of all consumers.
 struct InboxSums {
   double parked = 0;
   double parked_streams = 0;
@@ -40,7 +40,7 @@ bool stands_still(const Finding& one, Timestamp now) {
     case Code::consumer_standing:
       return !one.since || now - *one.since >= longest_pause;
     case Code::consumer_unattended:
-      // An older Stela didn't note it of a consumer that was never started.
+      // Older versions of Stela didn't record it for consumers that were never started.
       return one.since && now - *one.since >= longest_pause;
     default:
       return false;
@@ -98,7 +98,7 @@ std::vector<Measure> inbox_measures(const InboxSums& sums, const Arguments& argu
 }
 
 Checked look_at_inbox(Invocation& call) {
-  // A mistake in the limits is told even if there is no database.
+  // A mistake in the limits is reported even without a database.
   inbox_measures({}, call.arguments);
   StoreSession session{call, {.only_reads = true}};
   nats::InboxOperations inbox{session.store()};
@@ -113,7 +113,7 @@ Checked look_at_inbox(Invocation& call) {
                [&](const Finding& one) { return stands_still(one, facts.at); });
   auto measures = inbox_measures(inbox_sums(facts.consumers, std::ssize(standing)), call.arguments);
   explain(measures, findings);
-  // A brief one may come first.
+  // Findings of a short standstill may come first.
   explain(measures, standing);
   measures.push_back(measure_writing(session));
   return {.measures = std::move(measures), .summary = "no parked messages"};

@@ -1,4 +1,4 @@
-// inbox check, for monitoring systems.
+// `inbox check`, for monitoring systems.
 #pragma once
 
 #include "cli/arguments.hpp"
@@ -14,7 +14,8 @@ namespace stela::tool {
 
 Command inbox_check_command();
 
-/// What --consumer names; empty if it wasn't given. Exit if the inbox has no such consumer.
+/// The consumer named by --consumer. Empty if none was given. Exit if the inbox has no such
+/// consumer.
 std::string consumer_of(const Arguments& arguments, nats::InboxOperations& inbox);
 
 }  // namespace stela::tool

@@ -10,7 +10,7 @@ namespace stela::tool {
 namespace {
 
 int mcp(Invocation& call) {
-  // Its place must be one before anybody asks.
+  // Checks the place before the first request.
   call.place();
   std::string place = call.settings().text("db");
   if (place.empty()) place = call.app.database;

@@ -27,7 +27,7 @@ std::string in_lower_case(std::string text) {
   return text;
 }
 
-/// Plain digits, as plugins must print them; seconds to the millisecond.
+/// Plain digits, as required of plugins; seconds to the millisecond.
 std::string number(double value) {
   std::array<char, 512> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
@@ -35,7 +35,7 @@ std::string number(double value) {
   return {text.data(), end.ptr};
 }
 
-/// As a plugin's performance data has it: "10" alerts above ten, "1:" below one.
+/// In the format of performance data: "10" alerts above ten, "1:" below one.
 std::string range(const Measure& measure, const std::optional<double>& limit) {
   if (!limit) return {};
   return number(*limit) + (measure.is_least ? ":" : "");
@@ -92,7 +92,7 @@ State state_of(std::span<const Measure> measures) {
   return worst;
 }
 
-/// "lag is 70s, more than 60s; 22 messages parked"; the worst first, and empty if all is well.
+/// "lag is 70s, more than 60s; 22 messages parked": worst first. Empty if all is well.
 std::string problems_of(std::vector<Measure> measures) {
   std::stable_sort(measures.begin(), measures.end(),
                    [](const Measure& a, const Measure& b) { return a.state() > b.state(); });
@@ -134,7 +134,7 @@ void print_check(Invocation& call, State state, const std::string& text,
   call.out.line(std::string{name_of(state)} + ": " + text);
 }
 
-/// A state that can't be printed is unknown to whoever asked.
+/// If the state can't be printed, the caller doesn't know it, so it is UNKNOWN.
 int told(Invocation& call, State state) try {
   call.out.flush();
   return state;

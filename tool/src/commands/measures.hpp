@@ -1,4 +1,4 @@
-// What a check measures, compares with limits and prints as monitoring systems want it.
+// The measures of a check: compared with limits, and printed in the formats of monitoring systems.
 #pragma once
 
 #include "cli/arguments.hpp"
@@ -18,7 +18,7 @@
 
 namespace stela::tool {
 
-/// As monitoring systems have it.
+/// The states of monitoring systems.
 enum State : int { ok = 0, warning = 1, critical = 2, unknown = 3 };
 
 struct Measure {
@@ -27,15 +27,15 @@ struct Measure {
   std::optional<double> warning = {};
   std::optional<double> critical = {};
   std::string_view unit = {};
-  /// The value must not be below the limit, rather than above it.
+  /// The limit is a minimum instead of a maximum.
   bool is_least = false;
-  /// The value may be more; unset where it never is.
+  /// The value may be higher. Unset for measures that are always exact.
   std::optional<bool> is_lower_bound = {};
   /// There is nothing to measure.
   bool is_absent = false;
-  /// What is said where a limit is broken, if figures don't tell.
+  /// The message for a broken limit, if the figures don't explain it.
   std::string problem = {};
-  /// The findings that say it.
+  /// The findings that explain it.
   std::vector<Code> codes = {};
 
   bool is_beyond(const std::optional<double>& limit) const {
@@ -49,7 +49,7 @@ struct Measure {
   }
 };
 
-/// The limits that were given, or hold by default.
+/// The given limits, or the defaults.
 class Limits {
  public:
   explicit Limits(const Arguments& arguments) : arguments_{arguments} {}
@@ -62,27 +62,26 @@ class Limits {
   const Arguments& arguments_;
 };
 
-/// Critical if nothing can be written to the database, unless that is so for this user alone:
-/// whoever only watches needs no permission.
+/// Critical if the database can't be written to. But not if only this user can't, because
+/// monitoring needs no permission.
 Measure measure_writing(const DatabasePlace& place);
 
 /// The limits of the measure with this name.
 Limit limit_of(const std::vector<Measure>& measures, std::string_view name);
-/// Measures whose limit is broken say what the findings say.
+/// Replaces the message of each broken limit by the sentences of its findings.
 void explain(std::vector<Measure>& measures, const std::vector<Finding>& findings);
 
-/// What a check has found.
+/// The result of a check.
 struct Checked {
   std::vector<Measure> measures = {};
-  /// Said if all is well.
+  /// Printed if all is well.
   std::string summary = {};
 };
 
-/// Prints what `look` finds in the format that was asked for. A database that doesn't answer is
-/// critical; what else it throws is UNKNOWN.
-/// Returns the state, which is the exit code.
+/// Prints the result of `look` in the requested format. A database that doesn't answer is critical;
+/// any other exception is UNKNOWN. Returns the state, which is the exit code.
 int run_check(Invocation& call, FunctionRef<Checked()> look);
-/// Prints that the state is UNKNOWN, and why; returns it.
+/// Prints that the state is UNKNOWN, and why. Returns the state.
 int say_unknown(Invocation& call, const std::string& why);
 
 constexpr Option format_option{"--format", "NAME", "text, nagios, json or prometheus",

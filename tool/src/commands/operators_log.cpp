@@ -1,4 +1,4 @@
-// log: what operators did; changes: what changed by itself, too.
+// log: what operators did; changes: also what changed by itself.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
@@ -19,14 +19,14 @@
 namespace stela::tool {
 namespace {
 
-/// An action, and where it stands: "o12" of the outbox, "t3" of timers, "c17" of the changes.
+/// An action with its id: "o12" of the outbox, "t3" of timers, "c17" of the changes.
 struct Logged {
   std::string id;
   std::string part;
   OperatorAction action;
 };
 
-/// Those that it was meant for and not done to, because it failed before.
+/// How many planned items it missed because it failed.
 std::optional<std::int64_t> failed_of(const Logged& one) {
   const OperatorAction& action = one.action;
   if (!action.planned) return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<std::int64_t> failed_of(const Logged& one) {
       *action.planned - action.done.value_or(0) - action.changed.value_or(0), 0);
 }
 
-/// How far one came that isn't done; the detail of an unfinished one may be its first step.
+/// The progress of an unfinished action; its detail may be its first step.
 std::string detail_of(const Logged& one) {
   const OperatorAction& action = one.action;
   if (action.state == "done" || !action.done) return action.detail;
@@ -76,7 +76,7 @@ constexpr Field<OperatorAction> step_fields[] = {
 };
 constexpr Description<OperatorAction> step_of_action{step_fields, {.table = "step at what detail"}};
 
-/// One of the tables that have actions. Threads: one at a time.
+/// One of the tables of actions. Threads: one at a time.
 class ActionSource {
  public:
   using Read = std::function<std::vector<Logged>(const ActionQuery&)>;
@@ -85,7 +85,7 @@ class ActionSource {
       : letter_{letter}, query_{.direction = direction}, read_{std::move(read)} {}
 
   char letter() const noexcept { return letter_; }
-  /// "o12": the last one that was taken; empty if none was.
+  /// The last action taken: "o12". Empty if there was none.
   const std::string& place() const noexcept { return place_; }
   void go_to(std::int64_t number) {
     place_ = letter_ + std::to_string(number);
@@ -93,7 +93,7 @@ class ActionSource {
     query_.after = after_.value_or(0);
   }
 
-  /// The next one; null at the end. Reads at most so many at once.
+  /// The next action; null at the end. Reads at most `most` at once.
   const Logged* next(std::int64_t most) {
     if (ready_.empty() && !is_at_end_) {
       query_.limit = static_cast<int>(std::min(most, rows_at_once));
@@ -134,7 +134,7 @@ std::string join(const std::string& subject, const std::string& detail) {
   return subject + (subject.empty() || detail.empty() ? "" : ": ") + detail;
 }
 
-/// Changes that nobody asked for, too: whoever lists actions passes over them.
+/// Also returns changes without an operator; the list of actions skips those.
 std::vector<Logged> of_journal(Store& store, const ActionQuery& query) {
   std::vector<Logged> all;
   for (JournalEntry& one : Journal{store}.entries({.before = query.before.value_or(largest),
@@ -152,13 +152,13 @@ std::vector<Logged> of_journal(Store& store, const ActionQuery& query) {
   return all;
 }
 
-/// Outbox and timers have logs of their own, and the journal notes some of their actions again.
+/// Outbox and timers have their own logs, so the journal's copies of their actions don't count.
 bool is_action(const Logged& one) {
   const bool is_again = one.id.front() == 'c' && (one.part == "outbox" || one.part == "timers");
   return !one.action.who.empty() && !is_again;
 }
 
-/// "ann" is ann@shop, too.
+/// "ann" also matches ann@shop.
 bool is_by(const Logged& one, const std::optional<std::string>& who) {
   return !who || one.action.who == *who || one.action.who.starts_with(*who + "@");
 }
@@ -179,7 +179,7 @@ std::vector<ActionSource> sources_of(StoreSession& session, Direction direction)
   return sources;
 }
 
-/// "o12": of which source, and its number there.
+/// Splits "o12" into its source and its number there.
 std::pair<char, std::int64_t> parse_id(const std::string& text) {
   if (text.empty() || std::string_view{"otc"}.find(text.front()) == std::string_view::npos) {
     throw Misuse{"an action is named as 'stela log' names it, such as o12; not '" +
@@ -188,7 +188,7 @@ std::pair<char, std::int64_t> parse_id(const std::string& text) {
   return {text.front(), to_integer(text.substr(1), "an action's number", {1, largest})};
 }
 
-/// "o12,t3": the places of sources that were read.
+/// Continues at the places of sources that were already read: "o12,t3".
 void go_to(std::vector<ActionSource>& sources, std::string_view places) {
   while (!places.empty()) {
     const std::size_t comma = std::min(places.find(','), places.size());
@@ -209,12 +209,12 @@ std::string places_of(const std::vector<ActionSource>& sources) {
   return text;
 }
 
-/// Of all sources the one whose next action is the next of all; null at the end.
+/// The source whose next action comes first of all. Null at the end.
 ActionSource* next_of(std::vector<ActionSource>& sources, const Page& page) {
   ActionSource* first = nullptr;
   Timestamp at{};
   for (ActionSource& source : sources) {
-    // Filters may pass over most.
+    // Filters may skip most of them.
     const Logged* const one = source.next(std::max<std::int64_t>(page.rows_read(), 100));
     if (one == nullptr) continue;
     const bool is_before = page.is_backward() ? one->action.at > at : one->action.at < at;

@@ -42,13 +42,13 @@ MessageQuery messages_asked_for(const Arguments& arguments, const Page& page) {
     query.partition = to_partition(*partition);
   }
   query.after = GlobalSequence{arguments.integer("--after", {0, largest}).value_or(0)};
-  // Some of them may be out of time.
+  // Some messages may be outside of the times.
   const bool has_times = arguments.has("--since") || arguments.has("--until");
   if (page.is_bounded()) query.most_looked = has_times ? 2 * most_looked : most_looked;
   return query;
 }
 
-/// Narrows it down to what --since and --until select.
+/// Narrows the query to the times of --since and --until.
 void seek(const Arguments& arguments, Store& store, MessageQuery& query) {
   EventSelection times{arguments};
   times.seek(store);
@@ -58,7 +58,7 @@ void seek(const Arguments& arguments, Store& store, MessageQuery& query) {
   query.to = times.query.to;
 }
 
-/// What fails alike, by the first parked message of each stream.
+/// Lists messages that fail alike, each by the first parked message of its stream.
 int list_group(Invocation& call, const std::string& group) {
   for (const auto option : {"--state", "--partition", "--stream", "--type", "--error", "--since"}) {
     if (!call.arguments.has(option)) continue;
@@ -112,8 +112,8 @@ int list_messages(Invocation& call) {
   return done;
 }
 
-/// How many messages a retry of this one sends. 0: it can't be sent before what is parked before it
-/// in its stream.
+/// How many messages a retry of this one sends. 0 if earlier parked messages of its stream must be
+/// sent first.
 std::int64_t count_retried(OutboxOperations& operations, GlobalSequence sequence) try {
   return operations.retry({.sequences = {sequence}}, Mode::dry_run).messages;
 } catch (const UsageError&) {
@@ -169,7 +169,7 @@ int republish(Invocation& call) {
   if (selection.from > selection.to) throw Misuse{"--from is after --to"};
   const Signals signals{call};
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
-  // From the first event on is everything that is there, and not what comes meanwhile.
+  // Fixes the end, because events that are appended meanwhile don't belong to it.
   if (given.has("--from") && !given.has("--to")) selection.to = session.store().last_sequence();
   ProgressBar bar{call.out, "events"};
   session.operations().on_progress([&](const Progress& p) { bar.show(p.stage, p.done, p.total); });

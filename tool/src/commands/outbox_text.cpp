@@ -12,7 +12,7 @@
 namespace stela::tool {
 namespace {
 
-/// Where what can be published ends: what comes later waits until earlier generations are drained.
+/// The end of the publishable messages: later ones wait until earlier generations are drained.
 GlobalSequence open_end(const OutboxStatus& status) {
   bool is_open = false;
   for (const GenerationStatus& generation : status.generations) {
@@ -22,7 +22,7 @@ GlobalSequence open_end(const OutboxStatus& status) {
   return GlobalSequence::max();
 }
 
-/// Something of it can be published without an operator.
+/// True if some of its messages can be published without an operator.
 bool can_go_on(const PartitionStatus& partition, GlobalSequence end) {
   if (partition.stopped) return false;
   return partition.redeliveries > 0 ||
@@ -35,7 +35,7 @@ bool reaches_broker(const WorkerStatus& worker, const OutboxStatus& status) {
   return worker.broker->is_connected() || is_misconfigured_in_part(worker, status);
 }
 
-/// Its own worker if that is alive; else any living one that reaches the broker, or any.
+/// Its own worker if that is alive, or else a living one, if possible one that reaches the broker.
 const WorkerStatus* worker_of(const PartitionStatus& partition, const OutboxStatus& status) {
   const WorkerStatus* found = nullptr;
   for (const WorkerStatus& worker : status.workers) {

@@ -35,7 +35,7 @@ ParkedSelection parked_of(const Arguments& arguments) {
   return selection;
 }
 
-/// A type or an error chooses among all.
+/// A type or an error selects among all parked messages.
 ParkedSelection retried_of(const Arguments& arguments) {
   const std::string type = arguments.text("--type").value_or("");
   const std::string error = arguments.text("--error").value_or("");
@@ -49,7 +49,7 @@ ParkedSelection retried_of(const Arguments& arguments) {
   return {.all = true, .type = type, .error = error, .group = group};
 }
 
-/// A group's heads.
+/// Selects the heads of a group.
 ParkedSelection discarded_of(const Arguments& arguments) {
   const auto group = arguments.text("--group");
   if (!group) return parked_of(arguments);
@@ -59,7 +59,7 @@ ParkedSelection discarded_of(const Arguments& arguments) {
   return {.all = true, .group = *group};
 }
 
-/// In the terminal's lists so many are shown.
+/// The limit of the lists on a terminal.
 constexpr std::size_t most_runs_shown = 20;
 
 void print_plan(Invocation& call, const RetryPlan& plan) {
@@ -75,7 +75,7 @@ Affected affected_by(const RetryPlan& plan) {
   return {.messages = plan.messages(), .streams = std::ssize(plan.runs)};
 }
 
-/// A retry or a discard, until it is done or a signal ends it after the present step.
+/// Runs a retry or a discard until it is done, or until a signal ends it after the current step.
 template <class Plan>
 auto apply_plan(Invocation& call, OutboxOperations& operations, const Plan& plan) {
   const Signals signals{call};
@@ -111,13 +111,13 @@ int report_applied(Invocation& call, const AppliedPlan& applied) {
   return done;
 }
 
-/// How many of the heads are in a state now.
+/// How many of the heads are in each state now.
 struct Outcome {
   std::int64_t published = 0;
   std::int64_t discarded = 0;
   std::int64_t parked = 0;
   std::int64_t waiting = 0;
-  /// Of one that was parked again.
+  /// The error of a message that was parked again.
   std::string error = {};
 
   bool is_decided() const noexcept { return waiting == 0; }
@@ -148,7 +148,7 @@ std::string in_words(const Outcome& outcome) {
   return text + '.';
 }
 
-/// Until it is known what became of each, or the time is up.
+/// Waits until the outcome of each message is known, or the time is up.
 int await_outcome(Invocation& call, OutboxOperations& operations, const RetryPlan& plan,
                   std::chrono::milliseconds most) {
   const auto until = std::chrono::steady_clock::now() + most;
@@ -182,7 +182,7 @@ std::optional<std::chrono::milliseconds> wait_asked(const Arguments& arguments) 
   return most;
 }
 
-/// A group that nothing is parked by is a mistyped one, or one that is decided.
+/// A group without parked messages is mistyped, or was already decided.
 void require_group(const Arguments& arguments, bool is_empty) {
   const auto group = arguments.text("--group");
   if (group && is_empty) {

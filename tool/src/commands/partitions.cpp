@@ -30,7 +30,7 @@ int list_partitions(Invocation& call) {
 }
 
 int sync(Invocation& call) {
-  // Its dry run tries it, and rolls back.
+  // Also opened for a dry run, which makes the changes and rolls them back.
   StoreSession session{call};
   const bool dry = call.arguments.has("--dry-run");
   const Synced synced = session.operations().sync(call.arguments.has("--prune"),
@@ -86,13 +86,13 @@ std::string_view warning_of(const PartitionStatus& stopped) {
   return "";
 }
 
-/// Those that adopting helps: the others have another way out.
+/// True if adopting helps; other stops have other remedies.
 bool is_adoptable(const PartitionStatus& partition) {
   return partition.stopped && partition.stopped != StopReason::poison &&
          partition.stopped != StopReason::missing && partition.stopped != StopReason::unrecognized;
 }
 
-/// What is named, as it stands, or all that is stopped.
+/// The named partition in any state, or all stopped ones.
 std::vector<PartitionStatus> partitions_to_adopt(Invocation& call, StoreSession& session) {
   const auto& named = call.arguments.operands();
   std::vector<PartitionStatus> chosen;
@@ -127,7 +127,7 @@ std::uint64_t last_of(const Answer& answer) {
                   answer.found.empty() ? 0 : answer.found.back().broker_sequence);
 }
 
-/// Refuses a number that the broker doesn't have, where it can be asked.
+/// Refuses a number that the broker lacks, if the broker can be queried.
 void check_at_broker(Invocation& call, StoreSession& session, PartitionId partition,
                      std::uint64_t at) {
   const std::string number = std::to_string(at);
@@ -150,7 +150,7 @@ void check_at_broker(Invocation& call, StoreSession& session, PartitionId partit
   }
 }
 
-/// What a partition would continue after, as its broker says now.
+/// The position that a partition would continue after, according to its broker now.
 class Preview {
  public:
   Preview(Invocation& call, StoreSession& session)
@@ -206,7 +206,7 @@ class Preview {
     throw Exit{failed, "partition " + partition.label() + ": " +
                            (answer ? answer->detail : "no answer from the broker")};
   }
-  /// Which of them carry an event that the database has.
+  /// Tells which messages carry an event of this database.
   std::vector<bool> of_this_database(const std::vector<FoundMessage>& found) {
     std::vector<GlobalSequence> sequences;
     for (const FoundMessage& each : found) {
@@ -226,7 +226,7 @@ class Preview {
     }
     return are_ours;
   }
-  /// What was published after `last`, and how to count it.
+  /// Tells what was published after `last`, and how to count it.
   std::string missing(const PartitionStatus& partition, std::uint64_t last) {
     const Answer end = read(partition.id, last);
     const std::string tool = "'" + call_.app.name + " outbox ";
@@ -260,7 +260,7 @@ int preview_adoption(Invocation& call, StoreSession& session,
   return done;
 }
 
-/// The number that was given, if it is of one partition.
+/// The given number, which must be for a single partition.
 std::optional<std::uint64_t> place_to_adopt(const Arguments& arguments) {
   const auto sequence = arguments.integer("--broker-sequence", {0, largest});
   for (const char* const option : {"--nats", "--stream", "--prefix"}) {
@@ -294,7 +294,7 @@ int adopt(Invocation& call) {
       session.operations().adopt(each.id, at);
       call.out.note("Partition " + each.id.label() + " resumes.");
     } catch (const UsageError& e) {
-      // It may have continued by itself meanwhile.
+      // The partition may have resumed by itself meanwhile.
       if (!all) throw;
       call.out.note(e.what());
     }
@@ -314,7 +314,7 @@ bool is_backing_off(const PartitionStatus& partition) {
   return partition.attempts > 0 && !partition.stopped;
 }
 
-/// The one that is named, or all that back off.
+/// The named partition, or all that back off.
 std::vector<PartitionStatus> partitions_to_retry(Invocation& call, StoreSession& session) {
   std::vector<PartitionStatus> partitions = session.operations().status().partitions;
   const auto& named = call.arguments.operands();

@@ -1,4 +1,4 @@
-// privacy subjects, show, forget: people, and the keys of what is personal.
+// privacy subjects, show, forget: people, and the keys of their personal data.
 #include "commands/privacy.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
@@ -59,7 +59,7 @@ int list_subjects(Invocation& call) {
       LivingSubject subject{key.subject.name, keys.keys_of(key.subject.name)};
       std::sort(subject.keys.begin(), subject.keys.end(),
                 [](const KeyInfo& a, const KeyInfo& b) { return a.number < b.number; });
-      // A subject is listed once, at the oldest of its keys.
+      // Each subject is listed once, at its oldest key.
       if (subject.keys.empty() || subject.keys.front().number != key.number) continue;
       goes_on = page.take(key.number);
       if (goes_on) listing.add(subject);
@@ -89,7 +89,8 @@ int show_subject(Invocation& call) {
   for (const Erasure& one : erasures) {
     erased.insert(erased.end(), one.keys.begin(), one.keys.end());
   }
-  // What the store has as forgotten is no more living than that, though its key be there yet.
+  // A key that the store has recorded as forgotten doesn't count as living, even if it still
+  // exists.
   std::erase_if(living, [&](const KeyInfo& key) {
     return std::any_of(erased.begin(), erased.end(),
                        [&](const ErasedKey& one) { return one.id == key.id.to_string(); });
@@ -124,7 +125,7 @@ int show_subject(Invocation& call) {
 
 // --- forget
 
-/// Of how many events so many hold a value.
+/// Counts the events with a value that is sealed with these keys.
 std::int64_t count_sealed_events(Invocation& call, Store& store, std::span<const KeyInfo> keys) {
   const SealMarks marks{store.conventions().codec, keys};
   ProgressBar bar{call.out, "events"};
@@ -169,8 +170,8 @@ void tell_plan(Invocation& call, const std::vector<KeyInfo>& keys, std::int64_t 
   tell_not_reached(call.out);
 }
 
-/// Opening the store with its keys has completed a forgetting that was interrupted, or it was a
-/// program's: says so, and notes it, as the journal has no entry of it.
+/// Opening the store with its keys completed an interrupted forgetting, or a program forgot the
+/// person. Reports this, and records it in the journal, which has no entry of it.
 bool was_forgotten_before(Invocation& call, StoreSession& database, Keys& keys,
                           const StreamId& subject) {
   const std::vector<Erasure> erasures = erasures_of(database.store(), subject);

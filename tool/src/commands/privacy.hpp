@@ -1,4 +1,4 @@
-// What the commands about personal data share.
+// Shared by the commands about personal data.
 #pragma once
 
 #include "cli/command.hpp"
@@ -19,12 +19,12 @@ class StoreSession;
 inline constexpr Operand subject_operand_of_keys{"SUBJECT",
                                                  "the person, by the name of a stream: guest-m1"};
 
-/// As `--purpose` names it, and tables show it: the default one has no name.
+/// The purpose as `--purpose` and tables name it; the default purpose has no name.
 inline std::string purpose_of(const std::string& text) {
   return text == "default" ? "" : text;
 }
 
-/// Finds what is sealed with some keys, without knowing types. Threads: any.
+/// Finds fields sealed with given keys, without knowing event types. Threads: any.
 class SealMarks {
  public:
   SealMarks(Codec codec, std::span<const KeyInfo> keys);
@@ -34,7 +34,7 @@ class SealMarks {
   std::vector<std::string> marks_;
 };
 
-/// In the journal of the store. `detail` names keys, never people.
+/// Writes to the store's journal. `detail` names keys, never people.
 void note_privacy(Invocation& call, StoreSession& session, const std::string& what,
                   const std::string& subject, const std::string& detail);
 

@@ -1,4 +1,4 @@
-// privacy export: everything that the store has about one person.
+// privacy export: everything that the store has on one person.
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
@@ -17,7 +17,7 @@
 namespace stela::tool {
 namespace {
 
-/// Opens what is sealed for one subject, and nothing else: an event may be about others as well.
+/// Opens only what is sealed for one subject, because an event may be about others as well.
 /// Threads: as the keys.
 class KeysOfOne final : public Keyring {
  public:
@@ -52,7 +52,7 @@ std::string exported_line(const StoredEvent& event, Keyring& keys) {
                   {"payload", Json{minified(opened)}}});
 }
 
-/// Lines on stdout, or in a file that nobody else may read. Threads: one at a time.
+/// Lines on stdout, or in a file that only the user may read. Threads: one at a time.
 class ExportedLines {
  public:
   ExportedLines(Output& out, const std::optional<std::string>& path) : out_{out} {
@@ -92,7 +92,7 @@ int export_subject(Invocation& call) {
   const StreamId subject = StreamId::parse(call.arguments.operands().front());
   const Signals signals{call};
   KeySession session{call, false};
-  // With its keys: what the store has as forgotten is so before anything is opened.
+  // Opens the store with its keys, so that recorded erasures take effect before anything is opened.
   StoreSession database{call, {.keys = &session.keys()}};
   const std::vector<KeyInfo> found = session.keys().keys_of(subject.name());
   Store& store = database.store();

@@ -1,4 +1,4 @@
-// privacy hold, release, rotate: what is done with the keys of people.
+// privacy hold, release, rotate: operations on people's keys.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/erasures.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 // --- hold, release
 
-/// The journal names no people: the newest key of this purpose instead.
+/// The journal names no people, so this names the newest key of the purpose.
 std::string key_in_words(Keys& keys, const Subject& subject) {
   std::vector<KeyInfo> found = keys.keys_of(subject.name);
   std::erase_if(found, [&](const KeyInfo& key) { return key.subject.purpose != subject.purpose; });
@@ -26,7 +26,7 @@ std::string purpose_in_words(const Subject& subject) {
   return subject.purpose.empty() ? "the default purpose" : "purpose '" + subject.purpose + "'";
 }
 
-/// It may be meant for keys that are yet to be made, or mistyped.
+/// A hold may be meant for future keys, or be mistyped.
 void warn_of_unknown_purpose(Invocation& call, Keys& keys, const Subject& subject) {
   const auto found = keys.keys_of(subject.name);
   const bool is_known = std::ranges::any_of(
@@ -84,7 +84,7 @@ constexpr Option purpose_option{"--purpose", "P", "what is kept for it ('default
 
 // --- rotate
 
-/// Before anything is changed: StoreFailed if it isn't a master key.
+/// StoreFailed if it isn't a master key. Called before anything changes.
 void try_master(const std::string& path) {
   key_file(path).wrap(std::vector<std::uint8_t>(1));
 }

@@ -1,4 +1,4 @@
-// privacy reapply: what was forgotten and came back with a backup is forgotten again.
+// privacy reapply: forgets again what a restored backup brought back.
 #include "broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
@@ -17,21 +17,21 @@
 namespace stela::tool {
 namespace {
 
-/// An erasure as a message at the broker has it. Whoever may publish there may have written it.
+/// An erasure from a broker's message. Anybody who may publish there may have written it.
 struct Published : description::Erasure {
   std::string message = {};
   std::string subject = {};
-  /// Its keys that live, as far as no message before has them; and those that were never here.
+  /// Its living keys that no earlier message had, and keys that were never here.
   std::vector<KeyInfo> living = {};
   std::vector<KeyId> unknown = {};
-  /// Why it is passed over.
+  /// Why it is skipped.
   std::string problem = {};
 };
 struct AllPublished {
   std::int64_t messages = 0;
   std::int64_t skipped = 0;
   std::int64_t odd = 0;
-  /// Those with living keys, and the first hundred of the odd ones.
+  /// Erasures with living keys, and the first hundred of the odd ones.
   std::vector<Published> shown = {};
   std::vector<KeyInfo> living = {};
   std::set<KeyId> seen = {};
@@ -57,7 +57,7 @@ constexpr Field<Published> published_fields[] = {
 constexpr Description<Published> published{
     published_fields, {.table = "message subject at by why keys unknown_keys problem"}};
 
-/// What is wrong with it; empty if nothing is.
+/// Reads the erasure. Returns what is wrong with it, or an empty text.
 std::string read_erasure(Store& store, const BrokerEvent& found, Published& one) try {
   if (found.event == nullptr) return std::string{found.problem};
   if (found.store_id != store.id().to_string()) {
@@ -72,7 +72,7 @@ std::string read_erasure(Store& store, const BrokerEvent& found, Published& one)
   return e.what();
 }
 
-/// The same of its keys.
+/// Looks up its keys. Returns what is wrong with them, or an empty text.
 std::string look_up(Keys& keys, const std::set<KeyId>& seen, Published& one) {
   constexpr std::size_t most_keys = 1'000;
   if (one.keys.size() > most_keys) return "it names " + std::to_string(one.keys.size()) + " keys";
@@ -114,7 +114,7 @@ void take(Store& store, Keys& keys, const BrokerEvent& found, AllPublished& all)
   if (!one.living.empty() || (is_odd && all.odd <= most_odd)) all.shown.push_back(std::move(one));
 }
 
-/// Of all generations: retired streams may have what nobody else has.
+/// Includes all generations, because retired streams may have messages that no other stream has.
 std::set<PartitionId> all_partitions(const OutboxStatus& status) {
   std::set<PartitionId> all;
   for (const GenerationStatus& generation : status.generations) {
@@ -127,7 +127,7 @@ std::set<PartitionId> all_partitions(const OutboxStatus& status) {
 AllPublished read_broker(Invocation& call, StoreSession& session, Keys& keys) {
   const OutboxStatus status = session.operations().status();
   auto options = broker_options(call.settings(), status.fence, session.partitioner());
-  // So that a missing stream counts as empty; none is made.
+  // Makes a missing stream count as empty. Nothing is created.
   options.ensure_stream = true;
   nats::StreamReader broker{options};
   AllPublished all;
@@ -152,7 +152,7 @@ void tell(Output& out, const AllPublished& all) {
       "that isn't from its stream ('nats stream rmm STREAM NUMBER'), and look again.");
 }
 
-/// " by events 11 and 12 …": of a person to look at.
+/// " by events 11 and 12 …": the erasures of a person to examine.
 std::string by_events(const ReappliedErasures& known) {
   constexpr std::ptrdiff_t most_named = 10;
   std::string text;
@@ -176,7 +176,7 @@ std::string in_words(const ReappliedErasures& known, const AllPublished& all) {
 int reapply(Invocation& call) {
   const bool is_dry = call.arguments.has("--dry-run");
   KeySession session{call, true};
-  // Without its keys: opening it with them does all of this.
+  // Opened without its keys, because opening it with them reapplies the erasures.
   StoreSession database{call, {.only_reads = is_dry}};
   ReappliedErasures planned = reapply_erasures(database.store(), session.keys(), true);
   AllPublished all;

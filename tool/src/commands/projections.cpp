@@ -40,7 +40,7 @@ int show_projectors(Invocation& call) {
   return done;
 }
 
-/// A projector's build, and an event; 0: the one that it fails at.
+/// A projector's build and an event; 0: the event that it fails at.
 struct FailedPlace {
   std::string projector = {};
   std::int64_t build = 0;
@@ -65,7 +65,7 @@ FailedPlace place_asked_for(const Arguments& arguments) {
       .sequence = GlobalSequence{to_integer(text.substr(slash + 1), "a sequence", {0, largest})}};
 }
 
-/// Lists the events of projectors that wait for an operator, or for another attempt.
+/// Lists the projectors' events that wait for an operator or for another attempt.
 class FailedEvents {
  public:
   FailedEvents(Invocation& call, Store& store)
@@ -109,7 +109,7 @@ class FailedEvents {
     return {};
   }
 
-  /// Most rows may be passed over.
+  /// True if a filter may skip most rows.
   bool is_filtered() const noexcept { return !types_.empty() || times_.since || times_.until; }
 
   void list_parked(const ProjectorStatus& one, GlobalSequence after) {
@@ -225,7 +225,7 @@ int cancel_rebuild(Invocation& call) {
   return done;
 }
 
-/// What is asked of a runner over HTTP.
+/// Answers HTTP requests about a runner.
 HttpResponse projection_page(const HttpRequest& request, Store& store, const Signals& signals,
                              const PrometheusMetrics& reported) {
   ReadinessFacts facts{.at = store.conventions().clock->now(), .is_draining = signals.stopped()};

@@ -11,18 +11,18 @@
 namespace stela::tool {
 namespace {
 
-// What holds unless it is said otherwise.
+// The default limits.
 constexpr std::chrono::seconds warning_lag{60};
 constexpr std::chrono::seconds critical_lag{300};
 constexpr double warning_parked_events = 0;
 constexpr double critical_unattended = 0;
 
-/// Of all projectors and reactions together.
+/// Totals of all projectors and reactions.
 struct ProjectionSums {
   double lag_seconds = 0;
   double stopped = 0;
   double parked = 0;
-  /// They are behind, and no runner drives them.
+  /// They lag, and no runner drives them.
   double unattended = 0;
 };
 
@@ -32,8 +32,7 @@ ProjectionSums sum_of(const std::vector<ProjectorStatus>& projectors, Timestamp 
     if (one.state == BuildState::scratch || one.state == BuildState::retired) continue;
     sums.parked += static_cast<double>(one.parked);
     sums.stopped += one.stopped ? 1 : 0;
-    // An inline projector is behind only where it was left behind, and a rebuild for as long as it
-    // takes.
+    // An inline projector only lags if it was left behind, and a rebuild lags until it is done.
     if (one.kind == ProjectionKind::inline_ || one.state != BuildState::living) continue;
     const double lag = std::chrono::duration<double>(one.lag).count();
     sums.lag_seconds = std::max(sums.lag_seconds, lag);
@@ -64,7 +63,7 @@ std::vector<Measure> projection_measures(const ProjectionSums& sums, const Argum
 }
 
 Checked look_at_projections(Invocation& call) {
-  // A mistake in the limits is told even if there is no database.
+  // A mistake in the limits is reported even without a database.
   projection_measures({}, call.arguments);
   StoreSession session{call, {.only_reads = true}};
   const auto projectors = ProjectionOperations{session.store()}.status();

@@ -1,4 +1,4 @@
-// projections check, for monitoring systems.
+// `projections check`, for monitoring systems.
 #pragma once
 
 #include "cli/command.hpp"

@@ -50,7 +50,7 @@ void print_compared(Invocation& call, const Compared& compared) {
   }
 }
 
-/// A name that somebody typed is wrong sooner than all of its streams are gone.
+/// If no stream is found, a mistyped name is more likely than the loss of all streams.
 void require_named_stream(Invocation& call, const nats::StreamReader& broker,
                           const Compared& planned) {
   const auto name = call.arguments.text("--stream");
@@ -66,7 +66,7 @@ const PartitionStatus* stopped_for_loss(const OutboxStatus& status) {
   return nullptr;
 }
 
-/// What the library refuses to publish is neither promised nor asked about.
+/// Refuses what the library won't publish before announcing it or asking about it.
 void require_none_stopped_for_loss(Invocation& call, const Compared& planned,
                                    const OutboxStatus& status) {
   const PartitionStatus* const stopped = stopped_for_loss(status);
@@ -105,7 +105,7 @@ int compare(Invocation& call, StoreSession& session, ProgressBar& bar, GlobalSeq
 
 // --- --from-broker
 
-/// What was asked for by name, and doesn't exist, has no events for another reason.
+/// A named stream that doesn't exist is a mistake, not an empty stream.
 void require_named_stream(Invocation& call, const nats::StreamReader& broker) {
   const auto name = call.arguments.text("--stream");
   if (!name || broker.has_found_a_stream()) return;
@@ -121,7 +121,7 @@ std::string in_words(const ImportPlan& plan) {
   return text;
 }
 
-/// Stream by stream.
+/// Prints the plan, ordered by stream.
 void print_plan(Invocation& call, ImportPlan& plan) {
   std::stable_sort(plan.events.begin(), plan.events.end(),
                    [](const StrayEvent& a, const StrayEvent& b) { return a.stream < b.stream; });
@@ -173,14 +173,14 @@ int import_from_broker(Invocation& call, StoreSession& session, ProgressBar& bar
   return report_import(call, plan, applied);
 }
 
-/// At most one of the two, and what belongs to them.
+/// Allows at most one of the two brokers, with its options only.
 void check_brokers(const Invocation& call) {
   const Arguments& arguments = call.arguments;
   const bool imports = arguments.has("--from-broker");
   if (imports && (arguments.has("--against-broker") || arguments.has("--from"))) {
     throw Misuse{"--from-broker goes neither with --against-broker nor with --from"};
   }
-  // The console names its broker for all commands.
+  // The console passes its broker to all commands.
   if (call.out.is_kept()) return;
   for (const char* const option : {"--nats", "--stream", "--prefix"}) {
     if (imports || arguments.has("--against-broker") || !arguments.has(option)) continue;
@@ -193,7 +193,7 @@ int reconcile(Invocation& call) {
   const GlobalSequence from{call.arguments.integer("--from", {1, largest}).value_or(1)};
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   ProgressBar bar{call.out, "events"};
-  // The others ask before they change anything, and can be ended there.
+  // The other forms ask before they change anything, and can be ended there.
   std::optional<Signals> signals;
   const bool is_plain =
       !call.arguments.has("--against-broker") && !call.arguments.has("--from-broker");

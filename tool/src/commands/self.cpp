@@ -1,4 +1,4 @@
-// config show, completion, version, manual: about the tool itself.
+// config show, completion, version, manual: commands about the tool itself.
 #include "broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/help.hpp"
@@ -22,7 +22,7 @@
 namespace stela::tool {
 namespace {
 
-/// Nobody knows where the password is in a location that can't be parsed.
+/// Hides a location that can't be parsed, because its password can't be found.
 std::string shown_setting(std::string_view key, const std::string& value) try {
   if (key == "db" && is_on_server(value)) postgres::describe(value);
   if (key == "nats.url") nats::check(nats::PublisherOptions{.url = value});
@@ -51,7 +51,7 @@ int show_config(Invocation& call) {
     listing.add({setting.key, shown_setting(setting.key, value), origin});
   }
   listing.print();
-  // What each value alone doesn't show; no database is needed for it.
+  // Checks combinations of values, which needs no database.
   check(relay_options(settings));
   return done;
 }

@@ -33,7 +33,7 @@ bool is_name(std::string_view text) {
          });
 }
 
-/// Of a file its name without an ending, of a server's database the last part of its path.
+/// The name of a file without its extension, or the last part of a server URL's path.
 std::string name_of(const std::string& place) {
   std::string name = std::filesystem::path{place.substr(0, place.find('?'))}.stem().string();
   std::replace_if(
@@ -72,7 +72,7 @@ Uuid id_of(Invocation& call, const std::string& place) {
   return DatabasePlace{place, call.settings()}.open_to_read({.is_report = true}).id();
 }
 
-/// Where operators act. Files are opened to be written, servers as another role.
+/// Sets where operators act. Files are opened for writing, servers as another role.
 void let_act(Invocation& call, std::vector<ServedStore>& stores) {
   const bool may_write_files = call.arguments.has("--allow-actions");
   for (ServedStore& store : stores) {
@@ -124,8 +124,8 @@ bool is_loopback(const HttpAddress& address) {
   return address.host == "127.0.0.1" || address.host == "::1";
 }
 
-/// Whoever can connect to a socket that is a file may say whose requests the proxy passes on,
-/// unless there is a secret: then others of the group may connect, too.
+/// Any process that can connect to a Unix socket could pose as the proxy, unless there is a secret.
+/// With a secret, others in the group may connect too.
 HttpAddress address_of(Invocation& call, bool has_proxy_secret) {
   constexpr std::string_view unix_prefix = "unix:";
   const std::string text = call.arguments.text("--listen").value_or(std::string{standard_address});
@@ -139,7 +139,7 @@ HttpAddress address_of(Invocation& call, bool has_proxy_secret) {
   return address;
 }
 
-/// Where others can connect somebody has decided who may.
+/// If others can connect, somebody must have decided who may.
 void check_openness(const HttpAddress& address, const Gate::Options& gate) {
   if (!gate.proxy_field.empty() && gate.people_file.empty()) {
     throw Misuse{"--auth proxy-header says who asks, and not what they may: add --people-file"};
@@ -172,7 +172,7 @@ std::string base_path_of(Invocation& call) {
   return path;
 }
 
-/// Its first word.
+/// Reads the file's first word.
 std::string secret_in(std::string_view option, const std::string& path) {
   std::istringstream in{read_private(option, path)};
   std::string secret;
@@ -229,7 +229,7 @@ void write_port(const std::string& path, std::uint16_t port) {
   if (!out.flush()) throw Exit{failed, "can't write '" + path + "'"};
 }
 
-/// A database that doesn't answer may answer later; one that isn't there is a typing error.
+/// A database that doesn't answer may answer later, but a missing one is a typing error.
 void look_for(const Api& api, const std::vector<ServedStore>& stores, Output& out) {
   for (const ServedStore& store : stores) {
     const Api::Answer head = api.ask(store, {.command = "events head"});
@@ -240,7 +240,7 @@ void look_for(const Api& api, const std::vector<ServedStore>& stores, Output& ou
   }
 }
 
-/// Exit, with the import's own sentence.
+/// Exit, with the import's own sentence, if it fails.
 void run_well(const ConsoleCommands& commands, const ServedStore& store, const CommandCall& call,
               Output::Kept& kept) {
   Output out{{.json = true, .no_color = true, .kept = &kept}};
@@ -250,7 +250,8 @@ void run_well(const ConsoleCommands& commands, const ServedStore& store, const C
   if (code != done) throw Exit{static_cast<ExitCode>(code), kept.error};
 }
 
-/// Of an import's sentence what is about the file: there is no store to go on with.
+/// The part of an import's sentence that is about the file, because there is no store to continue
+/// with.
 std::string of_file(const std::string& path, std::string_view sentence) {
   for (const std::string_view end : {"; the store", "; nothing is imported"}) {
     sentence = sentence.substr(0, sentence.find(end));
@@ -258,7 +259,7 @@ std::string of_file(const std::string& path, std::string_view sentence) {
   return "'" + path + "' isn't a whole export: " + std::string{sentence};
 }
 
-/// The database that an export becomes. Nobody acts on it.
+/// The database made from an export. Operators can't act on it.
 ServedStore imported(Invocation& call, const ConsoleCommands& commands, const ExportCopy& copy) {
   for (const std::string_view option : {"--db", "--nats", "--allow-actions", "--operate-as"}) {
     if (!call.arguments.has(option)) continue;
@@ -277,7 +278,7 @@ ServedStore imported(Invocation& call, const ConsoleCommands& commands, const Ex
     if (e.code() != failed) throw;
     throw Exit{failed, of_file(path, e.what())};
   }
-  // An import holds timers for those who drive the old store; nobody drives this one.
+  // An import holds timers for the drivers of the old store, but nobody drives this one.
   run_well(commands, store, {.command = "timers resume"}, ignored);
   Output::Kept last;
   run_well(commands, store,
@@ -300,7 +301,7 @@ void print_link(Output& out, std::string_view link) {
   out.flush();
 }
 
-/// Wakes whoever waits for a terminal.
+/// Wakes a thread that waits for the terminal.
 class Bell {
  public:
   Bell() : file_{eventfd(0, EFD_CLOEXEC)} {}

@@ -8,7 +8,7 @@
 namespace stela::tool {
 std::string problem_of_commits(const postgres::ServerStatus& status) {
   if (status.is_standby || status.synchronous_standby_names.empty()) return {};
-  // By their names, as roles outside of pg_monitor see no more of them.
+  // By name, because roles outside pg_monitor see nothing else of them.
   const StandbyNames names = parse_standby_names(status.synchronous_standby_names);
   const auto confirming = std::count_if(
       status.standbys.begin(), status.standbys.end(), [&](const postgres::StandbyStatus& standby) {
@@ -47,7 +47,7 @@ StoreTrouble trouble_of_writing(StoreSession& session) {
     return {"the database " + problem->what, std::string{way_to_write}};
   }
   try {
-    // Waits for the lock, as who appends does, and changes nothing.
+    // Waits for the lock like an append, and changes nothing.
     session.store().transact([](Transaction&) {});
   } catch (const StoreBusy& e) {
     return {e.what(),

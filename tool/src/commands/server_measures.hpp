@@ -1,4 +1,4 @@
-// What a PostgreSQL server says of itself, as checks and doctor judge it.
+// The state of a PostgreSQL server, for checks and doctor.
 #pragma once
 
 #include "commands/measures.hpp"
@@ -12,28 +12,28 @@
 
 namespace stela::tool {
 
-/// Dead rows of the outbox stay for as long.
+/// A transaction this old keeps dead rows of the outbox alive.
 inline constexpr std::chrono::minutes long_transaction{10};
 inline constexpr std::chrono::seconds long_lag{60};
-/// A migration locks a table for less.
+/// Longer than any lock that a migration takes.
 inline constexpr std::chrono::seconds long_lock{2};
 
-/// Why no commit becomes durable; empty if commits do.
+/// The reason why commits don't become durable. Empty if they do.
 std::string problem_of_commits(const postgres::ServerStatus& status);
 
-/// Why the database takes no writes, and what ends that; both empty if it takes them.
+/// The reason why the database takes no writes, and the remedy. Both are empty if it takes them.
 struct StoreTrouble {
   std::string what = {};
   std::string remedy = {};
 };
 StoreTrouble trouble_of(const postgres::ServerStatus& status, const DatabasePlace& place);
-/// Of a file: what can be seen, and what writing meets.
+/// For a file, examines it and tries to write.
 StoreTrouble trouble_of_writing(StoreSession& session);
 
-/// Whether the database can be written to, first; then the lag of the standbys and the age of the
+/// Measures whether the database can be written to, then the lag of the standbys and the age of the
 /// oldest transaction.
 std::vector<Measure> measure_server(StoreSession& session);
-/// Whether the database can be written to, on whichever engine it is.
+/// Measures whether the database can be written to, on either engine.
 Measure measure_writing(StoreSession& session);
 
 }  // namespace stela::tool

@@ -14,8 +14,8 @@ std::string in_small_letters(std::string_view text) {
   return small;
 }
 
-/// The next word of `text`, number or mark, which is taken from it; a quoted one without its
-/// quotes.
+/// Removes the next token from `text` and returns it: a name, a number or a mark. A quoted name
+/// loses its quotes.
 std::string next_word(std::string_view& text) {
   constexpr std::string_view blanks = " \t\n";
   constexpr std::string_view marks = "(),";
@@ -52,7 +52,7 @@ bool StandbyNames::has(std::string_view name) const {
 StandbyNames parse_standby_names(std::string_view text) {
   StandbyNames all;
   const std::size_t begin = text.find('(');
-  // A name in quotes may have one.
+  // A quoted name may contain a parenthesis.
   if (begin != std::string_view::npos &&
       text.substr(0, begin).find('"') == std::string_view::npos) {
     std::string_view before = text.substr(0, begin);

@@ -1,4 +1,4 @@
-// synchronous_standby_names: which standbys confirm commits, and how many of them.
+// synchronous_standby_names: the standbys that confirm commits, and how many must.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 namespace stela::tool {
 
 struct StandbyNames {
-  /// How many must confirm each commit.
+  /// The number of standbys that must confirm each commit.
   int wanted = 1;
-  /// In small letters; "*" is any.
+  /// In lower case. "*" is any standby.
   std::vector<std::string> names = {};
 
   bool has(std::string_view name) const;
 };
 
-/// "FIRST 2 (db2, db3)", "ANY 1 (*)", "db2, \"db 3\"": as the server has accepted it.
+/// Parses a value that the server accepted: "FIRST 2 (db2, db3)", "ANY 1 (*)", "db2, \"db 3\"".
 StandbyNames parse_standby_names(std::string_view text);
 
 }  // namespace stela::tool

@@ -61,7 +61,7 @@ int watch_status(Invocation& call, std::chrono::milliseconds interval) {
       show_status(call, session, !draws);
       call.out.flush();
     } catch (const Error& e) {
-      // A busy database answers another time.
+      // A busy database may answer next time.
       if (!e.is_retryable()) throw;
       call.out.note(e.what());
     }

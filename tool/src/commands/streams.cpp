@@ -47,7 +47,7 @@ std::int64_t version_of(const StoredEvent& event) {
 }
 
 int show_stream(Invocation& call) {
-  // Its numbers are versions.
+  // The numbers in its options are versions.
   EventSelection selection{call.arguments};
   const StreamQuery versions{.from = StreamVersion{selection.query.from.value()},
                              .to = StreamVersion{selection.query.to.value()},

@@ -38,7 +38,7 @@ int list_tag_entries(Invocation& call) {
     std::erase_if(tags, [&](const TagEntry& entry) {
       return !category.empty() && entry.tag.category() != category;
     });
-    // What a page shows has the order of its texts; pages have that of the index.
+    // Sorts each page by its texts. The pages follow the order of the index.
     std::sort(tags.begin(), tags.end(), [](const auto& a, const auto& b) { return a.tag < b.tag; });
     for (const TagEntry& entry : tags) listing.add(entry);
   }

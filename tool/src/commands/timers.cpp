@@ -109,7 +109,7 @@ int list_timers(Invocation& call) {
     if (goes_on) query.after = found.back();
   }
   if (looked_until) {
-    // No process and no key are empty: all that are due then come after it.
+    // Names of processes and keys are never empty, so all timers due then come after this place.
     page.stop(to_string(*looked_until + std::chrono::microseconds{1}) + "///", most_looked);
   }
   if (page.shown() > 0) listing.print();
@@ -144,7 +144,7 @@ int show_timer(Invocation& call) {
   return done;
 }
 
-/// "+15m" from now, or a time.
+/// "+15m" counts from now; any other text is a time.
 Timestamp new_time(const std::string& text, Timestamp now) {
   if (!text.starts_with('+')) {
     if (const auto time = parse_date_or_time(text)) return *time;

@@ -12,12 +12,12 @@
 namespace stela::tool {
 namespace {
 
-// What holds unless it is said otherwise.
+// The default limits.
 constexpr std::chrono::seconds warning_late{60};
 constexpr std::chrono::seconds critical_late{300};
 constexpr double warning_parked_timers = 0;
 
-/// Of all processes together.
+/// Totals of all processes.
 struct TimerSums {
   double late_seconds = 0;
   double due = 0;
@@ -58,7 +58,7 @@ std::vector<Measure> timer_measures(const TimerSums& sums, const Arguments& argu
 }
 
 Checked look_at_timers(Invocation& call) {
-  // A mistake in the limits is told even if there is no database.
+  // A mistake in the limits is reported even without a database.
   timer_measures({}, call.arguments);
   StoreSession session{call, {.only_reads = true}};
   TimerOperations timers{session.store()};

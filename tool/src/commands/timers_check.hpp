@@ -1,4 +1,4 @@
-// timers check: for monitoring systems.
+// `timers check`, for monitoring systems.
 #pragma once
 
 #include "cli/command.hpp"

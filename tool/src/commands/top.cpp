@@ -13,7 +13,7 @@
 namespace stela::tool {
 namespace {
 
-/// An outbox that others relay.
+/// An outbox that other processes relay.
 class WatchedOutbox final : public Watched {
  public:
   WatchedOutbox(Invocation& call, StoreSession& session, Signals& signals)

@@ -1,4 +1,4 @@
-// topology: which event types there are, and which followers handle them.
+// topology: the event types, and the followers that handle them.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "description/description.hpp"
@@ -20,17 +20,18 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// Events of this type, as the database has them or the application's types say.
+/// Events of a type, known from the database or the application.
 struct Declared {
   std::string category;
   std::string type;
   bool publishes = false;
   bool is_recorded = false;
-  /// For people.
+  /// Shown to people only.
   std::string followers = {};
 };
 
-/// Whoever follows events: what it handles and sets is known from its type alone.
+/// A follower of events. The events that it handles and the timers that it sets are known from its
+/// type alone.
 struct Following {
   std::string name;
   std::string kind;
@@ -88,7 +89,7 @@ constexpr Field<Following> following_fields[] = {
 constexpr Description<Following> following{
     following_fields, {.table = "follower kind broker_stream filter kinds types"}};
 
-/// The database's, and those of the application's aggregates, by category and type.
+/// The event types of the database and of the application's aggregates, by category and type.
 std::vector<Declared> declared_types(Store& store, const App& app) {
   std::map<std::pair<std::string, std::string>, Declared> all;
   const auto find = [&](const std::string& category, std::string_view type) -> Declared& {
@@ -115,7 +116,7 @@ std::vector<Declared> declared_types(Store& store, const App& app) {
 
 using ByName = std::map<std::string, Following, std::less<>>;
 
-/// Projectors, reactions and processes that the database has.
+/// The database's projectors, reactions and processes.
 ByName registered_in(Store& store) {
   ByName all;
   for (const ProjectorStatus& one : ProjectionOperations{store}.status()) {
@@ -128,7 +129,7 @@ ByName registered_in(Store& store) {
   return all;
 }
 
-/// What the application would register: nothing is.
+/// Notes what the application would register, and registers nothing.
 void add_types(Store& store, const App& app, ByName& all) {
   Projections noted{store, Projections::OnlyNoted{}};
   app.projections(noted);
@@ -138,7 +139,7 @@ void add_types(Store& store, const App& app, ByName& all) {
     Following& follower = at->second;
     if (is_new) follower.is_in_database = false;
     follower.handles.emplace();
-    // Each version of an event has a name, mostly the same.
+    // The versions of an event usually share one name.
     for (const std::string& type : one.event_types) {
       if (!has(*follower.handles, type)) follower.handles->push_back(type);
     }
@@ -150,7 +151,7 @@ void add_types(Store& store, const App& app, ByName& all) {
   }
 }
 
-/// Events that no aggregate records, and nobody has yet.
+/// Adds events that followers handle, but no aggregate records and the database lacks.
 void add_handled_types(const std::vector<Following>& followers, std::vector<Declared>& types) {
   for (const Following& one : followers) {
     for (const std::string& name : one.handles.value_or(Names{})) {

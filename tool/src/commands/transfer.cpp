@@ -32,7 +32,7 @@ std::string file_of(const Arguments& arguments) {
   return arguments.operands().empty() ? "-" : arguments.operands().front();
 }
 
-/// What other modules keep beside the events.
+/// The state that other modules keep beside the events.
 struct States {
   std::unique_ptr<StateTransfer> outbox = outbox_state();
   std::unique_ptr<StateTransfer> projections = projection_state();
@@ -45,8 +45,8 @@ TransferOptions options_of(ProgressBar& bar, const Signals& signals, const State
           .states = states.all};
 }
 
-/// `write` returns whether it came to its end. Those may read the file who may read the store's; of
-/// a store on a server, the user alone.
+/// `write` returns whether it finished. The file gets the read permissions of the store's file; for
+/// a store on a server, only the user may read it.
 bool write_to_file(const std::string& path, const StoreSession& session,
                    FunctionRef<bool(std::ostream&)> write) {
   const auto refuse = [&] {
@@ -67,8 +67,7 @@ bool write_to_file(const std::string& path, const StoreSession& session,
   return true;
 }
 
-/// Lines of JSON for a terminal, which would obey some of their characters.
-/// Threads: one at a time.
+/// Lines of JSON for a terminal, which would obey some of their characters. Threads: one at a time.
 class TerminalLines final : public std::streambuf {
  public:
   explicit TerminalLines(Output& out) : out_{out} {}
@@ -134,7 +133,7 @@ AllQuery query_of_export(const Arguments& arguments) {
   return EventSelection{arguments}.query;
 }
 
-/// Of an export of events alone.
+/// A warning for exports of events alone.
 void tell_of_timers(Invocation& call, Store& store) {
   std::int64_t timers = 0;
   bool is_lower_bound = false;
@@ -188,7 +187,7 @@ int export_events(Invocation& call) {
   return lost > 0 ? failed : done;
 }
 
-/// Of the export of a whole store.
+/// Describes the import of a whole store.
 std::string states_in_words(const ImportResult& result) {
   if (result.append_ids + result.rows == 0) return {};
   return " Also " + counted(result.append_ids, "append id") + " and " +
@@ -216,7 +215,7 @@ int import_events(Invocation& call) {
     result = import_store(session.store(), path == "-" ? std::cin : file,
                           options_of(bar, signals, states));
   } catch (const UsageError& e) {
-    // What was typed is right; the lines aren't.
+    // The command line is right, but the lines are not.
     throw Exit{failed, std::string{e.what()} + "; the store's last event is " +
                            std::to_string(session.store().last_sequence().value())};
   } catch (const Error& e) {

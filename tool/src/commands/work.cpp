@@ -28,14 +28,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Of the file that metrics are written to.
+/// The interval between writes of the metrics file.
 constexpr auto metrics_every = 5s;
 
 enum class How : std::uint8_t { forever, once, until_empty };
 
 struct Plan {
   How how = How::forever;
-  /// Ends once so many are published; 0: no limit.
+  /// Stops after this many publications. 0: no limit.
   std::int64_t most = 0;
   bool silent = false;
   bool dashboard = false;
@@ -81,7 +81,7 @@ Crew::Options crew_options(Invocation& call, const Plan& plan, const Outbox& out
   return options;
 }
 
-/// For a worker that ends where the broker fails: what it ends with says so, and once is enough.
+/// For a worker that ends when the broker fails: its exit reports the error, and once is enough.
 class AllButTheEnd final : public LogSink {
  public:
   explicit AllButTheEnd(LogSink& next) : next_{next} {}
@@ -94,7 +94,7 @@ class AllButTheEnd final : public LogSink {
   LogSink& next_;
 };
 
-/// The worker, from its start to its end.
+/// Runs the worker from start to end.
 class Work {
  public:
   Work(Invocation& call, const Plan& plan)
@@ -134,14 +134,14 @@ class Work {
   }
 
   int run() try { return work(); } catch (const UsageError& e) {
-    // All options were checked before: another worker has this one's name, or all of the outbox.
+    // All options were checked before, so another worker has this one's name or the whole outbox.
     const char* const advice =
         session_.outbox().leasing() ? "; give this one another --id, or stop that one" : "";
     throw Exit{failed, in_one_line(e.what()) + advice};
   }
 
  private:
-  /// On a server, a store whose figures don't wait until a synchronous standby has them.
+  /// On a server, a store whose reads don't wait for a synchronous standby.
   StoreSession& reports() {
     if (!session_.place().is_on_server()) return session_;
     if (!reports_)
@@ -176,7 +176,7 @@ class Work {
     return done;
   }
 
-  /// What is left to read once the dashboard is gone.
+  /// A summary to print once the dashboard is gone.
   std::string run_in_words() const {
     const Steady now = std::chrono::steady_clock::now();
     const Totals& ever = statistics_.look(now).ever;
@@ -190,7 +190,7 @@ class Work {
     return plan.how == How::forever ? static_cast<LogSink*>(&log_) : &log_but_the_end_;
   }
 
-  /// The configured name, which several relays number; or that of the only one.
+  /// The configured name, which several relays extend by a number, or the only relay's name.
   std::string name() const {
     const std::string& id = call_.settings().text("worker.id");
     return id.empty() || crew_.size() == 1 ? crew_.relay(0).worker() : id;
@@ -229,8 +229,7 @@ class Work {
     call_.out.flush();
   }
 
-  /// A tick of a worker that has no end of its own is shown if it did something, or found something
-  /// changed.
+  /// True if an endless worker's tick did something or changed its state.
   bool is_news(const TickReport& report) {
     const RelayTick& tick = report.tick;
     std::string news{report.state};
@@ -245,7 +244,7 @@ class Work {
     return true;
   }
 
-  /// /metrics or /readyz, on a thread of the server's.
+  /// Answers /metrics and /readyz, on a thread of the server.
   HttpResponse answer(const HttpRequest& request) {
     const StatusWatch::Seen seen = watch_.look_closely(1s);
     const Figures done = statistics_.look(std::chrono::steady_clock::now());
@@ -278,7 +277,7 @@ class Work {
     metrics_file_->write(page_of(seen, condition_of(seen, done)));
   }
 
-  /// A disk that is full doesn't keep anybody from relaying.
+  /// A full disk doesn't stop the relay.
   void write_metrics_if_due(Steady now) try {
     if (!metrics_file_ || now < next_metrics_) return;
     next_metrics_ = std::chrono::steady_clock::now() + metrics_every;
@@ -292,7 +291,7 @@ class Work {
     return broker.state == BrokerState::misconfigured ? "; 'stela doctor' says what to change" : "";
   }
 
-  /// All that waits may be where nobody publishes before an operator has done something.
+  /// Refuses if all pending messages wait for an operator.
   void refuse_to_wait_for_an_operator(const OutboxStatus& status) {
     const PartitionStatus* stopped = held_up_by(status);
     if (stopped == nullptr) return;
@@ -335,12 +334,12 @@ class Work {
   PrometheusMetrics reported_;
   ServiceManager service_;
   std::mutex mutex_;
-  /// Guarded by mutex_: the crew, once it can be asked to stop.
+  /// Guarded by mutex_: the crew, once it can be stopped.
   Crew* ready_ = nullptr;
   std::int64_t published_ = 0;
-  /// Guarded by mutex_: what was shown last, by worker.
+  /// Guarded by mutex_: the last line shown, by worker.
   std::map<std::string, std::string> news_;
-  /// Before whatever starts threads, and gone after them.
+  /// Constructed before anything that starts threads, and destroyed after it.
   Signals signals_;
   StoreSession session_;
   std::optional<StoreSession> reports_;

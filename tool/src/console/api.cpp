@@ -22,13 +22,13 @@ const Route* route_of(std::string_view command) {
   return nullptr;
 }
 
-/// A command with its operands, as a path has them.
+/// A command with its operands, from a path.
 struct Asked {
   const Route* route = nullptr;
   std::vector<std::string> operands = {};
 };
 
-/// The longest command that the path begins with. Nothing if a part of it can't be decoded.
+/// The longest command at the beginning of the path. Empty if a part of it can't be decoded.
 std::optional<Asked> asked_for(std::string_view path) {
   std::vector<std::string> parts;
   while (!path.empty()) {
@@ -103,7 +103,7 @@ Api::Answer Api::ask(const ServedStore& store, const CommandCall& call) const {
   Answer answer{.is_list = route.is_list, .has_states = route.has_states};
   try {
     Arguments arguments = commands_.arguments(store, call);
-    // Somebody looks at a page: a server that is silent for longer is said to be.
+    // A person waits for the page, so a silent server is reported soon.
     if (is_on_server(store.place)) {
       for (const char* const limit :
            {"store.connect_timeout=2s", "store.busy_timeout=2s", "store.reply_timeout=4s"}) {
@@ -154,7 +154,7 @@ HttpResponse Api::answer(const ServedStore& store, std::string_view path, std::s
   const Redaction redaction{grants.payloads, true};
   const std::string as_of_json = as_of(store);
   const Answer answer = ask(store, {asked->route->command, asked->operands, *options});
-  // A check's and an explanation's code says what they found.
+  // The exit codes of checks and explanations are results, not errors.
   if (!answer.kept.error.empty()) {
     const bool is_of_asker = answer.code == usage || answer.code == not_found;
     return refusal_of(answer.code,

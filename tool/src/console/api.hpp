@@ -1,4 +1,4 @@
-// The console's data: what the commands that only read print as JSON.
+// The console's data: the JSON output of commands that only read.
 #pragma once
 
 #include "cli/output.hpp"
@@ -11,28 +11,28 @@
 
 namespace stela::tool {
 
-/// "events/show/4711?…" is `events show 4711`: the words of a command, what it is about, and its
+/// Maps a path to a command: "events/show/4711?…" is `events show 4711`, with its operands and
 /// options. Threads: any.
 class Api {
  public:
   explicit Api(const ConsoleCommands& commands) : commands_{commands} {}
 
-  /// `path` is what follows the store's name. A command whose grant is missing isn't run.
+  /// `path` is the part after the store's name. A command without its grant isn't run.
   HttpResponse answer(const ServedStore& store, std::string_view path, std::string_view query,
                       const Grants& grants) const;
 
   struct Answer {
     int code = 0;
     Output::Kept kept = {};
-    /// What it printed: an object, or a list of them.
+    /// The printed objects: one object, or a list.
     std::string json() const;
     bool is_list = false;
     bool has_states = false;
   };
-  /// Of a command of the console's table.
+  /// Runs a command of the console's table.
   Answer ask(const ServedStore& store, const CommandCall& call) const;
 
-  /// `{"sequence":…,"at":…}`: the last event before something is asked.
+  /// `{"sequence":…,"at":…}`: the last event before the question.
   std::string as_of(const ServedStore& store) const;
 
  private:

@@ -20,8 +20,8 @@ const Option* find_option(std::span<const Option> options, std::string_view name
   return found == options.end() ? nullptr : &*found;
 }
 
-/// An option of the console's is for commands that have it for the same setting: --stream is the
-/// broker's stream for one, and an event's for another.
+/// An option of the console applies only to commands that have it for the same setting: --stream is
+/// the broker's stream for one command, and an event's stream for another.
 void add_common(const Arguments& common, const Command& command, Arguments& arguments) {
   common.for_each([&](std::string_view name, const std::string& value) {
     if (name == db_option.name) return;

@@ -1,4 +1,4 @@
-// The tool's commands, as the console has them run on its stores.
+// The tool's commands, run by the console on its stores.
 #pragma once
 
 #include "cli/arguments.hpp"
@@ -15,50 +15,51 @@
 
 namespace stela::tool {
 
-/// A database, and what its pages call it.
+/// A database, and its name on the pages.
 struct ServedStore {
   std::string name;
   std::string place;
-  /// The place for those who change something; empty: nobody may.
+  /// The place for commands that change something. Empty: none may.
   std::string acting_place = {};
-  /// The export that it was made from, and its last event's time, which is its present; empty: it
-  /// is a database.
+  /// For a store made from an export: its file, and the time of its last event, which serves as the
+  /// present. Empty for a database.
   std::string exported_in = {};
   std::string exported_at = {};
 };
 
-/// "outbox retry", with what was given to it.
+/// "outbox retry" with its operands and options.
 struct CommandCall {
   std::string_view command;
   std::vector<std::string> operands = {};
-  /// Without their dashes; a switch has no value, or says "1" or "true".
+  /// Without their dashes. A switch has no value, or "1" or "true".
   std::vector<std::pair<std::string, std::string>> options = {};
 };
 
-/// As programs call it: "event" is the operand EVENT.
+/// The name in requests: "event" for the operand EVENT.
 std::string name_of(const Operand& operand);
 
 /// Threads: any.
 class ConsoleCommands {
  public:
-  /// `common` are options for every command that knows them: --nats, --set.
+  /// `common` are options for every command that has them: --nats, --set.
   ConsoleCommands(const App& app, std::span<const Command> commands, const Arguments& common)
       : app_{app}, commands_{commands}, common_{common} {}
 
-  /// Not what the console says itself, and not what may take as long as it likes.
+  /// False for options that the console sets itself, and for those that may run without limit.
   static bool is_offered(const Option& option);
 
   const Command& find(std::string_view name) const;
-  /// As it would be typed.
+  /// The command line as a person would type it.
   std::string line(const CommandCall& call) const;
-  /// The same, without what was looked for in payloads.
+  /// As `line`, without texts that may be from payloads.
   std::string line_without_texts(CommandCall call) const;
-  /// Misuse if the command takes fewer, more or other words and options. Which database, broker or
-  /// file it is about isn't for a caller to say, nor whether it asks.
+  /// Misuse if operands or options are missing, superfluous or unknown. Callers can't choose the
+  /// database, broker or files, nor whether the command asks.
   Arguments arguments(const ServedStore& store, const CommandCall& call) const;
   int run(const Command& command, const Arguments& arguments, Output& out,
           Invocation::Access access, const Principal* principal = nullptr) const;
-  /// Notes what people decided about a command where they act. Error if it can't.
+  /// Notes in the journal of the acting place what people decided about a command. Error if it
+  /// can't.
   void note(const ServedStore& store, const JournalEntry& entry) const;
 
  private:

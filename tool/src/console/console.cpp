@@ -14,7 +14,7 @@
 namespace stela::tool {
 namespace {
 
-/// What the browser must not do with an answer, whatever is in it.
+/// Forbids the browser unsafe uses of an answer, whatever its content.
 HttpResponse guarded_answer(HttpResponse response) {
   response.fields.insert(
       response.fields.end(),
@@ -30,7 +30,7 @@ HttpResponse guarded_answer(HttpResponse response) {
 
 constexpr std::string_view data_prefix = "/api/v1/s/";
 
-/// A store's name and what is asked of it.
+/// A store's name, and the rest of the path.
 struct Place {
   std::string store;
   std::string_view rest;
@@ -187,7 +187,7 @@ std::size_t Console::lane(const HttpRequest& outside) const {
 HttpResponse Console::answer(const HttpRequest& outside) {
   const HttpRequest request = *under(options_.gate.base_path, outside);
   const Place place = *place_of(request.path);
-  // It may have lost its grants while it waited.
+  // The user may have lost its grants while it waited.
   HttpResponse refusal;
   const auto asker = admit(request, refusal);
   if (!asker) return guarded_answer(std::move(refusal));

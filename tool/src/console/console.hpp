@@ -1,4 +1,4 @@
-// Answers what a browser asks the console.
+// Answers the console's HTTP requests.
 #pragma once
 
 #include "console/api.hpp"
@@ -21,32 +21,32 @@ class Console {
   struct Options {
     std::vector<ServedStore> stores;
     Gate::Options gate = {};
-    /// What the page names it, as "production"; empty: nothing.
+    /// A label on the page, such as "production". Empty: none.
     std::string environment = {};
     std::string web_root = {};
     bool asks_broker = false;
-    /// The user and the host that it runs as: who acts, for the logs of operators.
+    /// The user and the host of the process: the actor in the operators' logs.
     std::string user = {};
     std::string host = {};
   };
 
   Console(const ConsoleCommands& commands, const App& app, Options options);
 
-  /// Everything that needs no database. Nothing for data that has to be asked for: `answer` may.
+  /// Answers everything that needs no database. Empty for data, which `answer` must fetch.
   std::optional<HttpResponse> answer_at_once(const HttpRequest& request);
-  /// Of a request that `answer_at_once` let pass.
+  /// Answers a request that `answer_at_once` left.
   HttpResponse answer(const HttpRequest& request);
 
-  /// Its store's, for whom others don't wait.
+  /// The lane of the request's store: stores don't wait for each other.
   std::size_t lane(const HttpRequest& request) const;
 
-  /// What follows the server's address at a browser's first visit, which is good once.
+  /// The path of a link for a browser's first visit. It works once.
   std::string new_link();
 
  private:
   std::optional<HttpResponse> pass(const HttpRequest& request);
   std::optional<HttpResponse> refuse_change(const HttpRequest& request) const;
-  /// What people ask for has a grant, whatever it is.
+  /// Checks the grant that every request from people needs.
   std::optional<Asker> admit(const HttpRequest& request, HttpResponse& refusal);
   bool can_act() const;
   const ServedStore* find_store(std::string_view name) const;
@@ -61,7 +61,7 @@ class Console {
   Gate gate_;
   ConsolePage page_;
   Jobs jobs_;
-  /// By store.
+  /// By store name.
   std::map<std::string, Overview, std::less<>> overviews_;
 };
 

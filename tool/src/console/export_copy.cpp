@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* folder_prefix = "stela-export-";
 
-/// The file that is locked, or -1: a process that is alive has it.
+/// Locks the file and returns it. -1 if a living process holds the lock.
 int lock_of(const fs::path& folder, int more_flags) {
   const int file = ::open((folder / "lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | more_flags,
                           S_IRUSR | S_IWUSR);
@@ -49,7 +49,7 @@ void remove_dead(const fs::path& parent) {
 ExportCopy::ExportCopy() {
   const fs::path parent = fs::temp_directory_path();
   remove_dead(parent);
-  // Nobody takes it for dead before it is locked.
+  // The folder has a temporary name until it is locked, so that others don't take it for dead.
   std::string made = (parent / "new-stela-export-XXXXXX").string();
   if (::mkdtemp(made.data()) == nullptr) {
     throw Exit{failed, "no temporary folder can be made in " + parent.string()};

@@ -1,26 +1,26 @@
-// A database for the length of a look at an export.
+// A temporary database for viewing an export.
 #pragma once
 
 #include <string>
 
 namespace stela::tool {
 
-/// A folder of its own for temporary files, which goes with it. One whose process was killed goes
-/// with the next that is made. Threads: one at a time.
+/// A temporary folder, removed at the end. A folder left by a killed process is removed when the
+/// next one is made. Threads: one at a time.
 class ExportCopy {
  public:
-  /// Exit if there is no room for it.
+  /// Exit if there is no space for it.
   ExportCopy();
   ~ExportCopy();
   ExportCopy(const ExportCopy&) = delete;
   ExportCopy& operator=(const ExportCopy&) = delete;
 
-  /// Of the database, which isn't there yet.
+  /// The database's path. The file doesn't exist yet.
   std::string file() const { return folder_ + "/export.db"; }
 
  private:
   std::string folder_;
-  /// Whoever holds its lock is alive.
+  /// The lock shows other processes that this one is alive.
   int lock_ = -1;
 };
 

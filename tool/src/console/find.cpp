@@ -23,7 +23,7 @@ constexpr Named all_named[] = {
     {"worker", "outbox workers", "worker"},
 };
 
-/// What shows one thing of this kind, or its first row.
+/// The command that shows one object of this kind, or its first row.
 struct Shown {
   std::string_view kind;
   CommandCall call;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view secret_field = "stela-proxy-secret";
 constexpr std::string_view by_proxy = "proxy";
 
-/// {"key": "…"} of a link, or {"token": "…"} of a person.
+/// {"key": "…"} from a link, or {"token": "…"} from a person.
 struct Opening {
   std::string key = {};
   std::string token = {};
@@ -36,7 +36,7 @@ bool is_among(const std::vector<std::string>& all, const std::string& one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// The cookie of this name in "a=1; b=2"; nothing if there is none, or more than one.
+/// The cookie with this name in "a=1; b=2". Empty if there is none, or more than one.
 std::optional<std::string> cookie_in(std::string_view text, std::string_view name) {
   std::optional<std::string> found;
   while (!text.empty()) {
@@ -64,7 +64,7 @@ std::string Gate::cookie_of(const HttpRequest& request) const {
 
 bool Gate::answers_to(const std::string& host, std::uint16_t port) const {
   if (is_among(options_.hosts, host)) return true;
-  // A socket that is a file has no port, and no page can lead to it.
+  // A Unix socket has no port, and no page can lead to it.
   if (port == 0) return host == "localhost";
   const std::string end = ":" + std::to_string(port);
   return host == "127.0.0.1" + end || host == "localhost" + end || host == "[::1]" + end;

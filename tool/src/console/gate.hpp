@@ -1,4 +1,4 @@
-// What a request must have to be answered: the right host, origin and secrets.
+// Checks that a request has the right host, origin and secrets.
 #pragma once
 
 #include "console/people.hpp"
@@ -13,44 +13,44 @@
 
 namespace stela::tool {
 
-/// Whoever asks, and what they may.
+/// The sender of a request, with its grants.
 struct Asker {
-  /// Empty: whoever started the console.
+  /// Empty for the user who started the console.
   std::string name = {};
   Grants grants = {};
 };
 
-/// Denies unless it has a reason not to. Threads: any.
+/// Denies every request that it has no reason to allow. Threads: any.
 class Gate {
  public:
   struct Options {
     /// "/" or "/stela/".
     std::string base_path = "/";
-    /// Of programs that ask; empty: there are none.
+    /// The token of programs. Empty: none may ask.
     std::string machine_token = {};
     std::string people_file = {};
-    /// The field with a person's name that a proxy adds, in lower case; empty: there is no proxy.
+    /// The field in which a proxy names the person, in lower case. Empty: there is no proxy.
     std::string proxy_field = {};
-    /// What shows that it was the proxy; empty: nobody else can reach this address.
+    /// The secret that identifies the proxy. Empty: only the proxy can reach this address.
     std::string proxy_secret = {};
-    /// It answers to these names, beside those of loopback: "console.example.org".
+    /// Host names that it answers to, beside those of loopback: "console.example.org".
     std::vector<std::string> hosts = {};
     bool has_links = true;
-    /// Whoever started it, who has the links.
+    /// The user who started the console and has its links.
     std::string user = {};
   };
 
   explicit Gate(Options options);
 
-  /// What refuses a request by its host, or as it says without right that it comes from the proxy;
-  /// nothing if it may go on. A page of another name that leads to this address, as by DNS
-  /// rebinding, ends here.
+  /// Refuses a request for its host, or for pretending to come from the proxy. Empty if the request
+  /// may proceed. It stops pages of another name that lead to this address, for example by DNS
+  /// rebinding.
   std::optional<HttpResponse> refuse_way(const HttpRequest& request) const;
-  /// Who asks for data. What refuses it otherwise is in `refusal`.
+  /// The sender of a request for data. Empty if it is refused; `refusal` then has the answer.
   std::optional<Asker> admit(const HttpRequest& request, HttpResponse& refusal);
-  /// Opens a session by a link's secret, a person's token or for whom the proxy names, and gives
-  /// its token, which nobody is given again: a cookie goes to every port of this host. To whoever
-  /// has both secrets it gives the facts alone, members of an object: `"version":"1"`.
+  /// Opens a session by a link's secret, a person's token or the name from the proxy, and returns
+  /// its token. The token is given only once, because a cookie goes to every port of this host. A
+  /// client that has both secrets gets only the facts, members of an object: `"version":"1"`.
   HttpResponse session(const HttpRequest& request,
                        const std::function<std::string(const Asker&)>& facts);
 
@@ -68,7 +68,7 @@ class Gate {
   HttpResponse open_session(const HttpRequest& request,
                             const std::function<std::string(const Asker&)>& facts);
 
-  /// Cookies know no ports: another console on this host has another name for its own.
+  /// Browsers share cookies between ports, so each console on a host names its own differently.
   std::string cookie_of(const HttpRequest& request) const;
 
   const Options options_;

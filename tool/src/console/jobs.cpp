@@ -17,7 +17,7 @@
 namespace stela::tool {
 namespace {
 
-/// So many are known; of those that ask or run at a time.
+/// Limits of all jobs, and of those that ask or run.
 constexpr std::size_t most_jobs = 200;
 constexpr std::size_t most_open = 8;
 
@@ -62,15 +62,15 @@ Wanted wanted_in(const std::string& body) {
   return wanted;
 }
 
-/// Of a command that doesn't ask by itself.
+/// The question for a command that doesn't ask by itself.
 std::string question_of(const std::string& line) {
   return "Run '" + line + "'?";
 }
 
-/// So many lines of what a job printed are kept.
+/// The number of printed lines to keep of a job.
 constexpr int most_printed = 200;
 
-/// False if there was more than that.
+/// False if there were more lines.
 bool keep_beginning(std::string& text) {
   std::size_t at = 0;
   for (int line = 0; line < most_printed; ++line) {
@@ -91,7 +91,7 @@ struct Jobs::Job {
   std::string line;
   std::string line_without_texts;
   Grant grant = Grant::operate;
-  /// Who asked for it, and who decided about it.
+  /// The user who asked for it, and the one who decided.
   std::string asked_by;
   std::string decided_by = {};
   bool asks_by_itself = false;
@@ -100,14 +100,14 @@ struct Jobs::Job {
   std::string question = {};
   std::optional<bool> decision = {};
   std::string why_cancelled = {};
-  /// Whoever wanted it to end while it ran.
+  /// The user who stopped it.
   std::string stopped_by = {};
   std::stop_source stop = {};
   std::string stage = {};
   std::int64_t finished = 0;
   std::int64_t total = 0;
   std::unique_lock<std::mutex> turn = {};
-  /// The command's own while it runs.
+  /// Belongs to the command while it runs.
   Output::Kept kept = {};
   bool is_all_kept = true;
   std::jthread thread = {};
@@ -235,7 +235,7 @@ void Jobs::run(Job& job, const Command& command, const Arguments& arguments) {
 
 bool Jobs::ask(Job& job, std::string_view question) {
   std::unique_lock lock{mutex_};
-  // A command that asks twice was confirmed as a whole.
+  // If a command asks twice, the first confirmation covers both.
   if (job.decision) return *job.decision;
   job.question = question;
   job.state = State::asks;
@@ -267,7 +267,7 @@ HttpResponse Jobs::decide(Job& job, bool agrees, const Asker& asker) {
   if (looks && agrees) {
     return problem(409, "Not asked", "this job still finds out what it would do, and asks then");
   }
-  // One that waits for its turn may still be taken back.
+  // A job that waits for its turn may still be cancelled.
   if (!is_asked && !looks && !(job.state == State::waits && !agrees)) {
     return problem(409, "Not asked", "this job doesn't ask any more");
   }

@@ -1,4 +1,4 @@
-// What operators have the console do: commands that change something, asked about before.
+// The console's jobs: commands that change something, confirmed beforehand.
 #pragma once
 
 #include "cli/output.hpp"
@@ -18,24 +18,24 @@
 
 namespace stela::tool {
 
-/// A job is a command on a thread of its own. It finds out what it would do, asks, and goes on once
-/// somebody confirms: what it then does is what it asked about, as far as nothing has changed
-/// since. One that runs can be stopped, as its command allows. Of the confirmed jobs of a store one
-/// runs at a time; the others wait. Threads: any.
+/// A job runs a command on a thread of its own. It finds out what it would do, asks, and continues
+/// once an operator confirms. It then does what it asked about, unless something has changed since.
+/// A running job can be stopped if its command allows. Of a store's confirmed jobs one runs at a
+/// time; the others wait. Threads: any.
 class Jobs {
  public:
-  /// Who may be asked for so long.
+  /// How long a question stays open.
   static constexpr std::chrono::minutes question_lasts{15};
 
-  /// The user and the host that the console runs as, for the logs of operators.
+  /// The user and the host of the console, for the operators' logs.
   Jobs(const ConsoleCommands& commands, std::string user, std::string host);
-  /// Cancels those that ask, and waits until those that run have come to a safe point.
+  /// Cancels jobs that ask, and waits until running jobs have reached a safe point.
   ~Jobs();
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
 
-  /// `path` is what follows ".../jobs": a new job, all, one, or its confirmation. Whoever starts or
-  /// decides one needs the grant of its command.
+  /// `path` is the part after ".../jobs": a new job, all jobs, one job, or its confirmation.
+  /// Starting or deciding a job needs the grant of its command.
   HttpResponse answer(const ServedStore& store, std::string_view path, const HttpRequest& request,
                       const Asker& asker);
 
@@ -50,13 +50,13 @@ class Jobs {
   void run(Job& job, const Command& command, const Arguments& arguments);
   /// "ann@shop1 (console)".
   std::string who(const std::string& name) const;
-  /// In the database, if somebody else than who asked decided about it. False if that fails.
+  /// Notes a decision in the database if somebody else asked for the job. False if that fails.
   bool note_decision(const Job& job, const std::string& by, std::string_view decision,
                      std::string& error) const;
   bool ask(Job& job, std::string_view question);
   void forget_old();
-  /// Of a store. If so many are open, the one that has asked longest is cancelled; false if none
-  /// asks.
+  /// Makes room for a new job of a store. At the limit it cancels the oldest question; false if no
+  /// job asks.
   bool make_room(const std::string& store);
   static std::string in_json(const Job& job, const Grants& grants);
 
@@ -68,7 +68,7 @@ class Jobs {
   bool is_ending_ = false;
   std::int64_t last_ = 0;
   std::map<std::int64_t, std::unique_ptr<Job>> jobs_;
-  /// By store: whoever runs there.
+  /// By store: held by its running job.
   std::map<std::string, std::mutex> turns_;
 };
 

@@ -18,7 +18,7 @@
 namespace stela::tool {
 namespace {
 
-/// Of JSON-RPC.
+/// Error codes of JSON-RPC.
 constexpr int cant_parse = -32'700;
 constexpr int no_such_method = -32'601;
 constexpr int wrong_parameters = -32'602;
@@ -32,7 +32,7 @@ class Refusal : public std::runtime_error {
   int code_;
 };
 
-/// "outbox partitions list" is "outbox_partitions_list": a tool's name has no blanks.
+/// The name of a tool, which has no blanks: "outbox partitions list" is "outbox_partitions_list".
 std::string tool_name(std::string_view command) {
   std::string name{command};
   std::replace_if(
@@ -72,7 +72,7 @@ std::string described(const Command& command, std::string_view name, std::string
          properties + "},\"required\":[" + required + "]}}";
 }
 
-/// The arguments of a tool as words and options of its command.
+/// Reads the arguments of a tool as operands and options of its command.
 void read_arguments(json::Reader& reader, const Command& command, CommandCall& call) {
   std::vector<std::string> operands(command.operands.size());
   reader.open_object();
@@ -93,7 +93,7 @@ void read_arguments(json::Reader& reader, const Command& command, CommandCall& c
   call.operands = std::move(operands);
 }
 
-/// As the protocol has it: what stands in a database is data, and told apart from what is said.
+/// In the protocol's form, which separates data from the store and the tool's own text.
 std::string content(std::string_view text, bool is_error) {
   std::string item;
   json::ObjectWriter{item}.add("type", "text").add("text", text).close();

@@ -1,4 +1,4 @@
-// The console's answers for agents: the Model Context Protocol, a JSON object a line.
+// The console's answers for agents, by the Model Context Protocol: one JSON object per line.
 #pragma once
 
 #include "console/api.hpp"
@@ -8,14 +8,13 @@
 
 namespace stela::tool {
 
-/// Each command that the console may ask is a tool of the protocol. None changes anything: of the
-/// actions it says what they would do, and the command that a person runs.
-/// Threads: one at a time.
+/// Offers each command of the console as a tool. None changes anything: for actions it tells what
+/// they would do, and which command a person would run. Threads: one at a time.
 class Mcp {
  public:
   struct Options {
     std::string program = {};
-    /// Payloads, states, metadata and headers are part of answers.
+    /// Includes payloads, states, metadata and headers in answers.
     bool gives_payloads = false;
   };
 

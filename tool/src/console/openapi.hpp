@@ -1,4 +1,4 @@
-// What programs may ask the console, as OpenAPI describes it.
+// The OpenAPI description of the console's requests.
 #pragma once
 
 #include "console/commands.hpp"
@@ -8,7 +8,7 @@
 
 namespace stela::tool {
 
-/// Made from the table of routes and the commands behind it.
+/// Generated from the table of routes and their commands.
 std::string openapi(const ConsoleCommands& commands, std::string_view version);
 
 }  // namespace stela::tool

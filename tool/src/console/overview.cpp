@@ -34,7 +34,7 @@ const std::array<Part, 9>& all_parts() {
 
 constexpr auto broker_every = 10s;
 constexpr auto snapshot_every = 1s;
-/// What wasn't asked by then says so: a page that waits for everything would show nothing.
+/// Parts that weren't queried by then report that, so that the page isn't delayed further.
 constexpr auto longest_asked = 5s;
 
 }  // namespace
@@ -113,7 +113,7 @@ std::string Overview::ask_part(std::size_t part) const {
   const auto& [name, command, options, asks_broker] = all_parts()[part];
   const Api::Answer answer = api_.ask(store_, {command, {}, options});
   if (answer.kept.error.empty()) return answer.json();
-  // A database without an outbox has no workers: that is no failure.
+  // A database without an outbox has no workers, which isn't an error.
   if (answer.code == not_found && command != "check" && command != "why") return "null";
   std::string text;
   json::ObjectWriter{text}.add("error", answer.kept.error).close();

@@ -1,4 +1,4 @@
-// The first page's data: one snapshot a second for all who look.
+// The first page's data: one snapshot per second for all viewers.
 #pragma once
 
 #include "console/api.hpp"
@@ -15,18 +15,18 @@
 
 namespace stela::tool {
 
-/// Asks the store only while somebody looks, and never twice at once. Threads: any.
+/// Queries the store only while somebody looks, and never twice at once. Threads: any.
 class Overview {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Whether a broker is asked, too: what asks it is asked again every ten seconds.
+  /// `asks_broker`: also asks a broker. Parts that need one are refreshed every ten seconds.
   Overview(const Api& api, const ServedStore& store, bool asks_broker)
       : api_{api}, store_{store}, asks_broker_{asks_broker} {}
 
-  /// Of the snapshot that there is, if it is under a second old.
+  /// Answers from the current snapshot, if it is less than a second old.
   std::optional<HttpResponse> answer_at_once(const HttpRequest& request, Payloads shown);
-  /// Makes a new one, or waits for the one that is being made.
+  /// Makes a snapshot, or waits for the one in progress.
   HttpResponse answer(const HttpRequest& request, Payloads shown);
 
  private:
@@ -34,7 +34,7 @@ class Overview {
 
   HttpResponse in_answer(const HttpRequest& request, Payloads shown);
   bool is_fresh(Clock::time_point now) const { return !as_of_.empty() && now < until_; }
-  /// What it was asked at.
+  /// Returns the position and time of the snapshot.
   std::string ask_all(Clock::time_point now);
   std::string in_json(Payloads shown) const;
   std::string ask_part(std::size_t part) const;
@@ -47,11 +47,11 @@ class Overview {
   std::condition_variable made_;
   bool is_making_ = false;
   std::string as_of_;
-  /// By what is shown of payloads; made when it is first asked for.
+  /// By the visibility of payloads. Each is made on first use.
   std::array<std::string, 3> json_;
   std::uint64_t number_ = 0;
   Clock::time_point until_;
-  /// Of those that are asked again later.
+  /// The parts that are refreshed less often.
   std::array<std::string, most_parts> kept_;
   Clock::time_point kept_until_;
 };

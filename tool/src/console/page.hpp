@@ -1,4 +1,4 @@
-// The console's page: what a browser loads, without any data.
+// The console's page: the files that a browser loads, without any data.
 #pragma once
 
 #include "http/message.hpp"
@@ -8,7 +8,7 @@
 
 namespace stela::tool {
 
-/// A file of the page, as it was built in.
+/// A built-in file of the page.
 struct PageFile {
   std::string_view name;
   std::string_view content_type;
@@ -18,11 +18,11 @@ struct PageFile {
 /// Threads: any number may use it.
 class ConsolePage {
  public:
-  /// `root` is a folder whose files are served in place of those that were built in; empty: none.
+  /// `root` is a folder whose files replace the built-in ones. Empty: none.
   ConsolePage(std::string base_path, std::string root)
       : base_path_{std::move(base_path)}, root_{std::move(root)} {}
 
-  /// Every path that names no file is a view of the page, which it shows itself.
+  /// A path that names no file is a view inside the page, so it gets the page itself.
   HttpResponse answer(std::string_view path) const;
 
  private:

@@ -1,4 +1,4 @@
-// The files of the page. CMake writes their source from tool/console/dist.
+// The files of the page. CMake generates their source from tool/console/dist.
 #pragma once
 
 #include "console/page.hpp"

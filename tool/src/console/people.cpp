@@ -109,7 +109,7 @@ AllPeople people_in(const std::string& path, const People::Taken& taken) {
   return people;
 }
 
-/// Another one after each change of the file; empty if it isn't there.
+/// Changes with every change of the file. Empty if the file is missing.
 std::string version_of(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return {};
@@ -147,7 +147,7 @@ bool Grants::has(Grant grant) const noexcept {
 
 std::string read_private(std::string_view option, const std::string& path) {
   struct stat status {};
-  // Opening a pipe to read it waits for whoever writes.
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const bool is_file = file >= 0 && ::fstat(file, &status) == 0 && S_ISREG(status.st_mode);
   if (file >= 0) ::close(file);

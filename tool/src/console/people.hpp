@@ -1,4 +1,4 @@
-// Who may do what on the console.
+// The people on the console, and their grants.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace stela::tool {
 
-/// What a route needs. `payloads` is all that applications have put in, as it is.
+/// The grants that routes need. `payloads` is unmasked application data.
 enum class Grant : std::uint8_t { view, payloads, operate, admin };
 std::string_view name_of(Grant grant) noexcept;
 
-/// Masked: keys, types and lengths are shown.
+/// Masked payloads show keys, types and lengths.
 enum class Payloads : std::uint8_t { none, masked, full };
 std::string_view name_of(Payloads payloads) noexcept;
 
-/// Nothing unless it was given.
+/// Grants nothing by default.
 struct Grants {
   bool view = false;
   Payloads payloads = Payloads::none;
@@ -30,12 +30,12 @@ struct Grants {
   bool has(Grant grant) const noexcept;
 };
 
-/// Misuse, naming the option, if the file can't be read, or others than its owner may read it.
+/// Misuse, naming the option, if the file can't be read, or if anybody but its owner may read it.
 std::string read_private(std::string_view option, const std::string& path);
 
-/// A file with a line for each: name, grants, and the SHA-256 of a token. Without that, a person
-/// comes by way of a proxy only. It is read again when it has changed; while it can't be, or has a
-/// line that isn't understood, nobody in it has a grant. Threads: any.
+/// A file with a line per person: name, grants, and the SHA-256 of a token. A person without a
+/// token can only come through a proxy. The file is read again when it has changed. While it is
+/// unreadable or has an invalid line, nobody in it has a grant. Threads: any.
 class People {
  public:
   struct Person {
@@ -43,21 +43,21 @@ class People {
     std::string token_hash = {};
   };
 
-  /// What nobody in the file may have.
+  /// A name and a token that no line of the file may have.
   struct Taken {
-    /// Whoever opens a link acts under this name; empty: there are no links.
+    /// The name of users with a link. Empty: there are no links.
     std::string name = {};
-    /// The token of programs; empty: there is none.
+    /// The token of programs. Empty: none.
     std::string token = {};
   };
 
-  /// Misuse if the file is wrong. An empty path is no file: it knows nobody.
+  /// Misuse if the file is invalid. An empty path means no file and no people.
   People(std::string path, Taken taken);
   explicit People(std::string path) : People{std::move(path), Taken{}} {}
 
   bool is_used() const noexcept { return !path_.empty(); }
   std::optional<Person> find(std::string_view name);
-  /// The name of the one whose token it is.
+  /// The name of the token's owner.
   std::optional<std::string> name_by_token(std::string_view token);
 
  private:
@@ -66,7 +66,7 @@ class People {
   const std::string path_;
   const Taken taken_;
   std::mutex mutex_;
-  /// Of the file that was read last: when it was written, how long it is, and which it is.
+  /// The modification time, size and identity of the file that was read last.
   std::string version_;
   std::map<std::string, Person, std::less<>> people_;
 };

@@ -1,4 +1,4 @@
-// What the console answers where it can't do what it is asked for.
+// The console's answers to requests that it can't fulfil.
 #pragma once
 
 #include "console/people.hpp"
@@ -8,17 +8,17 @@
 
 namespace stela::tool {
 
-/// As RFC 9457 has it: "title" is the same for all of a kind, "detail" a sentence on this one.
-/// `more` are further members: `"grant":"operate"`.
+/// In the form of RFC 9457: "title" is the same for all problems of a kind, "detail" is a sentence
+/// about this one. `more` has further members: `"grant":"operate"`.
 HttpResponse problem(unsigned status, std::string_view title, std::string_view detail,
                      std::string_view more = {});
 
-/// Whoever asks has no such grant.
+/// The user lacks the grant.
 HttpResponse not_granted(Grant grant);
 
 HttpResponse json_answer(std::string json);
 
-/// Its Content-Type says so.
+/// True if its Content-Type is JSON.
 bool is_json(const HttpRequest& request);
 
 }  // namespace stela::tool

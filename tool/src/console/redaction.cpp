@@ -20,7 +20,7 @@ bool is_payload(std::string_view key) {
   return is_one_of(keys, key);
 }
 
-/// Names of things, and words of the tool. A new key is hidden until it is known here.
+/// Keys of names and of the tool's own words. New keys are hidden until they are listed here.
 bool names_a_thing(std::string_view key) {
   constexpr std::string_view keys[] = {"broker",
                                        "broker_stream",
@@ -78,8 +78,8 @@ bool is_sentence(std::string_view key) {
   return is_one_of(keys, key);
 }
 
-/// What we say ourselves after a colon. All else there may quote an application, and is hidden
-/// until it is known here.
+/// Stela's own text after a colon. Any other text may quote an application, and is hidden until it
+/// is listed here.
 bool is_of_ours(std::string_view text) {
   constexpr std::string_view beginnings[] = {"import the same again",
                                              "it is a standby, which",
@@ -104,7 +104,7 @@ bool is_moment(std::string_view key) {
   return key == "at" || key.ends_with("_at");
 }
 
-/// A word in lower case: the state of a message or a worker, and no aggregate's.
+/// True for a word in lower case: the state of a message or worker, not of an aggregate.
 bool is_word(std::string_view json) {
   return json.starts_with('"') &&
          json.find_first_not_of("abcdefghijklmnopqrstuvwxyz_\"") == std::string_view::npos;
@@ -121,7 +121,7 @@ std::string in_quotes(std::string_view text) {
   return json;
 }
 
-/// A star for each character.
+/// One star per character.
 std::string masked(std::string_view text) {
   const auto characters = std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
@@ -129,7 +129,7 @@ std::string masked(std::string_view text) {
   return std::string(static_cast<std::size_t>(characters), '*');
 }
 
-/// The same object or list, with what `change` makes of its values.
+/// The same object or list, with each value replaced by what `change` returns.
 template <class Change>
 std::string with_values(std::string_view json, std::string_view key, const Change& change) {
   json::Reader reader{json};

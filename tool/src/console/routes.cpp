@@ -3,8 +3,8 @@
 namespace stela::tool {
 namespace {
 
-/// No command of `privacy` is among them, nor among the actions: people and their keys are the
-/// concern of those who have the key store's file.
+/// Neither the routes nor the actions include a command of `privacy`: people and their keys are
+/// reserved to the owners of the key store's file.
 constexpr Route routes[] = {
     {"check", Grant::view, false, true},
     {"why", Grant::view, true, true},

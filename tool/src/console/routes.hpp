@@ -8,39 +8,38 @@
 
 namespace stela::tool {
 
-/// A command that the console offers: it only reads, and ends by itself.
+/// A command that the console offers. It only reads, and ends by itself.
 struct Route {
   std::string_view command;
   Grant grant;
-  /// It prints an object a line, not one report.
+  /// Prints one object per line instead of a single report.
   bool is_list = true;
-  /// It tries whether the database's lock can be had, and writes nothing.
+  /// Tries to get the database's lock, and writes nothing.
   bool tries_lock = false;
-  /// "state" is an aggregate's.
+  /// "state" in its output is an aggregate's state.
   bool has_states = false;
 };
 
-/// Every command that can be asked for.
+/// The commands that can be requested.
 std::span<const Route> all_routes();
 
-/// A command that an operator may have done.
+/// A command that an operator may run.
 struct Action {
   std::string_view command;
   Grant grant;
-  /// It asks by itself, once it knows what it would do.
+  /// Asks by itself once it knows what it would do.
   bool asks = false;
-  /// It has --dry-run.
+  /// Has --dry-run.
   bool has_preview = false;
-  /// What it finds is said with tags and texts of events.
+  /// Its output quotes tags and texts of events.
   bool quotes_payloads = false;
 };
 
 std::span<const Action> all_actions();
 
-/// Whoever may not see payloads may not try what is in them, either.
+/// True if the option searches payloads, which only users who may see them are allowed to do.
 bool searches_payloads(std::string_view option);
-/// An option whose text may have something of a payload: that of a search, or what an operator
-/// says.
+/// True if the option's text may quote a payload: a search's text, or an operator's reason.
 bool has_private_text(std::string_view option);
 
 }  // namespace stela::tool

@@ -11,7 +11,7 @@
 namespace stela::tool {
 namespace {
 
-/// Everybody has a few; the one that was unused longest goes.
+/// Beyond this, the session that was unused longest is dropped.
 constexpr std::size_t most_sessions = 64;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Who may ask the console: links that are used once, and the sessions that they open.
+// Access to the console: links that work once, and the sessions that they open.
 #pragma once
 
 #include <chrono>
@@ -10,10 +10,10 @@
 
 namespace stela::tool {
 
-/// 256 bits that nobody can guess, in hexadecimal digits.
+/// 256 random bits in hexadecimal.
 std::string new_secret();
 
-/// Compares secrets: how long it takes says nothing of where they differ.
+/// Compares secrets in constant time.
 bool is_same_secret(std::string_view a, std::string_view b) noexcept;
 
 /// Threads: any.
@@ -21,16 +21,16 @@ class Sessions {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// What a browser has: a cookie that its scripts can't read, and a token that other pages' can't.
+  /// A browser's session: a cookie that scripts can't read, and a token that other sites can't.
   struct Session {
     std::string id;
     std::string token;
   };
 
-  /// Whose it is. Whoever had the link has no name: it is the console's own operator.
+  /// The session's owner. The name is empty for the console's own operator, who had the link.
   struct Holder {
     std::string name = {};
-    /// What it was opened by: the hash of a token, or "proxy".
+    /// The proof that opened it: the hash of a token, or "proxy".
     std::string proof = {};
     bool operator==(const Holder&) const = default;
   };
@@ -38,11 +38,11 @@ class Sessions {
   static constexpr std::chrono::minutes link_lasts{5};
   static constexpr std::chrono::hours session_lasts{12};
 
-  /// The secret of a link, which opens one session. Links that were made before open none.
+  /// The secret of a link, which opens one session. Earlier links become invalid.
   std::string new_link(Clock::time_point now = Clock::now());
   std::optional<Session> open(std::string_view link, Clock::time_point now = Clock::now());
   Session open_for(Holder holder, Clock::time_point now = Clock::now());
-  /// Of a session that was used in the last twelve hours; `holder` becomes its own.
+  /// The token of a session used in the last twelve hours. Sets `holder` to its owner.
   std::optional<std::string> token_of(std::string_view id, Clock::time_point now = Clock::now(),
                                       Holder* holder = nullptr);
 

@@ -1,4 +1,4 @@
-// SHA-256, for tokens that are kept as their hash.
+// SHA-256, for tokens that are stored as hashes.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace stela::tool {
 
-/// In 64 hexadecimal digits, as `sha256sum` prints it.
+/// As 64 hexadecimal digits, like `sha256sum`.
 std::string sha256(std::string_view text);
 
 }  // namespace stela::tool

@@ -25,7 +25,7 @@ std::string in_words_of(Kind kind, std::int64_t number) {
   return kind == Kind::bytes ? in_bytes(number) : std::to_string(number);
 }
 
-/// Empty if there is nothing.
+/// Empty for a missing value.
 std::string plain_text(const FieldFacts& field, const Value& value) {
   return std::visit(
       Overloaded{[](std::monostate) { return std::string{}; },

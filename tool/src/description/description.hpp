@@ -1,4 +1,4 @@
-// Describes a structure once: its fields, from which tables, sheets, JSON and metrics are made.
+// Describes a structure once. Tables, sheets, JSON and metrics are made from its fields.
 //
 //     constexpr Field<Gap> gap_fields[] = {
 //         field<&Gap::number>("gap"),
@@ -31,22 +31,22 @@
 
 namespace stela::tool {
 
-/// How a field is shown, where its name and type don't say so.
+/// How to show a field, where its name and type don't tell.
 struct Look {
-  /// What people read instead of the name: "missing up to".
+  /// The title for people, instead of the name: "missing up to".
   std::string_view title = {};
   std::optional<Kind> kind = {};
   /// The greatest width of its column; longer values get a line of their own. 0: no limit.
   std::size_t most = 0;
-  /// What people read if the value is missing or empty.
+  /// The text for people if the value is missing or empty.
   std::string_view absent = {};
-  /// For people only: JSON has the fields that it is made from.
+  /// Shown to people only. JSON has the fields that it is made from.
   bool is_text_only = false;
   Metric metric = {};
 };
 
-/// JSON has one vocabulary: durations end in _s, moments are "at" or end in _at, and there is one
-/// word for an error, its causes, and each kind of version.
+/// JSON uses one vocabulary: durations end in _s, moments are "at" or end in _at, and errors, their
+/// causes and each kind of version have one word.
 constexpr bool is_in_vocabulary(std::string_view name, Kind kind) {
   for (const char c : name) {
     if (c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9')) return false;
@@ -62,7 +62,7 @@ constexpr bool is_in_vocabulary(std::string_view name, Kind kind) {
          (name == "at" || name.ends_with("_at")) == (kind == Kind::time);
 }
 
-/// A field without its structure.
+/// A field, independent of its structure.
 struct FieldFacts {
   /// Its key in JSON.
   std::string_view name;
@@ -78,7 +78,7 @@ struct Field : FieldFacts {
   Value (*read)(const T&);
 };
 
-/// Becomes a field of the structure that its array is about. `get` is a pointer to a member, a
+/// Makes a field of the structure that its array describes. `get` is a pointer to a member, a
 /// method, or a function that takes the structure.
 template <auto get>
 struct FieldBy {
@@ -97,7 +97,7 @@ constexpr FieldBy<get> field(std::string_view name, const Look& look = {}) {
   return {name, look};
 }
 
-/// Names of fields, with a blank between them. JSON has every field, in the order of the array.
+/// Names of fields, separated by blanks. JSON has every field, in the order of the array.
 struct Orders {
   std::string_view table = {};
   std::string_view sheet = {};
@@ -109,7 +109,7 @@ struct Orders {
 template <class T>
 class Description {
  public:
-  /// A name in `orders` that no field has is a compile error, and so is one that JSON mustn't have.
+  /// Unknown names in `orders`, and names outside the JSON vocabulary, are compile errors.
   template <std::size_t count>
   constexpr Description(const Field<T> (&fields)[count], const Orders& orders = {})
       : fields_{fields}, orders_{orders} {
@@ -126,7 +126,7 @@ class Description {
   constexpr std::span<const Field<T>> fields() const noexcept { return fields_; }
   constexpr const Orders& orders() const noexcept { return orders_; }
 
-  /// Calls `take` for the fields of these names.
+  /// Calls `take` for each field named in `names`.
   template <class Take>
   constexpr void for_each(std::string_view names, Take take) const {
     while (!names.empty()) {
@@ -157,26 +157,25 @@ class Description {
   Orders orders_;
 };
 
-/// Nothing where zero or an empty text means that there is none.
+/// Empty for a zero or an empty text.
 template <class T>
 std::optional<T> unless_empty(T value) {
   return value == T{} ? std::nullopt : std::optional{std::move(value)};
 }
 
-/// A value beside a structure: {"dry_run", true}.
+/// A value without a structure: {"dry_run", true}.
 struct NamedValue {
   std::string_view name;
   Value value;
 };
 using NamedValues = std::initializer_list<NamedValue>;
 
-/// A value in a table, with times to the second; and on a sheet, with times in full.
+/// The text of a value in a table, with times to the second; on a sheet, times are in full.
 std::string in_cell(const FieldFacts& field, const Value& value);
 std::string on_sheet(const FieldFacts& field, const Value& value);
 Table::Column column_of(const FieldFacts& field);
 
-/// Writes a JSON object, field by field. What is missing or empty is null.
-/// Threads: one at a time.
+/// Writes a JSON object, field by field. Missing and empty values are null. Threads: one at a time.
 class JsonFields {
  public:
   explicit JsonFields(std::string& out) : out_{out} { out_ += '{'; }
@@ -193,8 +192,8 @@ class JsonFields {
 
 std::string to_json(NamedValues values);
 
-/// What a report holds of: {"sequence": the last event that it can know of, "at": when}. Without a
-/// sequence the database didn't answer.
+/// The position and time of a report: {"sequence": the last event that it can know of, "at": when}.
+/// Without a sequence, the database didn't answer.
 Json as_of(std::optional<GlobalSequence> last, Timestamp at);
 
 template <class T>

@@ -10,7 +10,7 @@
 namespace stela::tool {
 namespace {
 
-/// Who did it.
+/// The actor who recorded the event.
 std::string actor_of(const ShownEvent& shown) try {
   return shown.event.context().actor;
 } catch (const CorruptEvent&) {

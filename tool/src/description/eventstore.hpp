@@ -1,4 +1,4 @@
-// Descriptions of a store: events, streams, snapshots, results of verify.
+// Descriptions of a store: events, streams, snapshots, results of `verify`.
 #pragma once
 
 #include "description/description.hpp"
@@ -13,8 +13,8 @@
 
 namespace stela::tool {
 
-/// An event that was read with its tags, with its store's codec and the time of the event before it
-/// in the stream.
+/// An event that was read with its tags, with its store's codec and the time of the previous event
+/// in its stream.
 struct ShownEvent {
   const StoredEvent& event;
   Codec codec;

@@ -1,4 +1,4 @@
-// Description of what is wrong.
+// The description of a finding.
 #pragma once
 
 #include "description/description.hpp"
@@ -17,10 +17,10 @@ extern const Description<Finding> finding;
 std::string in_capitals(Severity severity);
 /// " (for 17 min)"
 std::string age_of(const Finding& finding, Timestamp now);
-/// With its age and its remedy, or who knows of it.
+/// Prints the finding with its age, and its remedy or the operator who acknowledged it.
 void print_finding(Output& out, const Finding& finding, Timestamp now);
 
-/// A list of objects; the cause of one is named by its code and subject.
+/// A list of objects. A finding refers to its cause by code and subject.
 Json json_of(const std::vector<Finding>& findings);
 
 }  // namespace stela::tool

@@ -1,4 +1,4 @@
-// How often something took how long.
+// A histogram of durations.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace stela::tool {
 /// Threads: one at a time.
 class Histogram {
  public:
-  /// Upper bounds in seconds; above the last is one bucket more.
+  /// Upper bounds in seconds. One more bucket follows the last.
   static constexpr std::array bounds{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
                                      0.01,   0.025,   0.05,   0.1,   0.25,   0.5,
                                      1.0,    2.5,     5.0,    10.0,  30.0,   60.0};
@@ -31,7 +31,7 @@ class Histogram {
 
   std::int64_t count() const noexcept { return count_; }
   double sum() const noexcept { return sum_; }
-  /// How many there are up to the bound of that number.
+  /// The number of values up to the bound with this index.
   std::int64_t up_to(std::size_t bound) const noexcept {
     std::int64_t sum = 0;
     for (std::size_t i = 0; i <= bound; ++i) sum += counts_[i];

@@ -7,7 +7,7 @@ using description::Reader;
 using nats::Gap;
 using nats::ParkedMessage;
 
-/// What it does, or why it does nothing.
+/// What the reader does, or why it does nothing.
 std::string_view state_of(const Reader& one) {
   const nats::ReaderStatus& reader = one.reader;
   if (reader.is_paused) return "paused";
@@ -37,7 +37,7 @@ constexpr Field<Reader> reader_fields[] = {
     field<&Reader::gaps>("gaps"),
 };
 
-/// Why it is parked.
+/// Why the message is parked.
 std::string_view state_of(const ParkedMessage& parked) {
   if (parked.is_to_retry) return "to be retried";
   return parked.error.empty() ? "behind another" : "parked";

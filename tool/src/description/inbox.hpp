@@ -7,7 +7,7 @@
 
 namespace stela::tool::description {
 
-/// A consumer's reading of one JetStream stream, with what is counted of the consumer as a whole.
+/// A consumer's reading of one JetStream stream, with the counts of the whole consumer.
 struct Reader {
   nats::ReaderStatus reader = {};
   std::int64_t parked_messages = 0;
@@ -17,7 +17,7 @@ struct Reader {
   std::int64_t gaps = 0;
 };
 
-/// By its headers; empty if they don't name it.
+/// From its headers. Empty if they don't name it.
 std::string type_of(const nats::ParkedMessage& message);
 
 extern const Description<Reader> reader;

@@ -1,4 +1,4 @@
-// Prometheus' text form.
+// Prometheus' text format.
 #pragma once
 
 #include "description/histogram.hpp"
@@ -11,16 +11,16 @@
 
 namespace stela::tool {
 
-/// `a="b",c="d"`, of values that may be anything.
+/// `a="b",c="d"`. The values may be any text.
 std::string label_text(std::string_view name, std::string_view value);
 
-/// Writes metrics one after the other, each once: one that is begun again gets more values.
-/// Threads: one at a time.
+/// Writes metrics one after the other. A metric that is begun again is written once, with all its
+/// values. Threads: one at a time.
 class MetricWriter {
  public:
-  /// Every value from here on has these labels before its own. As label_text makes them.
+  /// Puts these labels, as made by label_text, before the labels of every later value.
   MetricWriter& label_all(std::string labels);
-  /// What follows are values of this one. `type` is "counter", "gauge" or "histogram".
+  /// The following values belong to this metric. `type` is "counter", "gauge" or "histogram".
   MetricWriter& begin(std::string_view name, std::string_view type, std::string_view help);
   /// With labels as label_text makes them.
   MetricWriter& value(double number, std::string_view labels = {});
@@ -37,7 +37,7 @@ class MetricWriter {
   void line(std::string_view suffix, std::string_view labels, double number);
 
   std::vector<Family> families_;
-  /// What is being written, by its place.
+  /// The index of the metric being written.
   std::size_t current_ = 0;
   std::string common_;
 };

@@ -349,7 +349,7 @@ std::vector<PartitionIn> partitions_of(const OutboxStatus& status) {
 
 namespace description {
 
-// In a table, what an operator looks for comes first: narrow terminals cut off the rest.
+// In a table, the most important columns come first: narrow terminals cut off the rest.
 constexpr Description<OutboxStatus> outbox_status{
     status_fields,
     {.sheet = "outbox waiting in_flight retrying parked discarded published lag_s",

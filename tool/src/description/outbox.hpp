@@ -11,14 +11,14 @@
 
 namespace stela::tool {
 
-/// A partition with its outbox, which has the time and the fence.
+/// A partition with its outbox, which holds the time and the fence.
 struct PartitionIn {
   const PartitionStatus& partition;
   const OutboxStatus& outbox;
 };
 std::vector<PartitionIn> partitions_of(const OutboxStatus& status);
 
-/// "#417", or "between #400 and #417"; empty if it isn't known.
+/// "#417", or "between #400 and #417". Empty if it is unknown.
 std::string broker_place_of(const OutboxMessage& message);
 
 /// "p00 p03".

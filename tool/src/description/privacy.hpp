@@ -1,4 +1,4 @@
-// What commands say of people and of their keys.
+// Descriptions of people and their keys.
 #pragma once
 
 #include "description/description.hpp"
@@ -11,7 +11,7 @@
 
 namespace stela::tool::description {
 
-/// A person of whom something personal is kept.
+/// A person with personal data in the store.
 struct LivingSubject {
   std::string name = {};
   /// In the order of their numbers.
@@ -27,7 +27,7 @@ struct ErasedKey {
   std::optional<Timestamp> destroyed_at = {};
 };
 
-/// A projector, and whether it has passed a place in the log.
+/// A projector, and whether it has passed a position in the log.
 struct Follower {
   std::string name = {};
   std::int64_t build = 0;
@@ -35,27 +35,27 @@ struct Follower {
   bool has_passed = false;
 };
 
-/// What is known of a forgetting.
+/// An erasure of personal data.
 struct Erasure {
   GlobalSequence sequence = {};
   Timestamp at = {};
   std::string by = {};
   std::string why = {};
-  /// Of the subject and the first key: whoever knows both can check it.
+  /// A hash of the subject and the first key. Knowing both is enough to check it.
   std::string binding = {};
   std::vector<ErasedKey> keys = {};
   std::vector<Follower> projectors = {};
-  /// Of the event, in the outbox.
+  /// The publication of the event in the outbox.
   std::string publication = {};
   std::optional<Timestamp> certain_at = {};
 
-  /// All of its keys are.
+  /// True if all of its keys are destroyed.
   bool is_destroyed() const;
 };
 
 /// "default, invoices".
 std::string purposes_in_words(const std::vector<std::string>& purposes);
-/// As JSON has them: the default one is null.
+/// As in JSON: the default purpose is null.
 Json purposes_in_json(const std::vector<std::string>& purposes);
 std::vector<std::string> purposes_of(const std::vector<KeyInfo>& keys);
 

@@ -66,7 +66,7 @@ constexpr Field<EventTypeCount> type_fields[] = {
 
 std::string problem_of(const ProjectorStatus& status) {
   if (status.failing.value() == 0) return status.stopped ? "stopped: " + status.error : "-";
-  // Without an attempt it waits for a runner that knows a version, or for memory.
+  // Without an attempt, it waits for a runner that knows the version, or for memory.
   const char* const how = status.stopped        ? "stopped at "
                           : status.attempts > 0 ? "failing at "
                                                 : "waiting at ";

@@ -18,16 +18,16 @@ std::string problem_of(const ProjectorStatus& status);
 
 namespace description {
 
-/// An event that a projector tries again, stopped at, or parked.
+/// An event that a projector retries, stopped at, or parked.
 struct FailedEvent {
   std::string projector = {};
-  /// 0: the projector stopped without one.
+  /// 0 if the projector stopped without an event.
   GlobalSequence sequence = {};
-  /// Empty if the event isn't there.
+  /// Empty if the event doesn't exist.
   std::string type = {};
   std::string_view state = {};
   int attempts = 0;
-  /// When it failed first, or was parked.
+  /// The time of the first failure, or of parking.
   std::optional<Timestamp> since = {};
   std::string error = {};
 };

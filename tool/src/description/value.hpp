@@ -1,4 +1,4 @@
-// The value of a field, whatever its type.
+// The value of a field of any type.
 #pragma once
 
 #include <stela/framework/clock.hpp>
@@ -15,7 +15,7 @@
 
 namespace stela::tool {
 
-/// What a value means: it decides how the value is written.
+/// The meaning of a value, which decides how it is written.
 enum class Kind : std::uint8_t {
   text,
   /// A state: "no reader" for people, no_reader in JSON.

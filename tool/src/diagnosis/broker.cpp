@@ -1,4 +1,4 @@
-// What is wrong with the broker and its streams, by what it answered.
+// Findings about the broker and its streams, from the broker's answers.
 #include "cli/text.hpp"
 #include "commands/outbox_text.hpp"
 #include "diagnosis/findings.hpp"
@@ -15,7 +15,7 @@ std::string way_to_a_stream(const std::optional<Answer>& answer, const std::stri
   return way.empty() ? "check the broker's log, and this user's permissions there" : way;
 }
 
-/// It is worse where no worker reaches it either.
+/// It is more severe if no worker reaches the broker either.
 Severity severity_of_silence(const OutboxStatus& status) {
   const LivingWorkers living = living_workers(status);
   return living.all > living.cut_off ? Severity::warning : Severity::critical;
@@ -33,7 +33,7 @@ Finding describe_unreached(const BrokerLook& broker, const OutboxStatus& status)
                             : "start it, or correct nats.url; messages stay pending, none is lost"};
 }
 
-/// Nothing but an operator removes messages of a stream that keeps what is old.
+/// If a stream keeps old messages, only an operator can have removed any.
 void judge_limits(const std::string& label, std::uint64_t known_first, const Answer& answer,
                   const Facts& facts, Findings& findings) {
   if (answer.first_sequence > known_first && !answer.drops_old) {
@@ -75,7 +75,7 @@ void judge_stream(const PartitionStatus& partition, const std::optional<Answer>&
          .remedy = way_to_a_stream(answer, facts.call)});
   }
   judge_limits(label, partition.broker_first, *answer, facts, findings);
-  // A worker that has noticed it has stopped the partition.
+  // A worker that noticed the loss has stopped the partition.
   if (partition.stopped || answer->last_sequence >= partition.broker_sequence) return;
   findings.add(
       {.code = Code::stream_shorter,

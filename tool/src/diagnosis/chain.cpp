@@ -9,10 +9,10 @@
 namespace stela::tool {
 namespace {
 
-/// Adds a finding, and what explains it.
+/// Adds a finding and its causes.
 void follow(Chain& chain, const std::vector<Finding>& findings, std::size_t from) {
   std::optional<std::size_t> next = from;
-  // A cause that was said is not said again.
+  // The limit ends the loop if causes form a cycle.
   while (next && chain.size() <= findings.size() + 2) {
     chain.push_back(findings[*next]);
     next = findings[*next].caused_by;
@@ -38,7 +38,7 @@ std::string name_of(const OutboxMessage& message) {
          in_one_line(message.stream);
 }
 
-/// "what" of the name, if the facts have it.
+/// The kind of object with this name. Empty if the facts lack it.
 std::string kind_of(const Facts& facts, std::string_view name) {
   const auto has = [&](const auto& list, auto get) {
     return std::any_of(list.begin(), list.end(), [&](const auto& one) { return get(one) == name; });
@@ -55,11 +55,11 @@ std::string kind_of(const Facts& facts, std::string_view name) {
   return {};
 }
 
-/// What pending messages of a partition wait for.
+/// Explains what pending messages of a partition wait for.
 void explain_pending(Chain& chain, PartitionId partition, const Facts& facts,
                      const std::vector<Finding>& findings) {
   if (const auto own = find_of(findings, partition.label())) return follow(chain, findings, *own);
-  // Where a partition of an earlier generation holds up all others.
+  // A partition of an earlier generation may hold up all others.
   if (const PartitionStatus* holder = held_up_by(*facts.outbox)) {
     if (const auto stop = find_of(findings, holder->id.label())) {
       return follow(chain, findings, *stop);
@@ -71,7 +71,7 @@ void explain_pending(Chain& chain, PartitionId partition, const Facts& facts,
   }
 }
 
-/// What has no finding of its own may suffer from another's.
+/// An object without a finding of its own may suffer from another's.
 void explain_name(Chain& chain, std::string_view kind, std::string_view name, const Facts& facts,
                   const std::vector<Finding>& findings) {
   if (kind == "process ") {

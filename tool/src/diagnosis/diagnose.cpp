@@ -11,8 +11,8 @@ namespace {
 
 using enum Code;
 
-/// The first finding with one of these codes, in the order of the codes; of this subject, if one is
-/// given.
+/// The first finding with one of these codes, in the order of the codes. If a subject is given,
+/// only its findings count.
 std::optional<std::size_t> find(const std::vector<Finding>& findings,
                                 std::initializer_list<Code> codes, std::string_view subject = {}) {
   for (const Code code : codes) {
@@ -24,7 +24,7 @@ std::optional<std::size_t> find(const std::vector<Finding>& findings,
   return {};
 }
 
-/// Nothing is its own cause, and a cause's code is never caused by that of its effect.
+/// No finding is its own cause, and no code is caused by the code of its effect.
 std::optional<std::size_t> cause_of(const Finding& finding, const std::vector<Finding>& findings) {
   switch (finding.code) {
     case outbox_late:
@@ -68,7 +68,7 @@ std::optional<Timestamp> since_of(const Finding& finding, const Facts& facts) {
   return noted == facts.since.end() ? std::nullopt : std::optional{noted->second};
 }
 
-/// Unless it is worse than the operator knew, or another one that began later.
+/// False if it is worse than the operator knew, or if it began later.
 bool covers(const Acknowledgement& known, const Finding& finding) {
   const bool is_same =
       known.code == facts_of(finding.code).word && known.subject == finding.subject;
@@ -87,15 +87,15 @@ void mark_known(const std::vector<Acknowledgement>& acknowledged, Finding& findi
   }
 }
 
-/// How many findings explain it, one the other.
+/// The length of the chain of causes that begins at it.
 std::size_t depth_of(const std::vector<Finding>& findings, std::size_t at) {
   std::size_t depth = 0;
   for (auto next = findings[at].caused_by; next; next = findings[*next].caused_by) ++depth;
   return depth;
 }
 
-/// The worst first. Of critical ones what suffers most, which its causes follow; of warnings causes
-/// first; and then in the order of the rules.
+/// Worst first. Critical: the most affected first, then their causes. Warnings: causes first.
+/// Otherwise in the order of the rules.
 std::vector<Finding> in_order(std::vector<Finding> findings) {
   std::vector<std::size_t> order(findings.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

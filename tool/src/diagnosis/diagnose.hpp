@@ -1,4 +1,4 @@
-// The only judge of a store: what is known of it, and what is wrong by that.
+// The only judge of a store: the known facts, and the findings that follow from them.
 #pragma once
 
 #include "diagnosis/finding.hpp"
@@ -21,7 +21,7 @@
 
 namespace stela::tool {
 
-/// Above the first it is a warning, above the second critical; unset: never.
+/// Values above the first limit are a warning, above the second critical. Unset: never.
 struct Limit {
   std::optional<double> warning = {};
   std::optional<double> critical = {};
@@ -29,7 +29,7 @@ struct Limit {
   Severity judge(double value) const noexcept;
 };
 
-/// What is tolerated, unless it is said otherwise. Times in seconds.
+/// The default limits. Times in seconds.
 struct Tolerance {
   Limit lag{60, 300};
   Limit unanswered{10, 300};
@@ -40,19 +40,20 @@ struct Tolerance {
   Limit parked_timers{0, {}};
 };
 
-/// What a partition's stream is like, as the broker has it.
+/// The state of a partition's stream at the broker.
 struct StreamLook {
   PartitionId partition = {};
-  /// To `read_back` from the last message that counts as published; unset if none came in time.
+  /// The answer to `read_back` from the last message that counts as published. Unset if none came
+  /// in time.
   std::optional<Answer> answer = {};
 };
 
-/// What the broker of the settings answered to one who only looks.
+/// The configured broker's answers to a reader.
 struct BrokerLook {
   std::string url = {};
-  /// To the attempt to connect; unset if none came in time.
+  /// The answer to the attempt to connect. Unset if none came in time.
   std::optional<Answer> connected = {};
-  /// None is asked after one that gave no answer.
+  /// After a stream without an answer, no further one is queried.
   std::vector<StreamLook> streams = {};
 
   bool is_connected() const { return connected && connected->kind == Answer::Kind::connected; }
@@ -65,66 +66,66 @@ struct Unanswered {
   std::string why = {};
 };
 
-/// What was asked of a store at one moment.
+/// The facts about a store at one moment.
 struct Facts {
   Timestamp at = {};
-  /// The last event; unset unless the database answered.
+  /// The last event. Unset if the database didn't answer.
   std::optional<GlobalSequence> last = {};
-  /// What commands begin with: "stela ".
+  /// The beginning of commands: "stela ".
   std::string call = "stela ";
-  /// The doctor says all that it knows: advice to ask it leads nowhere.
+  /// True for doctor itself, which must not advise to run doctor.
   bool is_of_doctor = false;
-  /// Why the database doesn't answer, or takes no writes; empty if it does.
+  /// Why the database doesn't answer, or takes no writes. Empty if it does both.
   std::string store_problem = {};
-  /// What ends that, if its cause is known.
+  /// The remedy, if the cause is known.
   std::string store_remedy = {};
   std::vector<Unanswered> unanswered = {};
-  /// Of a database on a server.
+  /// For a database on a server.
   std::optional<postgres::ServerStatus> server = {};
-  /// Unset: there is none.
+  /// Unset: the store has none.
   std::optional<OutboxStatus> outbox = {};
-  /// Unset: it wasn't asked.
+  /// Unset: it wasn't queried.
   std::optional<BrokerLook> broker = {};
-  /// If messages are parked: what their failures have in common, the largest group first.
+  /// What the failures of parked messages have in common, the largest group first.
   std::vector<FailureGroup> failures = {};
   std::vector<ProjectorStatus> projectors = {};
   std::vector<ProcessStatus> processes = {};
   std::vector<TimerHold> holds = {};
   std::vector<nats::ConsumerStatus> consumers = {};
-  /// When what a finding counts began, where the counts above don't say it: by its code and
-  /// subject.
+  /// The beginning of a finding's counts, by its code and subject, where the members above don't
+  /// have it.
   std::map<std::pair<Code, std::string>, Timestamp> since = {};
   /// By projector: the first event that it parked.
   std::map<std::string, GlobalSequence> first_parked = {};
-  /// Findings that operators know of.
+  /// Findings that operators have acknowledged.
   std::vector<Acknowledgement> acknowledged = {};
 };
 
-/// What is wrong, the worst first: of critical ones what suffers most, which its causes follow; of
-/// warnings causes before what they cause. What is known comes last.
+/// The findings, worst first. Critical: the most affected subject, then its causes. Warnings:
+/// causes before effects. Acknowledged findings come last.
 std::vector<Finding> diagnose(const Facts& facts, const Tolerance& tolerance = {});
 
-/// One for all that are in the same trouble: it says of how many, and what is wrong with the first.
+/// Merges findings of the same trouble into one, with their number and the first subject's problem.
 std::vector<Finding> in_groups(const std::vector<Finding>& findings);
 
-/// What is wrong with a partition itself, whoever has it; at most one thing.
+/// A partition's own trouble, whoever owns it; at most one finding.
 std::optional<Finding> find_trouble(const PartitionStatus& partition, const Facts& facts = {},
                                     const Tolerance& tolerance = {});
 
-/// It is behind, and no runner drives it: there is none, or its lease is over.
+/// True if it lags and no runner drives it: there is none, or its lease has expired.
 bool is_unattended(const ProjectorStatus& projector, Timestamp now) noexcept;
 
-/// Its stream is missing, and nothing was published there yet: a worker makes it, or says why it
-/// doesn't.
+/// True if its stream is missing and nothing was published there yet. A worker creates it, or says
+/// why it doesn't.
 bool is_to_be_made(const PartitionStatus& partition, const Answer& answer) noexcept;
 
-/// So many of a list are named; the others are counted.
+/// At most this many items of a list are named; the others are counted.
 inline constexpr std::size_t most_named = 8;
 
 double in_seconds(std::chrono::microseconds time) noexcept;
 
-/// What a relay said, with the commands as they are run here: relays don't know what the program is
-/// called that an operator has.
+/// A relay's text with commands as they are run here. Relays don't know the name of the operator's
+/// program.
 std::string as_run(std::string text, const std::string& call);
 
 /// The code of a partition that is stopped for this reason.

@@ -17,7 +17,7 @@ void note(Facts& facts, Code code, const std::string& subject, Timestamp at) {
 
 constexpr std::chrono::seconds longest_asked{5};
 
-/// One part after the other.
+/// Queries one part after the other.
 class Asking {
  public:
   Asking(Facts& facts, AskedUntil until) : facts_{facts}, until_{until} {}
@@ -39,7 +39,7 @@ class Asking {
   AskedUntil until_;
 };
 
-/// Asked for only where there is some: the oldest of what is parked or missing.
+/// Queries only where there is something: the oldest parked or missing item.
 void ask_since(StoreSession& session, Facts& facts) {
   ProjectionOperations projections{session.store()};
   for (const ProjectorStatus& one : facts.projectors) {
@@ -116,7 +116,7 @@ Facts ask(StoreSession& session, Invocation& call) {
   if (!is_on_server) writing = trouble_of_writing(session);
   facts.store_problem = writing.what;
   facts.store_remedy = writing.remedy;
-  // Where no commit becomes durable, the rest would only wait.
+  // If commits don't become durable, other queries would only wait.
   if (!writing.what.empty() && is_on_server) return facts;
   asking.ask("events", [&] { facts.last = store.last_sequence(); });
   if (is_on_server && !facts.server && !facts.last) {

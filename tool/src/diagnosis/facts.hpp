@@ -1,4 +1,4 @@
-// Asks a store, and its broker, for what is judged.
+// Collects facts from a store and its broker.
 #pragma once
 
 #include "diagnosis/diagnose.hpp"
@@ -11,21 +11,20 @@
 
 namespace stela::tool {
 
-/// Until when a part of the database is asked for; unset: for ever.
+/// The deadline for querying a part of the database. Unset: none.
 using AskedUntil = std::optional<std::chrono::steady_clock::time_point>;
 
-/// Adds what the database has of what follows it, and of what operators know. What can't be asked
-/// is noted, and takes nothing from the rest.
+/// Adds the followers of the log and the operators' acknowledgements. Parts that can't be queried
+/// are noted, and don't affect the others.
 void ask_followers(Store& store, Facts& facts, AskedUntil until = {});
 
-/// What helps against an error of a store that can't be reached, or takes no writes; empty if the
-/// error says all.
+/// The remedy for a store that can't be reached or takes no writes. Empty if the error says enough.
 std::string way_to_reach(ErrorCode code, bool is_on_server);
-/// Of a store that can't be opened.
+/// For a store that can't be opened.
 Facts facts_without_store(const Error& error, Invocation& call);
 
-/// The broker is asked if the settings name one. A part of the database that doesn't answer is
-/// noted; after `longest_asked` no further one is asked.
+/// Queries the broker if one is configured. Parts of the database that don't answer are noted.
+/// After `longest_asked` no further part is queried.
 Facts ask(StoreSession& session, Invocation& call);
 
 }  // namespace stela::tool

@@ -1,4 +1,4 @@
-// What is wrong, in one form for every command that says so.
+// A problem, in one form for every command that reports it.
 #pragma once
 
 #include <stela/framework/clock.hpp>
@@ -13,10 +13,10 @@
 
 namespace stela::tool {
 
-/// In ascending order, as monitoring systems have them.
+/// In ascending order, as in monitoring systems.
 enum class Severity : std::uint8_t { fine, warning, critical };
 
-/// What can be wrong. Their words are kept for ever; sentences may change.
+/// The kinds of problems. Their words never change; sentences may.
 enum class Code : std::uint8_t {
   database_down,
   database_standby,
@@ -68,7 +68,7 @@ enum class Code : std::uint8_t {
   consumer_paused,
   consumer_parked,
   consumer_gaps,
-  // Of one message, or of what nothing is wrong with.
+  // About one message, or about a subject without problems.
   message_parked,
   message_parked_behind,
   message_pending,
@@ -82,7 +82,7 @@ struct CodeFacts {
   Code code;
   /// "partition_broker_lost".
   std::string_view word;
-  /// How bad it is, unless a limit says otherwise.
+  /// The severity, unless a limit decides otherwise.
   Severity severity;
   /// For the reference.
   std::string_view meaning;
@@ -95,31 +95,31 @@ std::string_view word_of(Severity severity) noexcept;
 struct Finding {
   Code code = Code::database_down;
   Severity severity = Severity::fine;
-  /// "p03", or the name of a worker, projector, process or consumer. Empty: the outbox, or the
+  /// "p03", or the name of a worker, projector, process or consumer. Empty: the outbox or the
   /// database.
   std::string subject = {};
-  /// Since when, if the database has it.
+  /// When it began, if the database has it.
   std::optional<Timestamp> since = {};
-  /// When the last of what it counts was added, if the database has it.
+  /// When the last item that it counts was added, if the database has it.
   std::optional<Timestamp> latest = {};
-  /// How many there are of what it counts, 0 if it counts nothing.
+  /// The number of items that it counts; 0 if it counts nothing.
   std::int64_t amount = 0;
-  /// A few words, the same for each subject in the same trouble: "stopped: broker_lost".
+  /// A few words, the same for all subjects with the same trouble: "stopped: broker_lost".
   std::string trouble = {};
-  /// What kind of trouble messages met at the broker, if that is known.
+  /// The kind of failure that messages met at the broker, if known.
   std::optional<FailureClass> failure = {};
-  /// Says all, and names the subject. Without control characters.
+  /// The whole problem, naming the subject. Without control characters.
   std::string sentence = {};
-  /// The command or the deed that ends it.
+  /// The command or the action that ends it.
   std::string remedy = {};
-  /// The place in the list of the finding that explains this one.
+  /// The index of the finding that explains this one.
   std::optional<std::size_t> caused_by = {};
-  /// Who knows of it, until when, and why it may be so. It isn't worse than when that was said, and
+  /// The operator who acknowledged it, until when, and why. It isn't worse than it was then, and
   /// its severity is `fine`.
   std::string known = {};
 };
 
-/// Critical if one is.
+/// Critical if at least one is.
 Severity worst_of(std::span<const Finding> findings) noexcept;
 
 }  // namespace stela::tool

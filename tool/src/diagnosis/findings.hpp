@@ -1,4 +1,4 @@
-// Where the rules of each part put what they find.
+// Collects the findings of each part's rules.
 #pragma once
 
 #include "diagnosis/diagnose.hpp"
@@ -11,9 +11,9 @@ namespace stela::tool {
 /// Threads: one at a time.
 class Findings {
  public:
-  /// Its severity is the code's, if it has none.
+  /// A finding without a severity gets that of its code.
   void add(Finding finding);
-  /// Of the severity that the limit gives the value, if it is beyond it.
+  /// Adds it with the limit's severity for the value, if the value is beyond the limit.
   void add_judged(const Limit& limit, double value, Finding finding);
 
   std::vector<Finding> take() && { return std::move(found_); }

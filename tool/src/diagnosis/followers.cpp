@@ -1,4 +1,4 @@
-// What is wrong with what follows a log: projectors, reactions, processes and consumers.
+// Findings about followers of a log: projectors, reactions, processes and consumers.
 #include "cli/text.hpp"
 #include "diagnosis/findings.hpp"
 
@@ -26,7 +26,7 @@ void judge_stop(const ProjectorStatus& one, const Facts& facts, Findings& findin
       "'" + facts.call + "projections skip " + in_one_line(one.name) + " " + at + "'";
   std::string remedy;
   if (one.failing.value() == 0) {
-    // No event is to blame, and none can be skipped.
+    // No event is to blame, so none can be skipped.
     remedy = "do what it says, or rename the table that it names; then " + retry;
   } else if (one.attempts == 0) {
     remedy = "run a release that knows the version, which continues by itself; " + skip +
@@ -43,7 +43,7 @@ void judge_stop(const ProjectorStatus& one, const Facts& facts, Findings& findin
                 .remedy = std::move(remedy)});
 }
 
-/// What it waits for, if it isn't stopped.
+/// Judges what it waits for, if it isn't stopped.
 void judge_failure(const ProjectorStatus& one, Findings& findings) {
   if (one.failing.value() == 0) return;
   const std::string at = std::to_string(one.failing.value());
@@ -65,7 +65,7 @@ void judge_failure(const ProjectorStatus& one, Findings& findings) {
   }
 }
 
-/// An inline projector is behind only where it was left behind.
+/// An inline projector only lags if it was left behind.
 void judge_left_behind(const ProjectorStatus& one, const Facts& facts, const Tolerance& tolerance,
                        Findings& findings) {
   findings.add_judged(
@@ -79,7 +79,7 @@ void judge_left_behind(const ProjectorStatus& one, const Facts& facts, const Tol
        .remedy = "restart a process that has it, which catches it up and lets it take part again"});
 }
 
-/// A rebuild is behind for as long as it takes.
+/// A rebuild lags until it is done, so it isn't judged.
 void judge_lag(const ProjectorStatus& one, const Facts& facts, const Tolerance& tolerance,
                Findings& findings) {
   if (one.state != BuildState::living || one.stopped) return;
@@ -200,12 +200,12 @@ void judge_reader(const nats::ReaderStatus& reader, const Facts& facts, Findings
 }
 
 bool is_unattended(const nats::ReaderStatus& reader) noexcept {
-  // Who waits for another release gives its stream back.
+  // A reader that waits for another release gives its stream back.
   const bool waits = reader.failing > 0 && reader.attempts == 0;
   return reader.owner.empty() && !waits;
 }
 
-/// What is so of several streams is said once.
+/// Problems that several streams share are reported once.
 void judge_whole(const nats::ConsumerStatus& one, const Facts& facts, Findings& findings) {
   const std::string name = in_one_line(one.consumer);
   std::vector<std::string> unread;
@@ -274,7 +274,7 @@ void judge_consumer(const nats::ConsumerStatus& one, const Facts& facts, Finding
 
 bool is_unattended(const ProjectorStatus& projector, Timestamp now) noexcept {
   const bool is_driven = !projector.owner.empty() && projector.lease_until > now;
-  // Who waits for another release is given back on purpose.
+  // A projector that waits for another release is given back on purpose.
   const bool waits = projector.stopped || projector.failing.value() > 0;
   return projector.lag_events > 0 && !is_driven && !waits;
 }

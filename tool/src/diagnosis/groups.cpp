@@ -11,7 +11,7 @@ namespace {
 
 using Group = std::vector<const Finding*>;
 
-/// Those of a kind that are in the same trouble, in the order of the first of each.
+/// Groups findings of the same trouble, in the order of the first of each group.
 std::vector<Group> grouped(const std::vector<Finding>& findings) {
   std::vector<Group> groups;
   std::map<std::tuple<Code, std::string, std::string>, std::size_t> places;

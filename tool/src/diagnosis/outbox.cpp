@@ -1,4 +1,4 @@
-// What is wrong with an outbox, its partitions and its workers.
+// Findings about an outbox, its partitions and its workers.
 #include "cli/text.hpp"
 #include "commands/outbox_text.hpp"
 #include "diagnosis/findings.hpp"
@@ -10,14 +10,14 @@
 namespace stela::tool {
 namespace {
 
-/// Who takes over what a dead worker holds.
+/// Who takes over the partitions of a dead worker.
 std::string heir(const OutboxStatus& status, const Facts& facts) {
   const LivingWorkers living = living_workers(status);
   return living.all > living.cut_off ? "a live worker takes it over"
                                      : "start a worker: '" + facts.call + "outbox work'";
 }
 
-/// A worker without any partition holds nobody up.
+/// A dead worker without partitions delays nobody.
 void judge_lost_worker(const WorkerStatus& worker, const std::string& heir, const Facts& facts,
                        Findings& findings) {
   const std::string who = "worker '" + in_one_line(worker.name) + "'";
@@ -48,7 +48,7 @@ void judge_lost_worker(const WorkerStatus& worker, const std::string& heir, cons
 void judge_broker_of(const WorkerStatus& worker, const Facts& facts, Findings& findings) {
   const std::string who = "worker '" + in_one_line(worker.name) + "'";
   const std::string broker = worker.broker ? in_one_line(to_string(*worker.broker)) : "";
-  // Once it is connected again, it takes part at its next heartbeat.
+  // Once connected again, the worker takes part at its next heartbeat.
   if (worker.is_cut_off && !(worker.broker && worker.broker->is_connected())) {
     findings.add({.code = Code::worker_cut_off,
                   .subject = worker.name,
@@ -81,7 +81,7 @@ void judge_workers(const OutboxStatus& status, const Facts& facts, Findings& fin
       judge_lost_worker(worker, heir(status, facts), facts, findings);
     }
   }
-  // Who waits for a stopped partition waits for no worker.
+  // Messages that wait for a stopped partition don't wait for a worker.
   if (waiting_in(status) == 0 || held_up_by(status) != nullptr) return;
   const LivingWorkers living = living_workers(status);
   const std::string waiting = pending_in_words(status);
@@ -110,7 +110,7 @@ std::string when_retried(const PartitionStatus& partition, Timestamp now) {
   return "; next retry " + (left.count() > 0 ? "in " + in_words(left) : std::string{"now"});
 }
 
-/// Out of a back-off.
+/// The remedy for a back-off.
 std::string way_on(const PartitionStatus& partition, const Facts& facts) {
   const std::string mend = way_to_mend(facts.call, partition.failure);
   if (mend.empty()) {
@@ -121,9 +121,9 @@ std::string way_on(const PartitionStatus& partition, const Facts& facts) {
          "outbox partitions retry " + partition.id.label() + "'";
 }
 
-/// What the worker couldn't know that said why it stopped.
+/// A doubt that the worker couldn't have when it stopped the partition.
 std::string what_to_doubt(StopReason reason) {
-  // With a wrong one, an adoption sends everything there.
+  // If the stream is wrong, an adoption sends everything there.
   if (reason == StopReason::broker_lost) return "; but first: is nats.stream right?";
   if (reason == StopReason::store_went_back) return ", those imported since then among them";
   return {};
@@ -143,7 +143,7 @@ Finding describe_stop(const PartitionStatus& partition, const Facts& facts) {
           .remedy = way_out_of(partition, facts.call)};
 }
 
-/// A worker goes on behind what was lost; the rest is a person's.
+/// Workers continue after lost messages, but only a person can restore them.
 void judge_losses(const PartitionStatus& partition, const Facts& facts, Findings& findings) {
   if (!partition.uncompared_since || partition.stopped) return;
   findings.add({.code = Code::partition_uncompared,
@@ -189,8 +189,8 @@ std::string where_parked(const OutboxStatus& status) {
   return where + " and " + std::to_string(with.size() - most_named) + " partitions more";
 }
 
-/// ". Event 4690: its payload of 1.3 MiB; max_payload of the server is 1 MiB", and how many streams
-/// are held up alike.
+/// ". Event 4690: its payload of 1.3 MiB; max_payload of the server is 1 MiB", and how many other
+/// streams wait for the same reason.
 std::string why_parked(const std::vector<FailureGroup>& failures) {
   if (failures.empty()) return {};
   const FailureGroup& most = failures.front();

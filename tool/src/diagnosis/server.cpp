@@ -1,4 +1,4 @@
-// What is wrong with a PostgreSQL server, although it answers and takes writes.
+// Findings about a PostgreSQL server that answers and takes writes.
 #include "cli/text.hpp"
 #include "commands/server_measures.hpp"
 #include "diagnosis/findings.hpp"
@@ -6,7 +6,7 @@
 namespace stela::tool {
 
 void judge_server(const postgres::ServerStatus& server, const Facts& facts, Findings& findings) {
-  // That no primary answers is said already.
+  // Another finding already says that no primary answers.
   if (server.is_standby && facts.store_problem.empty()) {
     findings.add(
         {.code = Code::database_standby,

@@ -1,4 +1,4 @@
-// What is asked of the HTTP server, and what it answers.
+// Requests to the HTTP server, and its responses.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct HttpRequest {
   std::string path = {};
   /// Without its question mark.
   std::string query = {};
-  /// Their names in lower case, as often as they were sent.
+  /// Names in lower case. A repeated field is repeated here.
   std::vector<std::pair<std::string, std::string>> fields = {};
   std::string body = {};
-  /// The server's, to which it came.
+  /// The port of the server that received it.
   std::uint16_t port = 0;
 
   bool has(std::string_view field) const noexcept;
-  /// Nothing if there is none, or more than one.
+  /// Empty if there is none, or more than one.
   std::optional<std::string> field(std::string_view name) const;
 };
 
@@ -31,14 +31,14 @@ struct HttpResponse {
   unsigned status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body = {};
-  /// More than the server writes by itself: "Set-Cookie".
+  /// Beside those that the server writes itself: "Set-Cookie".
   std::vector<std::pair<std::string, std::string>> fields = {};
 };
 
-/// "a%20b" is "a b"; nothing if a percent sign begins no byte, or one stands for a zero.
+/// "a%20b" is "a b". Empty for an invalid percent escape or a zero byte.
 std::optional<std::string> decode_percent(std::string_view text);
 
-/// "a=1&b=x%20y", in its order; nothing if a part of it can't be decoded.
+/// "a=1&b=x%20y", in order. Empty if a part can't be decoded.
 std::optional<std::vector<std::pair<std::string, std::string>>> decode_query(std::string_view text);
 
 }  // namespace stela::tool

@@ -1,4 +1,4 @@
-// Boost 1.74 needs it before asio.
+// Boost 1.74's Asio needs it first.
 #include <utility>
 
 #include "cli/arguments.hpp"
@@ -36,20 +36,20 @@ using asio::ip::tcp;
 using Stream = asio::generic::stream_protocol;
 using boost::system::error_code;
 
-/// For sending a request, and for taking its answer.
+/// The limit for sending a request, and for taking its answer.
 constexpr std::chrono::seconds slowest_client{5};
-/// Between two requests of a connection.
+/// The limit between two requests of a connection.
 constexpr std::chrono::seconds longest_pause{30};
-/// Until a connection is accepted again, after there was no room for one.
+/// The pause before accepting again after a connection couldn't be opened.
 constexpr std::chrono::milliseconds accept_pause{100};
-/// An answer takes a second more for so many bytes.
+/// An answer gets another second per this many bytes.
 constexpr std::size_t slowest_line = 100'000;
 constexpr std::size_t longest_head = std::size_t{8} * 1024;
-/// Of what a client goes on sending after its request was refused, so much is read: it would lose
-/// the answer otherwise.
+/// How much of the rest is read after a request was refused: otherwise the client would lose the
+/// answer.
 constexpr std::size_t longest_rest = std::size_t{256} * 1024;
 
-/// What the page throws is its answer.
+/// An exception from the page becomes its answer.
 template <class Page>
 auto page_or_failure(const Page& page, const HttpRequest& request) -> decltype(page(request)) {
   try {
@@ -71,7 +71,7 @@ std::string in_http(const HttpResponse& response, bool with_body, bool stays_ope
   return with_body ? std::move(text) + response.body : text;
 }
 
-/// A line that others would read otherwise: it has no CR, or continues the one before.
+/// A line that other programs would parse differently: it has no CR, or continues the previous one.
 bool is_ambiguous(std::string_view head) {
   for (std::size_t at = head.find('\n'); at != std::string_view::npos;
        at = head.find('\n', at + 1)) {
@@ -86,7 +86,7 @@ struct HttpHead {
   HttpRequest request;
   std::size_t body = 0;
   bool stays_open = false;
-  /// Why it is refused; 0: it isn't.
+  /// The status that refuses it; 0: it is accepted.
   unsigned refusal = 0;
 
   static HttpHead refused(unsigned status) {
@@ -96,7 +96,7 @@ struct HttpHead {
   }
 };
 
-/// How often it says how long its body is: also as a list of equal numbers.
+/// How often it gives the length of its body, also as a list of equal numbers.
 std::ptrdiff_t count_lengths(const HttpRequest& request) {
   std::ptrdiff_t lengths = 0;
   for (const auto& [name, value] : request.fields) {
@@ -105,7 +105,7 @@ std::ptrdiff_t count_lengths(const HttpRequest& request) {
   return lengths;
 }
 
-/// The status that refuses the body that is announced; 0: it may come.
+/// The status that refuses the announced body; 0: it is accepted.
 unsigned refusal_of(const HttpRequest& request, bool is_chunked, std::size_t length,
                     std::size_t most) {
   const bool is_post = request.method == "POST";
@@ -151,7 +151,7 @@ HttpHead parse_head(std::string_view text, std::size_t most) {
 
 class HttpConnection;
 
-/// Pages that take their time, and who makes them.
+/// A lane's slow pages, and the threads that make them.
 struct HttpLane {
   int waiting = 0;
   asio::io_context makers;
@@ -159,20 +159,20 @@ struct HttpLane {
   std::vector<std::jthread> threads = {};
 };
 
-/// What all connections share.
+/// The state that all connections share.
 struct HttpShared {
   HttpPages pages;
   HttpLimits limits;
   std::uint16_t port = 0;
   int open = 0;
-  /// Those that haven't sent a whole request, the oldest first.
+  /// Connections that haven't sent a complete request, oldest first.
   std::vector<HttpConnection*> asking;
   asio::io_context clients{1};
   std::vector<std::unique_ptr<HttpLane>> lanes;
 };
 
-/// One connection: requests and their answers, one after the other. All but the making of a page
-/// that takes its time is done by the thread of the clients.
+/// One connection: requests and their answers, one after the other. The clients' thread does
+/// everything except making slow pages.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   HttpConnection(Stream::socket socket, HttpShared& shared)
@@ -190,7 +190,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     take();
   }
 
-  /// Ends a connection that hasn't sent a whole request.
+  /// Ends a connection that hasn't sent a complete request.
   void make_room() {
     std::erase(shared_.asking, this);
     end();
@@ -220,7 +220,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
                             });
   }
 
-  /// What has come is no request, and no more comes.
+  /// The client has closed before sending a complete request.
   void refuse_half() {
     if (head_ || received_.empty()) return;
     head_ = HttpHead::refused(400);
@@ -249,7 +249,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   void respond() {
     std::erase(shared_.asking, this);
-    // However long its page takes.
+    // The page may take any time.
     limit_.cancel();
     if (head_->refusal != 0) return send(refusal());
     if (auto page = page_or_failure(shared_.pages.at_once, head_->request)) {
@@ -306,7 +306,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
         });
   }
 
-  /// Until the client has ended, too.
+  /// Reads and discards at most this many bytes, until the client closes too.
   void pass_over(std::size_t most) {
     if (most == 0) return;
     socket_.async_read_some(asio::buffer(piece_), [self = shared_from_this(), most](
@@ -392,7 +392,7 @@ class HttpServer::Impl {
     });
   }
 
-  /// There may be no file descriptor left: the client would be there again at once.
+  /// A lack of file descriptors would make an immediate accept fail again.
   void accept_later() {
     pause_.expires_after(accept_pause);
     pause_.async_wait([this](const error_code&) { accept(); });

@@ -18,7 +18,7 @@
 namespace stela::tool {
 namespace {
 
-/// Two that start at once look at a file one after the other.
+/// Lets servers that start at the same time check a file one after the other.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& file) {
@@ -51,7 +51,7 @@ int new_socket() {
   return ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-/// One that is busy listens, too.
+/// A busy server counts as listening, too.
 bool is_served(const std::string& path) {
   const sockaddr_un address = address_of(path);
   const int client = new_socket();
@@ -71,7 +71,7 @@ SocketFile::SocketFile(std::string path, unsigned mode) : path_{std::move(path)}
     if (!S_ISSOCK(status.st_mode)) fail("it is another file");
     if (is_served(path_)) fail("a server listens there");
   }
-  // It has its rights before anybody finds it.
+  // The socket gets its permissions before it gets its name.
   const std::string hidden = path_ + ".new";
   ::unlink(hidden.c_str());
   listen_at(hidden, mode);

@@ -1,4 +1,4 @@
-// A socket that is a file.
+// A Unix socket with a path.
 #pragma once
 
 #include <sys/types.h>
@@ -7,17 +7,17 @@
 
 namespace stela::tool {
 
-/// Listens from the beginning, and removes the file at the end. Threads: one at a time.
+/// Listens from construction on, and removes the file at the end. Threads: one at a time.
 class SocketFile {
  public:
-  /// Takes the place of a file that a dead server has left. Exit if a server listens there, or if
-  /// it is no socket.
+  /// Replaces the file of a dead server. Exit if a server listens there, or if the file isn't a
+  /// socket.
   SocketFile(std::string path, unsigned mode);
   ~SocketFile();
   SocketFile(const SocketFile&) = delete;
   SocketFile& operator=(const SocketFile&) = delete;
 
-  /// The listening socket, from now on the caller's.
+  /// Releases the listening socket to the caller.
   int release() noexcept;
 
  private:
@@ -26,7 +26,7 @@ class SocketFile {
 
   const std::string path_;
   int socket_ = -1;
-  /// Which file is its own: another server may have taken its place.
+  /// Identifies its own file: another server may have replaced it.
   dev_t device_ = 0;
   ino_t file_ = 0;
 };

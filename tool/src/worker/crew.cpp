@@ -59,7 +59,7 @@ void Crew::pause(std::chrono::microseconds time) {
 void Crew::run(int index) {
   Relay& mine = *members_[static_cast<std::size_t>(index)]->relay;
   mine.on_tick([this, index](const RelayTick& tick) {
-    // What can't be told doesn't keep the relay from handing over.
+    // A failure to report doesn't keep the relay from handing over.
     guarded([&] { note(index, tick); });
     if (interval_.count() > 0) pause(interval_);
   });
@@ -75,7 +75,7 @@ void Crew::guarded(FunctionRef<void()> work) {
     const std::lock_guard lock{mutex_};
     if (!failure_) failure_ = std::current_exception();
   }
-  // One that can't go on takes the others with it: whoever started them starts them anew.
+  // A relay that fails ends the others too. The process's supervisor restarts all of them.
   request_stop();
 }
 

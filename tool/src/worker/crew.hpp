@@ -1,4 +1,4 @@
-// The relays of this process, each on a thread of its own.
+// The relays of this process, each on its own thread.
 #pragma once
 
 #include "worker/measured_publisher.hpp"
@@ -20,7 +20,7 @@
 
 namespace stela::tool {
 
-/// Threads: one at a time; it has one for each relay.
+/// Threads: one at a time. It has one for each relay.
 class Crew {
  public:
   struct Options {
@@ -34,28 +34,28 @@ class Crew {
   /// UsageError if the options contradict each other or the database. `outbox` and `statistics`
   /// must outlive it.
   Crew(Outbox& outbox, Statistics& statistics, const Options& options);
-  /// Asks for a stop, and waits.
+  /// Requests a stop, and waits.
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
-  /// Called on the relays' threads.
+  /// The listener is called on the relays' threads.
   void on_tick(OnTick listener) { listener_ = std::move(listener); }
 
-  /// One tick of the first relay, on this thread.
+  /// Runs one tick of the first relay, on this thread.
   RelayTick run_once();
-  /// After ticks: hands over what the first relay holds.
+  /// After ticks, hands over the first relay's partitions.
   void hand_over();
 
-  /// Lets all of them run.
+  /// Starts all relays.
   void start();
   void request_stop() { stop_.request_stop(); }
   bool stop_requested() const noexcept { return stop_.stop_requested(); }
-  /// Sleeps for so long, or until it is asked to stop.
+  /// Sleeps for this time, or until a stop is requested.
   void pause(std::chrono::microseconds time);
-  /// True once all have ended.
+  /// True once all relays have ended.
   bool has_ended();
-  /// Waits for their end, and throws what ended one of them before its time.
+  /// Waits for all relays to end, and rethrows the error that ended one early.
   void join();
 
   std::size_t size() const noexcept { return members_.size(); }
@@ -72,7 +72,7 @@ class Crew {
 
   void note(int index, const RelayTick& tick);
   void run(int index);
-  /// Keeps what it throws for whoever joins, and asks for a stop.
+  /// Keeps an exception for `join`, and requests a stop.
   void guarded(FunctionRef<void()> work);
 
   Statistics& statistics_;

@@ -13,10 +13,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How often it is drawn while nobody types.
+/// The redraw interval while nobody types.
 constexpr auto refresh = 500ms;
 
-/// A database that answers may still take no writes of the workers here.
+/// A database that answers may still refuse this process's writes.
 std::string problem_of_heartbeats(const Figures& done, std::chrono::microseconds ttl) {
   if (done.heartbeat_age <= ttl) return {};
   const std::string why = done.troubles.empty() ? "" : ": " + done.troubles.front().message;

@@ -1,4 +1,4 @@
-// The dashboard: shows on a terminal what goes on, until it has ended.
+// The dashboard: shows the work on a terminal until it ends.
 #pragma once
 
 #include "cli/output.hpp"
@@ -12,44 +12,42 @@
 
 namespace stela::tool {
 
-/// What is seen of an outbox beside its status: how fast it is, and what goes wrong.
-/// Threads: one at a time.
+/// Observations of an outbox beside its status: its speed and its errors. Threads: one at a time.
 class Sight {
  public:
-  /// Asks the database for what `status` doesn't have, as rarely as that is needed. `own` is what
-  /// this process did since it started.
+  /// Queries the database for data that `status` lacks, as rarely as possible. `own` is the work of
+  /// this process since it started.
   void look(OutboxOperations& operations, const OutboxStatus& status, const Totals& own = {});
-  /// Adds to a view what is known, why messages are parked, and each error once: those of
-  /// partitions and workers, those of parked and retrying messages, and what else this process met.
+  /// Adds the known data to a view: why messages are parked, and each error once: those of
+  /// partitions and workers, of parked and retrying messages, and others that this process met.
   void show(View& view) const;
 
  private:
   Trend trend_;
   std::vector<RecentError> errors_;
   std::vector<FailureGroup> failures_;
-  /// When the errors were asked for, and how many messages had one.
+  /// The time of the last query for errors, and the number of messages with one at that time.
   Timestamp errors_at_ = {};
   std::int64_t failing_ = 0;
 };
 
-/// What a dashboard shows.
-/// Threads: the one that owns the terminal.
+/// The subject of a dashboard. Threads: the one that owns the terminal.
 class Watched {
  public:
   virtual ~Watched() = default;
 
   virtual View look() = 0;
-  /// Somebody wants to leave.
+  /// The user wants to leave.
   virtual void leave() = 0;
-  /// It will have ended soon.
+  /// True if it is about to end.
   virtual bool is_ending() const = 0;
   virtual bool has_ended() = 0;
 };
 
-/// Returns once it has ended: because somebody asked for it here, or elsewhere.
+/// Returns once the subject has ended: because the user left, or for another reason.
 void show_dashboard(Watched& watched, bool color);
 
-/// Whether there is a terminal to draw on, and a keyboard.
+/// True if there is a terminal to draw on, and a keyboard.
 bool can_show_dashboard(const Output& out);
 
 struct CrewDashboard {
@@ -62,7 +60,7 @@ struct CrewDashboard {
   std::chrono::microseconds heartbeat_ttl{0};
 };
 
-/// The workers of this process. Leaving asks them to stop.
+/// The workers of this process. Leaving requests their stop.
 class WatchedCrew final : public Watched {
  public:
   /// All must outlive it.
@@ -75,7 +73,7 @@ class WatchedCrew final : public Watched {
   bool has_ended() override { return crew_.has_ended(); }
 
  private:
-  /// Its own workers as they see themselves now, instead of at their last heartbeat.
+  /// Updates its own workers from their present state instead of their last heartbeat.
   void freshen(View& view) const;
 
   Crew& crew_;

@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::size_t full_height = 14;
 constexpr std::size_t full_width = 60;
-/// From these widths on there are two boxes beside each other, and three.
+/// The widths from which two and three boxes fit side by side.
 constexpr std::size_t two_columns = 80;
 constexpr std::size_t three_columns = 160;
-/// From this height on there is room for the particulars.
+/// The height from which there is room for details.
 constexpr std::size_t roomy = 30;
-/// Of errors, and of workers, until all are wanted.
+/// The number of errors and of workers shown by default.
 constexpr std::size_t few_rows = 5;
 
 bool matches(const std::string& text, const std::string& filter) {
@@ -35,14 +35,14 @@ Block problem_lines(const View& view, const Looks& looks, std::size_t width) {
                              : problem.style == Style::warning ? "~ "
                                                                : "  ";
     Block lines = wrapped(mark + problem.what, Style::plain, 2, width);
-    // Only the mark has the colour: a sentence must be legible on any ground.
+    // Only the mark is coloured, so that the sentence is legible on any background.
     lines.front() = {{mark.substr(0, 1), problem.style}, {lines.front().front().text.substr(1)}};
     append(block, std::move(lines));
     append(block, wrapped("  → " + problem.remedy, Style::plain, 4, width));
   }
   if (block.empty() && !looks.filter.empty()) return block;
   if (block.empty()) {
-    // This process asks no broker whether its streams are as they were left.
+    // This process doesn't ask the broker about the state of its streams.
     append(block, wrapped("none in the database; '" + in_one_line(view.program) +
                               " check' asks the broker for its streams, too",
                           Style::plain, 0, width));
@@ -51,7 +51,7 @@ Block problem_lines(const View& view, const Looks& looks, std::size_t width) {
   return block;
 }
 
-/// Whose it is and how often, before what it says.
+/// The error's subject and count, shown before its text.
 std::string place_of(const RecentError& error) {
   constexpr std::size_t longest_stream = 20;
   std::string place;
@@ -62,7 +62,7 @@ std::string place_of(const RecentError& error) {
   return place;
 }
 
-/// In four lines at most, with the end of what is too long: there is the cause.
+/// At most four lines, with the end of a long text, because the cause is there.
 Block error_lines(const RecentError& error, std::size_t width) {
   constexpr std::size_t indent = 11;
   const std::string time = error.at ? to_string(*error.at).substr(11, 8) + "Z" : "now";
@@ -93,7 +93,7 @@ Block all_error_lines(const View& view, const Looks& looks, std::size_t width, s
   return block;
 }
 
-/// What is scrolled, and the line that stays while the rows beneath it are.
+/// The scrolled part, and the title line that stays while its rows scroll.
 struct Body {
   Block lines = {};
   std::size_t titles_at = 0;
@@ -106,7 +106,7 @@ struct Body {
   }
 };
 
-/// How many have a row each.
+/// Which items get a row each.
 struct Rows {
   bool healthy_partitions = true;
   std::size_t workers = few_rows;
@@ -140,8 +140,8 @@ Body body_of(const View& view, const Looks& looks, Size size, const Rows& shown)
   return body;
 }
 
-/// With a row for each healthy partition, or at least for each worker, if they fit; with all if
-/// they are wanted, or something is looked for.
+/// Shows a row for each healthy partition, or at least for each worker, if they fit. Shows all rows
+/// if wanted, or if there is a filter.
 Body fitting_body(const View& view, const Looks& looks, Size size, std::size_t room) {
   constexpr std::size_t all = Statistics::kept_troubles;
   if (looks.shows_all || !looks.filter.empty()) return body_of(view, looks, size, {true, all, all});
@@ -152,7 +152,7 @@ Body fitting_body(const View& view, const Looks& looks, Size size, std::size_t r
   return body_of(view, looks, size, {.healthy_partitions = false, .workers = 0});
 }
 
-/// The boxes that stay where they are.
+/// The fixed boxes.
 Block head_of(const View& view, std::size_t width, std::size_t height) {
   const bool is_roomy = height >= roomy;
   if (width < two_columns) return summary(view, width, is_roomy);
@@ -212,7 +212,7 @@ std::string place_in_words(std::size_t first, std::size_t room, std::size_t all)
          " of " + std::to_string(all);
 }
 
-/// The lines from `scroll` on, under the titles of the rows that they are.
+/// The lines from `scroll` on, below the titles of their rows.
 Block window_of(const Body& body, std::size_t scroll, std::size_t room) {
   const std::size_t end = std::min(body.lines.size(), scroll + room);
   Block shown{body.lines.begin() + static_cast<std::ptrdiff_t>(scroll),

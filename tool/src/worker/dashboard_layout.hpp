@@ -1,4 +1,4 @@
-// The dashboard as lines of text: what stands where, without a terminal.
+// The dashboard's layout as lines of text, independent of a terminal.
 #pragma once
 
 #include "worker/line.hpp"
@@ -11,25 +11,25 @@
 namespace stela::tool {
 
 struct Frame {
-  /// At most `size.height` of at most `size.width` columns, without a control character.
+  /// At most `size.height` lines of at most `size.width` columns, without control characters.
   std::vector<Line> lines = {};
-  /// How far it is scrolled: as far as asked for, and no further than to the end.
+  /// The actual scroll position, limited to the end.
   std::size_t scroll = 0;
-  /// How many lines are scrolled at once by a page.
+  /// The number of lines in a page of scrolling.
   std::size_t page = 0;
 };
 
-/// Boxes with fixed places: summary and throughput, under each other, or from 80 columns on beside
-/// each other, from 160 on with the workers as the third. What follows is scrolled: problems with
-/// their remedies, partitions, workers, recent errors, each over the full width, with more columns
-/// the wider it is. Where there is little room (fewer than 60 columns or 14 lines) the summary is
-/// shorter, and scrolled too. Numbers of a database that doesn't answer are dim.
+/// Summary and throughput have fixed places: one below the other, from 80 columns on side by side,
+/// and from 160 on with the workers as the third. The rest scrolls: problems with their remedies,
+/// partitions, workers, recent errors. Each has the full width, and more columns on wider
+/// terminals. On small terminals (fewer than 60 columns or 14 lines) the summary is shorter and
+/// scrolls too. Numbers from a database that doesn't answer are dim.
 Frame lay_out(const View& view, const Looks& looks, Size size);
 
-/// The state in a word, from what is known: "connecting", "relaying", "idle", "standby" (others
-/// hold the partitions), "stopped" (all of them wait for an operator), "draining", "broker down",
-/// "misconfigured" (the broker is there, and set up for none of what is to be published), "database
-/// down" (it doesn't answer, or takes no writes).
+/// The state in a word: "connecting", "relaying", "idle", "standby" (others hold the partitions),
+/// "stopped" (all of them wait for an operator), "draining", "broker down", "misconfigured" (the
+/// broker answers, but is set up for none of the messages), "database down" (it doesn't answer, or
+/// takes no writes).
 std::string state_of(const Figures& done, const OutboxStatus& status, bool draining,
                      bool is_down = false);
 

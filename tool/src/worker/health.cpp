@@ -19,7 +19,7 @@ namespace {
 
 using ReasonList = std::vector<std::string>;
 
-/// What is misconfigured doesn't pass by itself.
+/// A misconfigured broker needs an operator, so it is always a reason.
 void add_broker(const std::string& name, const BrokerStatus& broker, bool is_needed,
                 ReasonList& reasons) {
   const bool is_reason =
@@ -42,8 +42,8 @@ void add_relays(const ReadinessFacts& facts, ReasonList& reasons) {
   }
 }
 
-/// What stands still, or is further behind than is allowed. Who drives what, and who reaches the
-/// broker, is known of this process alone.
+/// True for a standstill, and for a lag above the limit. Findings about drivers and the broker
+/// don't count, because this process only knows its own.
 bool is_reason(const Finding& finding, const ReadinessFacts& facts, Timestamp now) {
   if (finding.severity != Severity::critical) return false;
   switch (finding.code) {

@@ -1,4 +1,4 @@
-// Whether the worker lives, and whether it is fit for work.
+// Whether the worker is alive, and whether it is ready.
 #pragma once
 
 #include "description/metric_writer.hpp"
@@ -18,35 +18,35 @@
 
 namespace stela::tool {
 
-/// What is known of the worker at one moment.
+/// The state of the worker at one moment.
 struct Condition {
   const Figures& done;
   const OutboxStatus& status;
-  /// Why the database doesn't answer, or isn't one that this program understands; empty if it does.
+  /// Why the database doesn't answer, or isn't understood by this program. Empty if all is well.
   std::string store_problem = {};
   bool is_draining = false;
   std::chrono::milliseconds max_lag{60'000};
-  /// A worker that can't renew its heartbeat for so long isn't counted by the others.
+  /// The other workers ignore a worker that hasn't renewed its heartbeat for this long.
   std::chrono::milliseconds heartbeat_ttl{20'000};
 };
 
-/// What a relay of the process told last.
+/// A relay's last report.
 struct RelayFacts {
   std::chrono::microseconds heartbeat_age{0};
-  /// What its database refused last, if no waiting ends it.
+  /// The last refusal of its database that waiting doesn't end.
   std::string store_refusal = {};
   BrokerStatus broker = {};
 };
 
-/// What is known of a process and of the database that it works on.
+/// The state of a process and of its database.
 struct ReadinessFacts {
   Timestamp at = {};
-  /// Why the database doesn't answer; empty if it does.
+  /// Why the database doesn't answer. Empty if it does.
   std::string store_problem = {};
-  /// What has ended that the process needs.
+  /// Things that the process needs and that have ended.
   std::vector<std::string> failures = {};
   bool is_draining = false;
-  /// By name; the only one may have none.
+  /// By name. A single relay may have none.
   std::map<std::string, RelayFacts> relays = {};
   std::chrono::milliseconds heartbeat_ttl{20'000};
   /// The brokers of consumers, by the consumer's name.
@@ -54,28 +54,28 @@ struct ReadinessFacts {
   bool needs_broker = false;
   std::optional<OutboxStatus> outbox = {};
   std::vector<ProjectorStatus> projectors = {};
-  /// Names of projectors that the database doesn't have.
+  /// Names of projectors that the database lacks.
   std::vector<std::string> missing_projectors = {};
-  /// Unset: however far anything is behind.
+  /// Unset: any lag is accepted.
   std::optional<std::chrono::milliseconds> max_lag = {};
 };
 
-/// Why the process shouldn't be counted on, in words; empty if it should.
+/// Why the process isn't ready, in words. Empty if it is.
 std::vector<std::string> reasons_not_ready(const ReadinessFacts& facts);
-/// The same of a worker.
+/// As above, for a worker.
 std::vector<std::string> why_not_ready(const Condition& condition);
 
-// Metrics of docs/reference/metrics.md, in Prometheus' text form: what isn't reported to a sink.
+// Metrics of docs/reference/metrics.md that aren't reported to a sink, in Prometheus' text format.
 
-/// Of an outbox.
+/// The metrics of an outbox.
 void write_outbox(MetricWriter& metrics, const OutboxStatus& status);
-/// Of projectors as the database has them; nothing if it has none.
+/// The metrics of the database's projectors; writes nothing if there are none.
 void write_projectors(MetricWriter& metrics, std::span<const ProjectorStatus> projectors);
-/// Of processes and their timers; nothing if it has none.
+/// The metrics of processes and their timers; writes nothing if there are none.
 void write_processes(MetricWriter& metrics, std::span<const ProcessStatus> processes);
-/// How many findings there are of each code.
+/// The number of findings of each code.
 std::string findings_text(const Facts& facts);
-/// Of the outbox and its worker.
+/// The metrics of the outbox and its worker.
 std::string metrics_text(const Condition& condition);
 std::string metrics_text(std::span<const ProjectorStatus> projectors,
                          std::span<const ProcessStatus> processes = {});

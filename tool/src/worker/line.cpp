@@ -30,7 +30,7 @@ Line title(std::string_view text, std::size_t width) {
 
 namespace {
 
-/// The bytes of the longest beginning that fits, one character at least.
+/// The size of the longest prefix that fits, at least one character.
 std::size_t beginning_of(std::string_view text, std::size_t width) {
   std::size_t end = 0;
   for (std::size_t next = 1; end < text.size(); end = next++) {
@@ -92,7 +92,7 @@ std::string age_of(std::chrono::microseconds age, std::chrono::microseconds most
 
 std::string shortened(std::string_view text, std::size_t width) {
   if (width_of(text) <= width) return std::string{text};
-  // No byte is wider than a column. Those after the first of a character aren't cut off it.
+  // No byte is wider than a column. Continuation bytes stay with their character.
   std::size_t end = text.size() - std::min(text.size(), width * 2 / 3);
   while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
   return cut_to(text, width / 3).append(text.substr(end));
@@ -113,10 +113,10 @@ Block grid(std::span<const Cell> cells, std::size_t width, std::size_t narrowest
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::size_t at = i % columns;
     if (at == 0) block.emplace_back();
-    // From one column to the next, less the blank between them.
+    // The distance to the next column, less the blank between them.
     const std::size_t room = (width + 1) * (at + 1) / columns - (width + 1) * at / columns - 1;
     const std::size_t value = width_of(cells[i].value);
-    // What doesn't fit behind the longest name begins earlier.
+    // A value that doesn't fit after the longest name begins earlier.
     const std::size_t begin = std::min(names[at] + 1, room > value ? room - value : 0);
     if (at > 0) block.back().push_back({" "});
     block.back().push_back({on_the_left(cells[i].name, std::max<std::size_t>(begin, 1) - 1) + ' '});

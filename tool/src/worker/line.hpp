@@ -1,4 +1,4 @@
-// Lines of styled text, and how they are fitted to a width.
+// Lines of styled text, fitted to a width.
 #pragma once
 
 #include <chrono>
@@ -21,25 +21,25 @@ struct Span {
 using Line = std::vector<Span>;
 using Block = std::vector<Line>;
 
-/// Exactly `width` columns: cut off, or filled with blanks.
+/// Cut off or padded to exactly `width` columns.
 Line fitted(const Line& line, std::size_t width);
-/// The text, and a rule to the end of the line.
+/// The text, followed by a rule to the end of the line.
 Line title(std::string_view text, std::size_t width);
-/// Broken between words, and within those that are wider than a line; all lines but the first
-/// behind `indent` blanks. The text must have no control characters.
+/// Breaks between words, and inside words that are wider than a line. All lines but the first begin
+/// with `indent` blanks. The text must have no control characters.
 Block wrapped(std::string_view text, Style style, std::size_t indent, std::size_t width);
 
 void append(Block& block, Block more);
 void append(Line& line, Line more);
 
-/// Filled with blanks on that side, or cut off.
+/// Right-aligned, or cut off.
 std::string on_the_right(std::string_view text, std::size_t width);
 std::string on_the_left(std::string_view text, std::size_t width);
-/// "3/15 s": so long ago, of so long that it may be.
+/// "3/15 s": the age, and its limit.
 std::string age_of(std::chrono::microseconds age, std::chrono::microseconds most);
-/// Its beginning and more of its end, where the cause of an error is, if it is too long.
+/// If it is too long, its beginning and more of its end, where an error's cause is.
 std::string shortened(std::string_view text, std::size_t width);
-/// In the style up to the colon, if there is one.
+/// Styles the text up to the colon, if there is one.
 Line marked(std::string_view text, Style style);
 
 /// A name and a value.
@@ -48,13 +48,13 @@ struct Cell {
   std::string value;
   Style style = Style::bold;
 };
-/// Cells of one width, as many beside each other as there is room for, their values under each
-/// other: what they say moves none.
+/// Cells of one width, as many side by side as fit, with their values aligned, so that no content
+/// moves another cell.
 Block grid(std::span<const Cell> cells, std::size_t width, std::size_t narrowest = 20);
-/// Side by side, two blanks between them.
+/// Side by side, with two blanks between them.
 Block beside(const Block& left, std::size_t left_width, const Block& right,
              std::size_t right_width);
-/// The same, all dim.
+/// The same block, dimmed.
 Block dimmed(Block block);
 
 }  // namespace stela::tool

@@ -20,7 +20,7 @@ void type(Looks& looks, int key) {
   looks.scroll = 0;
 }
 
-/// Where it is scrolled to; it is drawn no further than to its end.
+/// Changes the scroll position. Drawing limits it to the end.
 void scroll(Looks& looks, int key, std::size_t page) {
   const std::size_t step = std::max<std::size_t>(page, 2) - 1;
   const auto back = [&](std::size_t lines) { looks.scroll -= std::min(lines, looks.scroll); };

@@ -1,4 +1,4 @@
-// What keys do to the dashboard.
+// The dashboard's reaction to keys.
 #pragma once
 
 #include "worker/view.hpp"
@@ -9,11 +9,11 @@ namespace stela::tool {
 
 inline constexpr int key_escape = 27;
 inline constexpr int key_backspace = 127;
-/// Behind all characters.
+/// Above all character codes.
 enum Key : int { key_up = 0x110000, key_down, key_page_up, key_page_down, key_home, key_end };
 
-/// Changes what is shown, as the person wants who pressed `key`, in front of so many lines of a
-/// page. True if that is to leave.
+/// Changes what is shown according to `key`. `page` is the number of lines per page. True if the
+/// key means to leave.
 bool take_key(Looks& looks, int key, std::size_t page);
 
 }  // namespace stela::tool

@@ -1,4 +1,4 @@
-// Times how long the broker takes to answer.
+// Measures how long the broker takes to answer.
 #pragma once
 
 #include "worker/statistics.hpp"
@@ -11,8 +11,7 @@
 
 namespace stela::tool {
 
-/// Passes everything on.
-/// Threads: as the publisher that it times.
+/// Forwards everything. Threads: as the publisher that it measures.
 class MeasuredPublisher final : public Publisher, private AnswerSink {
  public:
   /// Both must outlive it.

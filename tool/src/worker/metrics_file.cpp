@@ -27,7 +27,7 @@ bool is_of_database(const std::string& file, const std::string& database) {
   return false;
 }
 
-/// No file, an empty one, or one that begins as metrics do.
+/// True if the file is missing or empty, or begins like metrics.
 bool may_be_replaced(const std::string& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return true;

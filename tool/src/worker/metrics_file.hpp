@@ -1,4 +1,4 @@
-// The file that a worker writes its metrics to, for a textfile collector.
+// A worker's metrics file, for a textfile collector.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@ namespace stela::tool {
 /// Threads: one at a time.
 class MetricsFile {
  public:
-  /// Exit if it would overwrite anything but metrics: a file of `database`, above all.
+  /// Exit if it would overwrite anything but metrics, above all a file of `database`.
   MetricsFile(std::string path, const std::string& database);
 
-  /// Readers never see half of `page`. Exit if it can't be written.
+  /// Replaces the file atomically. Exit if it can't be written.
   void write(const std::string& page) const;
 
  private:

@@ -36,7 +36,7 @@ void ServiceManager::send(std::string_view text) const noexcept {
   address.sun_family = AF_UNIX;
   if (socket_.empty() || socket_.size() >= sizeof address.sun_path) return;
   std::memcpy(address.sun_path, socket_.data(), socket_.size());
-  // A name that begins with @ is one that has no file.
+  // A leading @ means an abstract socket, without a file.
   if (address.sun_path[0] == '@') address.sun_path[0] = '\0';
   const int file = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (file < 0) return;

@@ -1,4 +1,4 @@
-// What systemd wants to hear: readiness, the end, and signs of life.
+// Notifies systemd: readiness, the end, and signs of life.
 #pragma once
 
 #include <chrono>
@@ -7,8 +7,7 @@
 
 namespace stela::tool {
 
-/// Says nothing if systemd didn't start this process.
-/// Threads: one at a time.
+/// Does nothing if systemd didn't start this process. Threads: one at a time.
 class ServiceManager {
  public:
   /// Reads NOTIFY_SOCKET and WATCHDOG_USEC.
@@ -16,7 +15,7 @@ class ServiceManager {
 
   void ready() { send_once(is_ready_, "READY=1"); }
   void stopping() { send_once(is_stopping_, "STOPPING=1"); }
-  /// A sign of life, sent no more often than the watchdog needs.
+  /// Sends a sign of life, no more often than the watchdog needs.
   void alive(std::chrono::steady_clock::time_point now);
 
  private:

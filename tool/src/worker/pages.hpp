@@ -1,4 +1,4 @@
-// The pages that a process which works has for monitoring.
+// The monitoring pages of a working process.
 #pragma once
 
 #include "http/message.hpp"
@@ -12,7 +12,7 @@ namespace stela::tool {
 HttpResponse metrics_page(std::string text);
 /// 200, or 503 with the reasons.
 HttpResponse readiness(const std::vector<std::string>& why_not);
-/// /healthz, or that there is no such page. Nothing for /metrics and /readyz.
+/// Answers /healthz, and 404 for unknown pages. Empty for /metrics and /readyz.
 std::optional<HttpResponse> other_page(const HttpRequest& request);
 
 }  // namespace stela::tool

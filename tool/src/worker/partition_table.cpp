@@ -15,13 +15,13 @@ namespace {
 
 using PartitionList = std::vector<const PartitionStatus*>;
 
-/// Not one of a generation that is drained.
+/// False for a partition of a drained generation.
 bool is_needed(const PartitionStatus& partition) {
   return partition.is_current || partition.stopped || !partition.owner.empty() ||
          partition.parked > 0 || waiting_in(partition) > 0;
 }
 
-/// Nobody serves it until somebody takes it over.
+/// True if no worker serves it until a takeover.
 bool is_lease_over(const PartitionStatus& partition) {
   return !partition.owner.empty() && partition.lease_left.count() <= 0;
 }
@@ -56,7 +56,7 @@ std::string next_retry_of(const PartitionStatus& partition, Timestamp now) {
 struct Column {
   std::string_view title;
   std::size_t width;
-  /// It is shown from this width of the line on.
+  /// The line width from which it is shown.
   std::size_t from;
   std::string (*text)(const PartitionStatus&, Timestamp);
 };
@@ -65,7 +65,7 @@ std::string lease_of(const PartitionStatus& partition, Timestamp) {
   return partition.owner.empty() ? "-" : in_words(partition.lease_left);
 }
 
-/// Numbers, on the right of their columns. Then the owner; what is left of the line has the state.
+/// Right-aligned numbers. The owner follows, and the state has the rest of the line.
 constexpr std::array columns{
     Column{"PENDING", 8, 0,
            [](const PartitionStatus& p, Timestamp) { return waiting_in_words(p); }},
@@ -82,7 +82,7 @@ constexpr std::array columns{
 };
 constexpr std::size_t label_width = 11;
 
-/// 0: it isn't shown.
+/// 0: the owner isn't shown.
 std::size_t owner_width(std::size_t width) {
   if (width < 80) return 0;
   return width < 120 ? 12 : 20;
@@ -141,7 +141,7 @@ bool is_before(const PartitionStatus& a, const PartitionStatus& b, SortKey key) 
   return a.id < b.id;
 }
 
-/// Stopped ones, those that are in other trouble, the others.
+/// Stopped ones first, then others in trouble, then the rest.
 PartitionList sorted(PartitionList partitions, SortKey key) {
   const auto rank = [](const PartitionStatus& one) {
     return style_of(one) == Style::bad ? 0 : is_healthy(one) ? 2 : 1;
@@ -189,7 +189,7 @@ constexpr std::size_t owns_width = 4;
 constexpr std::size_t broker_width = 10;
 constexpr std::size_t roomy_broker = 30;
 
-/// How it is, and why; in the style of its trouble.
+/// Its state and the reason, in the style of its trouble.
 Span state_in_words(const WorkerStatus& worker, const OutboxStatus& status) {
   if (!worker.is_alive) {
     const bool hangs = worker.process == WorkerProcess::runs;
@@ -284,7 +284,7 @@ Block worker_rows(const View& view, const std::string& filter, std::size_t width
                on_the_left(in_one_line(worker.host), host) + ' ' +
                on_the_right(heartbeat_of(worker, view.status.at), heartbeat_width) + ' ' +
                on_the_right(in_digits(worker.partitions), owns_width) + "  "}};
-    // Where a reason has no room, its end alone says nothing.
+    // Without room for the reason, its end alone would say nothing.
     const std::string text =
         rest < roomy_broker ? state.text.substr(0, state.text.find(": ")) : state.text;
     append(line, marked(shortened(text, rest), state.style));

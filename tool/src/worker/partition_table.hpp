@@ -1,4 +1,4 @@
-// The partitions and the workers as rows of the dashboard.
+// Partitions and workers as rows of the dashboard.
 #pragma once
 
 #include "worker/line.hpp"
@@ -10,33 +10,32 @@
 
 namespace stela::tool {
 
-/// Whether a worker of that name runs in this process.
+/// True if a worker of that name runs in this process.
 bool is_own(const OwnWork& own, std::string_view worker);
 
-/// The share of the partitions, as far as this process has it.
+/// The share of the partitions that this process has, as a block.
 Block own_share(const View& view, std::size_t width);
 
-/// How many partitions are at work: current ones, and those that aren't drained.
+/// The number of active partitions: current ones, and those that aren't drained.
 std::int64_t needed_partitions(const OutboxStatus& status);
 
 struct PartitionRows {
-  /// What the columns are called.
+  /// The titles of the columns.
   Line titles = {};
-  /// Those in trouble, or with parked messages.
+  /// Partitions in trouble, or with parked messages.
   Block troubled = {};
-  /// The others: nothing is wrong with themselves.
+  /// Partitions without trouble of their own.
   Block healthy = {};
-  /// A line for all healthy ones, and one for those that wait for the same.
+  /// One line for all healthy partitions, and one for those that wait for the same thing.
   Block healthy_in_short = {};
 };
 
-/// As the filter and the sort key want it. A column that is shown is also shown where there is more
-/// width.
+/// Filtered and sorted as chosen. A wider table keeps every column of a narrower one.
 PartitionRows partition_rows(const View& view, const Looks& looks, std::size_t width);
 
 std::string_view name_of(SortKey key) noexcept;
 
-/// Titles, and a row for each worker, those in trouble first: at most so many lines.
+/// Titles, and a row for each worker, those in trouble first: at most this many lines.
 Block worker_rows(const View& view, const std::string& filter, std::size_t width, std::size_t most);
 
 }  // namespace stela::tool

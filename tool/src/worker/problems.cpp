@@ -16,8 +16,8 @@ Style style_of(Severity severity) {
   return severity == Severity::critical ? Style::bad : Style::warning;
 }
 
-/// Another finding says the same: that no worker reaches the broker, or can write to the database;
-/// or which partition the broker isn't set up for.
+/// True if another finding says the same: that no worker reaches the broker or can write to the
+/// database, or which partition the broker isn't set up for.
 bool is_said_already(const Finding& finding, const std::vector<Finding>& findings,
                      const OutboxStatus& status) {
   const auto is_found = [&](Code code) {

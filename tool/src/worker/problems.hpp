@@ -1,4 +1,4 @@
-// What is wrong with an outbox, and what to do about it.
+// The problems of an outbox, and their remedies.
 #pragma once
 
 #include "worker/line.hpp"
@@ -13,16 +13,16 @@ struct Problem {
   Style style = Style::warning;
   /// Without control characters.
   std::string what = {};
-  /// The command or the deed that ends it.
+  /// The command or the action that ends it.
   std::string remedy = {};
 };
 
-/// The worst first. Partitions with the same trouble are one problem.
+/// Worst first. Partitions with the same trouble are one problem.
 std::vector<Problem> problems_of(const View& view);
 
-/// "stopped: broker_lost"; empty if it is well.
+/// "stopped: broker_lost". Empty if it has no trouble.
 std::string trouble_of(const PartitionStatus& partition);
-/// How bad its trouble is; plain if it is well.
+/// The style for the severity of its trouble. Plain if it has none.
 Style style_of(const PartitionStatus& partition);
 
 }  // namespace stela::tool

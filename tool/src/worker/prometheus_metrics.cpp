@@ -29,7 +29,7 @@ std::string store_label(std::string_view name) {
   return name.empty() ? std::string{} : label_text("store", name);
 }
 
-/// Label text: that of a store first.
+/// The text of the labels, beginning with the store's.
 std::string text_of(std::string_view store, MetricSink::Labels labels) {
   std::string text{store};
   for (const MetricSink::Label& label : labels) {
@@ -39,15 +39,14 @@ std::string text_of(std::string_view store, MetricSink::Labels labels) {
   return text;
 }
 
-/// One metric with all of its labels' values.
+/// One metric with the values of all its labels.
 struct Family {
   std::string_view type;
   std::map<std::string, double, std::less<>> values = {};
   std::map<std::string, Histogram, std::less<>> histograms = {};
 };
 
-/// What was reported.
-/// Threads: any.
+/// The reported metrics. Threads: any.
 class Reported {
  public:
   void count(std::string_view store, std::string_view name, std::int64_t by,
@@ -81,7 +80,7 @@ class Reported {
   }
 
  private:
-  /// The family of that name, if it is of that type: a name that means two things is shown once.
+  /// The family of that name and type. Null if the name has another type: it is then shown once.
   Family* find(std::string_view name, std::string_view type) {
     auto at = families_.find(name);
     if (at == families_.end()) at = families_.emplace(name, Family{.type = type}).first;
@@ -117,17 +116,16 @@ class StoreSink final : public MetricSink {
   const std::string label_;
 };
 
-/// A store that is looked at.
+/// A watched store.
 struct MeasuredStore {
   Store& store;
   std::string name;
 };
 
-/// The stores that are looked at.
-/// Threads: any.
+/// The watched stores. Threads: any.
 class WatchedStores {
  public:
-  /// What it gives stops the watching at its end.
+  /// Returns an object that ends the watching when it is destroyed.
   std::shared_ptr<void> add(Store& store, std::string_view name) {
     const auto watched = std::make_shared<MeasuredStore>(MeasuredStore{store, std::string{name}});
     const std::shared_ptr<void> watching{watched.get(),
@@ -142,7 +140,7 @@ class WatchedStores {
   }
 
   void write(MetricWriter& out) {
-    // No lock is held while a database is read: whoever ends a watch waits for the readers.
+    // Holds no lock while it reads a database: the end of a watch waits for readers.
     std::vector<std::shared_ptr<MeasuredStore>> stores;
     {
       const std::lock_guard lock{mutex_};

@@ -1,4 +1,4 @@
-// What Stela's parts report to a metric sink.
+// The metrics that Stela's parts report to a sink.
 #pragma once
 
 #include "description/metric.hpp"

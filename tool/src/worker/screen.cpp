@@ -7,7 +7,7 @@
 
 #include <array>
 
-// Last: it has macros for many short names.
+// Included last, because its macros have many short names.
 #define NCURSES_NOMACROS 1
 #include <curses.h>
 #include <termios.h>
@@ -19,7 +19,7 @@ termios terminal_before;
 bool is_taken = false;
 
 constexpr std::array<short, 6> pair_colors{-1, -1, -1, COLOR_GREEN, COLOR_YELLOW, COLOR_RED};
-/// Of 256: as legible on white as on black, which yellow isn't.
+/// Of 256 colours: legible on white and black, which yellow isn't.
 constexpr std::array<short, 6> dark_colors{-1, -1, -1, 28, 130, 160};
 
 attr_t attributes_of(Style style, bool color) {
@@ -32,7 +32,7 @@ attr_t attributes_of(Style style, bool color) {
   return attributes;
 }
 
-/// A key of curses' as ours; 0 if it means nothing here.
+/// Translates a curses key. 0 if it has no meaning here.
 int key_of(int key) {
   switch (key) {
     case KEY_BACKSPACE:
@@ -59,7 +59,7 @@ int key_of(int key) {
 
 Screen::Screen(bool color) {
   tcgetattr(STDIN_FILENO, &terminal_before);
-  // newterm, as initscr would end the process if the terminal is unknown.
+  // Unlike newterm, initscr would end the process if the terminal is unknown.
   if (newterm(nullptr, stdout, stdin) == nullptr) {
     throw Exit{failed, "this terminal can't show the dashboard; set TERM, or say --json"};
   }

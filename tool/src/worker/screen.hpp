@@ -8,8 +8,7 @@
 
 namespace stela::tool {
 
-/// Takes the terminal over, and gives it back as it was when it goes.
-/// Threads: one at a time.
+/// Takes over the terminal, and restores it at the end. Threads: one at a time.
 class Screen {
  public:
   /// Exit if the terminal can't show it.
@@ -20,10 +19,10 @@ class Screen {
 
   Size size() const;
   void draw(const std::vector<Line>& lines);
-  /// The next character or Key, or 0 if none came in time; also 0 when the size has changed.
+  /// The next character or Key. 0 on a timeout or a change of size.
   int wait_for_key(std::chrono::milliseconds limit);
 
-  /// For the way out of the process: puts the terminal back without asking anybody.
+  /// For the end of the process: restores the terminal without an object.
   static void restore() noexcept;
 };
 

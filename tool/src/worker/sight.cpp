@@ -8,13 +8,13 @@
 namespace stela::tool {
 namespace {
 
-/// Of the log of batches, of parked messages, and of the retrying ones of a partition.
+/// Limits for the log of batches, for parked messages, and for a partition's retrying messages.
 constexpr int most_batches = 1'000;
 constexpr int most_parked = 100;
 constexpr int most_retrying = 10;
 constexpr std::chrono::seconds longest_unasked{10};
 
-/// The latest first.
+/// Latest first.
 std::vector<RecentError> errors_of_messages(OutboxOperations& operations,
                                             const OutboxStatus& status) {
   std::vector<OutboxMessage> messages;
@@ -32,7 +32,7 @@ std::vector<RecentError> errors_of_messages(OutboxOperations& operations,
                    [](const auto& a, const auto& b) { return a.since > b.since; });
   std::vector<RecentError> errors;
   for (const OutboxMessage& message : messages) {
-    // Parked behind another one: nothing failed.
+    // A message parked after another one didn't fail itself.
     if (message.last_error.empty()) continue;
     errors.push_back({message.since, message.sequence.value(), message.partition.label(),
                       message.stream, message.last_error});
@@ -46,7 +46,7 @@ bool is_same(const RecentError& known, const RecentError& other) {
          other.message.find(known.message) != std::string::npos;
 }
 
-/// Or counts it with one that says the same of something else.
+/// Adds the error, or counts it with an equal one of another subject.
 void add_once(std::vector<RecentError>& errors, const RecentError& error) {
   const auto known = std::find_if(errors.begin(), errors.end(),
                                   [&](const RecentError& each) { return is_same(each, error); });
@@ -58,7 +58,7 @@ void add_once(std::vector<RecentError>& errors, const RecentError& error) {
   }
 }
 
-/// Those of partitions and of workers.
+/// Adds the current errors of partitions and workers.
 void add_standing(const OutboxStatus& status, const std::string& call,
                   std::vector<RecentError>& errors) {
   for (const PartitionStatus& each : status.partitions) {

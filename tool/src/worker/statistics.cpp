@@ -6,7 +6,7 @@
 namespace stela::tool {
 namespace {
 
-/// Of these the latencies that are shown are the percentiles.
+/// Percentiles are computed from this many latencies.
 constexpr std::size_t kept_latencies = 1'000;
 constexpr std::chrono::minutes latencies_shown{1};
 
@@ -17,7 +17,7 @@ std::optional<std::chrono::microseconds> percentile(std::vector<std::chrono::mic
   return sorted[index];
 }
 
-/// Connected is the best, anything else worse.
+/// Connected is best; all other states are worse.
 bool is_worse(const BrokerStatus& a, const std::optional<BrokerStatus>& b) {
   return !b || (b->is_connected() && !a.is_connected());
 }
@@ -82,7 +82,7 @@ void Statistics::write(const LogEntry& entry) noexcept try {
   troubles_.push_front(std::move(trouble));
   if (troubles_.size() > kept_troubles) troubles_.pop_back();
 } catch (const std::exception&) {
-  // Without memory for it one line is missing.
+  // Without memory, one line is missing.
 }
 
 Figures Statistics::look(Steady now) const {

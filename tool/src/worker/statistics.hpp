@@ -1,4 +1,4 @@
-// What the relays of this process did, for whoever shows it.
+// Statistics of the relays in this process.
 #pragma once
 
 #include "description/histogram.hpp"
@@ -36,9 +36,9 @@ struct Totals {
   void add(const RelayTick& tick) noexcept;
 };
 
-/// Something that went wrong.
+/// An error that occurred.
 struct RecentError {
-  /// Unset: it still stands, and when it began isn't known.
+  /// Unset: it persists, and its beginning is unknown.
   std::optional<Timestamp> at = {};
   /// 0 if it isn't about one message.
   std::int64_t sequence = 0;
@@ -46,13 +46,13 @@ struct RecentError {
   std::string subject = {};
   std::string stream = {};
   std::string message = {};
-  /// To how many others the same happened.
+  /// The number of others with the same error.
   std::int64_t others = 0;
 };
 
-/// Everything at one moment.
+/// All figures at one moment.
 struct Figures {
-  /// How many ticks `totals` is made of: those of the window, or the last.
+  /// The number of ticks in `totals`: those of the window, or only the last.
   std::int64_t ticks = 0;
   Totals totals = {};
   Totals ever = {};
@@ -63,27 +63,26 @@ struct Figures {
   std::int64_t active_workers = 0;
   std::int64_t wanted = 0;
   std::int64_t owned = 0;
-  /// The worst of what the relays say. Unset before the first tick.
+  /// The worst state that the relays report. Unset before the first tick.
   std::optional<BrokerStatus> broker = {};
   std::vector<RecentError> troubles = {};
   Histogram publish_latency = {};
   Histogram end_to_end = {};
-  /// Of what was published in the last minute.
+  /// Over messages published in the last minute.
   std::optional<std::chrono::microseconds> latency_p50 = {};
   std::optional<std::chrono::microseconds> latency_p99 = {};
 };
 
-/// Also the log of this process, of which it keeps what went wrong.
-/// Threads: any.
+/// Also the log of this process: it keeps the errors. Threads: any.
 class Statistics final : public LogSink {
  public:
   static constexpr std::size_t kept_troubles = 100;
 
   struct Options {
     int relays = 1;
-    /// 0: the last tick alone.
+    /// 0: only the last tick.
     std::chrono::seconds window{0};
-    /// Where entries go as well; null: nowhere.
+    /// The log to forward entries to. Null: none.
     LogSink* next = nullptr;
   };
   explicit Statistics(const Options& options);

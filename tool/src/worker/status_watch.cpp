@@ -9,7 +9,7 @@
 namespace stela::tool {
 namespace {
 
-/// How many batches are timed at each look, at most.
+/// The largest number of batches timed at each look.
 constexpr int timed_batches = 50;
 
 }  // namespace
@@ -49,7 +49,7 @@ StatusWatch::Seen StatusWatch::look_closely(std::chrono::milliseconds age) {
     } catch (const SchemaMismatch& e) {
       schema_problem_ = e.what();
     } catch (const StoreBusy&) {
-      // Somebody writes: that is no news.
+      // Another process writes, which is normal.
     } catch (const Error& e) {
       schema_problem_ = e.what();
     }

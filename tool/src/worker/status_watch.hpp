@@ -1,4 +1,4 @@
-// The outbox's status for several who look at it often.
+// The outbox's status, shared by several frequent readers.
 #pragma once
 
 #include "database_place.hpp"
@@ -13,8 +13,8 @@
 
 namespace stela::tool {
 
-/// Asks the database no more often than somebody needs it, and times what was published meanwhile.
-/// Threads: any.
+/// Queries the database no more often than a reader needs, and measures how long publications took
+/// meanwhile. Threads: any.
 class StatusWatch {
  public:
   /// All must outlive it.
@@ -24,21 +24,21 @@ class StatusWatch {
 
   struct Seen {
     OutboxStatus status = {};
-    /// What follows the log, and what operators know.
+    /// The followers of the log, and the operators' acknowledgements.
     Facts beside = {};
-    /// Why the database doesn't answer, or can't be written to; empty if it does and can.
+    /// Why the database doesn't answer, or can't be written to. Empty if all is well.
     std::string problem = {};
-    /// The status is that of an earlier look: the database didn't answer at this one.
+    /// The status is from an earlier look, because the database didn't answer now.
     bool is_stale = false;
   };
-  /// As it was no longer ago than `age`; what was known last if the database doesn't answer.
+  /// The status, no older than `age`; the last known one if the database doesn't answer.
   Seen look(std::chrono::milliseconds age);
 
-  /// As `look`; and also whether this program still understands the database,
-  /// which another one may have migrated.
+  /// As `look`, and checks that this program still understands the database, which another program
+  /// may have migrated.
   Seen look_closely(std::chrono::milliseconds age);
 
-  /// For what the status doesn't have. False if the database doesn't answer.
+  /// For data that the status lacks. False if the database doesn't answer.
   bool ask(FunctionRef<void(OutboxOperations&)> question);
 
  private:

@@ -38,7 +38,7 @@ void write_store(MetricWriter& out, Store& store) {
     look(out, store);
     is_up = true;
   } catch (const std::exception&) {
-    // Told below. Whoever works on the store has it in the log.
+    // Reported below. The store's users log the error.
   }
   out.begin("stela_store_up", "gauge", "1 if the store's database answered.").value(is_up ? 1 : 0);
 }

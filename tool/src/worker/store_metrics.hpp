@@ -1,4 +1,4 @@
-// What the database of a store says for Prometheus.
+// The metrics of a store's database for Prometheus.
 #pragma once
 
 #include "description/metric_writer.hpp"
@@ -10,11 +10,11 @@
 
 namespace stela::tool {
 
-/// Nothing if the database has no outbox.
+/// Empty if the database has no outbox.
 std::optional<OutboxStatus> outbox_status_of(Store& store);
 
-/// The lag of a store's outbox and projectors, and what waits in them. What the database throws is
-/// told as `stela_store_up` 0.
+/// The lag of a store's outbox and projectors, and their backlog. An error of the database becomes
+/// `stela_store_up` 0.
 void write_store(MetricWriter& out, Store& store);
 
 }  // namespace stela::tool

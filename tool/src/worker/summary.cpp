@@ -22,7 +22,7 @@ Style style_of_state(const std::string& state) {
   return is_bad ? Style::bad : Style::warning;
 }
 
-/// The problems say why.
+/// The problems give the reason.
 Cell broker_cell(const OwnWork& own) {
   const BrokerStatus broker = own.done.broker.value_or(BrokerStatus{});
   return {"broker", std::string{to_string(broker.state)},
@@ -34,7 +34,7 @@ Cell database_cell(const View& view) {
   return {"database", view.is_stale ? "down" : "fails", Style::bad};
 }
 
-/// In at most six columns.
+/// At most six columns wide.
 std::string rate_in_words(std::optional<double> rate) {
   if (!rate) return "-";
   if (*rate >= 100'000) return in_digits(std::llround(*rate / 1'000)) + "k";
@@ -44,9 +44,9 @@ std::string rate_in_words(std::optional<double> rate) {
   return tenths.size() < 2 ? "0." + tenths : tenths.insert(tenths.size() - 1, ".");
 }
 
-/// When nothing waits any more, as far as can be told.
+/// The estimated time at which nothing is pending any more.
 Cell drain_cell(const View& view) {
-  // What was published a minute ago says nothing of a standstill.
+  // Publications of a minute ago mustn't hide a standstill.
   const bool stands = view.throughput.now == 0.0;
   if (view.pace.time_to_drain && !stands) {
     return {"drains in", in_words(*view.pace.time_to_drain)};
@@ -67,7 +67,7 @@ std::string next_retry(const View& view) {
   return *next > view.status.at ? in_words(*next - view.status.at) : "now";
 }
 
-/// What an operator must know comes first.
+/// The most important cells come first.
 std::vector<Cell> summary_cells(const View& view, bool is_roomy) {
   const OutboxStatus& status = view.status;
   const LivingWorkers living = living_workers(status);
@@ -109,7 +109,7 @@ std::vector<Cell> summary_cells(const View& view, bool is_roomy) {
 constexpr std::size_t name_width = 9;
 constexpr std::size_t rate_width = 6;
 
-/// Under each other: a name, then cells that stand where those above do.
+/// A name, followed by cells that are aligned with the rows above.
 Line rate_row(std::string_view name, const std::vector<std::string>& cells, Style style) {
   std::string text;
   for (const std::string& cell : cells) text += ' ' + on_the_right(cell, rate_width);
@@ -126,7 +126,7 @@ std::string in_short(std::int64_t sum) {
   return sum < 100'000 ? in_digits(sum) : rate_in_words(static_cast<double>(sum));
 }
 
-/// As tall as its share of the most; a point where nothing is known.
+/// Bars relative to the maximum, and a dot where nothing is known.
 Line bars(const Throughput& throughput, double most) {
   constexpr std::array levels{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string text;

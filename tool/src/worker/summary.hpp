@@ -1,4 +1,4 @@
-// The boxes at the top of the dashboard: state and backlog, and how fast they change.
+// The boxes at the top of the dashboard: state, backlog and throughput.
 #pragma once
 
 #include "worker/line.hpp"
@@ -8,16 +8,16 @@
 
 namespace stela::tool {
 
-/// State and backlog, of the worker and of all; where there is room, latencies and ticks of this
+/// State and backlog of the worker and of all workers. With room, also latencies and ticks of this
 /// process.
 Block summary(const View& view, std::size_t width, bool is_roomy);
 
-/// What the box of the throughput needs.
+/// The width of the throughput box.
 inline constexpr std::size_t throughput_width = 37;
-/// Messages a second, and the last hour.
+/// Messages per second, and a curve of the last hour.
 Block throughput(const View& view, std::size_t width);
 
-/// Where there is little room: what an operator must know, in as few lines as can be.
+/// For small terminals: the essentials, in as few lines as possible.
 Block short_summary(const View& view, std::size_t width);
 
 }  // namespace stela::tool

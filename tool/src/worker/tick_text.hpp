@@ -1,4 +1,4 @@
-// A tick as one line: of text, or of JSON.
+// A tick as one line of text or JSON.
 #pragma once
 
 #include <stela/framework/clock.hpp>
@@ -17,7 +17,7 @@ struct TickReport {
   std::string_view state;
   std::string_view worker;
   Timestamp at;
-  /// Why the database doesn't answer, or takes no writes; empty if it does.
+  /// Why the database doesn't answer, or takes no writes. Empty if all is well.
   std::string_view store_problem;
 };
 

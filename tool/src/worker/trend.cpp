@@ -13,13 +13,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kept = 60min;
-/// What is nearer to what was seen before replaces it.
+/// A status that follows the previous one more closely replaces it.
 constexpr auto step = 5s;
-/// Of this the pace is made.
+/// The span that the pace is computed from.
 constexpr auto paced = 60s;
-/// Less tells nothing: one batch more or less changes all.
+/// Over a shorter span, a single batch would change everything.
 constexpr auto least = 2s;
-/// What would take longer doesn't drain.
+/// Longer estimates count as not draining.
 constexpr double longest_drain = 100.0 * 86'400;
 
 std::int64_t moving_in(const OutboxStatus& status) {
@@ -30,7 +30,7 @@ std::int64_t moving_in(const OutboxStatus& status) {
   return moving;
 }
 
-/// It was published after the status was read, which doesn't count it.
+/// True if the batch was published after the status was read.
 bool is_later(const PublishedBatch& batch, const OutboxStatus& status) {
   if (batch.redelivery != 0) return batch.published_at > status.at;
   return std::any_of(status.partitions.begin(), status.partitions.end(), [&](const auto& one) {
@@ -45,7 +45,7 @@ double seconds_between(Timestamp begin, Timestamp end) {
 }  // namespace
 
 void Trend::add(const OutboxStatus& status, const Totals& own) {
-  // The clock of the database was set back, or its logs were.
+  // The clock of the database, or the outbox itself, was set back.
   if (!seen_.empty() &&
       (status.at < seen_.back().at || status.published < seen_.back().counts[Throughput::all])) {
     seen_.clear();
@@ -57,7 +57,7 @@ void Trend::add(const OutboxStatus& status, const Totals& own) {
        .waiting = waiting_in(status),
        .moving = moving_in(status),
        .is_counted = !status.is_pending_lower_bound});
-  // The one before the hour tells what it began with.
+  // Keeps one status from before the hour as its starting point.
   while (seen_.size() > 1 && seen_[1].at <= seen_.back().at - kept) seen_.pop_front();
 }
 

@@ -1,4 +1,4 @@
-// How fast the outbox is published and drains, from what was seen of it over the last hour.
+// How fast the outbox publishes and drains, observed over the last hour.
 #pragma once
 
 #include "worker/statistics.hpp"
@@ -13,39 +13,39 @@
 
 namespace stela::tool {
 
-/// How the backlog changed in the last minute.
+/// The change of the backlog in the last minute.
 struct Pace {
-  /// How fast what waits grows, a second; below 0 it drains. 0 while too much waits to be counted.
+  /// The growth of the backlog per second. Below 0 it drains. 0 while it is too large to count.
   double growth = 0;
-  /// Until no message is pending but those in stopped partitions, at this rate. Unset if there are
-  /// none, the backlog doesn't shrink, or too little was seen of it.
+  /// The time until only messages in stopped partitions are pending, at this rate. Unset if none
+  /// are pending, the backlog doesn't shrink, or too little was observed.
   std::optional<std::chrono::seconds> time_to_drain = {};
 };
 
-/// A second, over the last 1, 5 and 60 minutes, or as much of them as is known. Unset as long as
-/// that is no more than the next shorter one has.
+/// Per second, over the last 1, 5 and 60 minutes, or the known part of them. Unset while that is no
+/// longer than the next shorter span.
 using Speed = std::array<std::optional<double>, 3>;
 
-/// Messages a second.
+/// Messages per second.
 struct Throughput {
-  /// Published by all workers; then what this process did.
+  /// First what all workers published, then the work of this process.
   enum Series : std::uint8_t { all, claimed, published, failed };
 
   std::array<Speed, 4> speeds = {};
-  /// By all workers in the last ten seconds.
+  /// By all workers, in the last ten seconds.
   std::optional<double> now = {};
-  /// By all workers in the last hour, in pieces of two minutes, the newest the last; unset where it
-  /// isn't known.
+  /// By all workers in the last hour, in steps of two minutes, oldest first. Unset where it is
+  /// unknown.
   std::array<std::optional<double>, 30> curve = {};
 };
 
 /// Threads: one at a time.
 class Trend {
  public:
-  /// `own` is what this process did since it started.
+  /// `own` is the work of this process since it started.
   void add(const OutboxStatus& status, const Totals& own = {});
-  /// What was published before the first status was seen: the newest batches, the latest first, and
-  /// whether they are all of the last hour.
+  /// Adds publications from before the first status: the newest batches, latest first. `is_whole`:
+  /// they cover the last hour.
   void add_past(const OutboxStatus& status, const std::vector<PublishedBatch>& batches,
                 bool is_whole);
   bool is_empty() const noexcept { return seen_.empty(); }
@@ -58,13 +58,13 @@ class Trend {
     /// By Throughput::Series.
     std::array<std::int64_t, 4> counts = {};
     std::int64_t waiting = 0;
-    /// Less those in stopped partitions.
+    /// Without those in stopped partitions.
     std::int64_t moving = 0;
-    /// The two above are no lower bounds.
+    /// False if the two numbers above are lower bounds.
     bool is_counted = true;
   };
 
-  /// The last that was seen until then.
+  /// The last observation up to that time.
   const Seen& seen_at(Timestamp time) const;
   /// Unset if too little is known of that time.
   std::optional<double> rate(Throughput::Series series, Timestamp begin, Timestamp end) const;

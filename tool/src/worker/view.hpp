@@ -1,4 +1,4 @@
-// What the dashboard shows, and what the person in front of it chose.
+// The dashboard's data, and the user's choices.
 #pragma once
 
 #include "diagnosis/diagnose.hpp"
@@ -16,12 +16,12 @@
 
 namespace stela::tool {
 
-/// What the workers of this process do.
+/// The work of this process.
 struct OwnWork {
-  /// The worker's name, which several in one process number.
+  /// The worker's name. Several workers in one process add a number.
   std::string worker = {};
   std::string broker_url = {};
-  /// As state_of says it.
+  /// As returned by state_of.
   std::string state = {};
   std::chrono::seconds window{0};
   std::chrono::microseconds lease_ttl{0};
@@ -29,39 +29,39 @@ struct OwnWork {
 };
 
 struct View {
-  /// What it is called by: "stela outbox work".
+  /// The command that it runs: "stela outbox work".
   std::string command = {};
-  /// What commands begin with: "stela".
+  /// The beginning of commands: "stela".
   std::string program = {};
   std::string database = {};
-  /// Unset for who only looks.
+  /// Unset in a process that only watches.
   std::optional<OwnWork> own = {};
   OutboxStatus status = {};
   Pace pace = {};
   Throughput throughput = {};
-  /// Those that stand, and those that this process met.
+  /// Persisting errors, and those that this process met.
   std::vector<RecentError> errors = {};
-  /// What is judged beside the status.
+  /// The facts to judge beside the status.
   Facts beside = {};
   /// Empty if the database answers.
   std::string store_problem = {};
-  /// What the database said last; it doesn't answer now.
+  /// The data is the last known, because the database doesn't answer now.
   bool is_stale = false;
 };
 
-/// What partitions are sorted by; those in trouble come first with any of them.
+/// The sort key of partitions. Those in trouble always come first.
 enum class SortKey : std::uint8_t { pending, oldest, parked, owner, label };
 
 struct Looks {
   bool help = false;
   bool paused = false;
   bool typing = false;
-  /// Healthy partitions have a row each, also where not all of them fit.
+  /// Shows a row for each healthy partition, even if they don't all fit.
   bool shows_all = false;
   SortKey sort = SortKey::pending;
-  /// Only partitions, problems and errors that contain it.
+  /// Shows only partitions, problems and errors that contain it.
   std::string filter = {};
-  /// Lines that are scrolled past.
+  /// The number of lines scrolled past.
   std::size_t scroll = 0;
 };
 

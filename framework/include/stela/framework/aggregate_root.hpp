@@ -175,7 +175,7 @@ class AggregateRoot {
   State state_;
   /// Recorded, and not yet stored for good.
   std::vector<Change> changes_;
-  /// Of each change: when it was recorded, among all events of this process.
+  /// Each change's place in the recording order of this process.
   std::vector<std::uint64_t> order_;
   detail::AggregateStanding standing_;
   detail::SaveIdentity saving_;
@@ -215,7 +215,7 @@ consteval bool check_aggregate() {
   return true;
 }
 
-/// What a save appends, the version that it expects, and the identity under which it reports back.
+/// A save's events, the version that it expects, and the identity under which it reports back.
 template <class A>
 struct Unsaved {
   std::span<const typename A::Change> changes;

@@ -32,13 +32,13 @@ struct Context {
 /// Sets the context of this thread while the scope lives. Empty fields are inherited from the
 /// enclosing scope. Loading aggregates doesn't change the context. Threads: a scope belongs to the
 /// thread that created it. It must end there, and before the scopes that enclose it: otherwise the
-/// process is aborted with a message, because other work of the thread would get its context. So a
-/// coroutine keeps none across a suspension: it gives its context to what it calls, by
-/// `SaveOptions::context`, `UnitOfWork` and `DecideOptions::context`.
+/// process is aborted with a message, because other work of the thread would get its context. A
+/// coroutine must therefore not keep a scope across a suspension; it passes its context through
+/// `SaveOptions::context`, `UnitOfWork` or `DecideOptions::context`.
 class STELA_FRAMEWORK_EXPORT ContextScope {
  public:
   /// UsageError if a value can't be stored: it has a control character, a header's name isn't
-  /// valid, or the whole is more than 64 KiB.
+  /// valid, or the context exceeds 64 KiB.
   explicit ContextScope(Context context);
   ~ContextScope();
   ContextScope(const ContextScope&) = delete;

@@ -23,7 +23,7 @@
 namespace stela {
 namespace detail {
 
-/// What decisions, and those who call handlers, use of a unit.
+/// Gives decisions, and callers of handlers, access to a unit of work.
 struct STELA_FRAMEWORK_EXPORT UnitAccess {
   static EventLog& log(UnitOfWork& unit) noexcept { return unit.log_; }
   static const Standpoint& position(UnitOfWork& unit) { return unit.position(); }
@@ -31,11 +31,11 @@ struct STELA_FRAMEWORK_EXPORT UnitAccess {
                             std::span<const DecisionQuestion::Part> parts) {
     return unit.ask(needs, parts);
   }
-  /// `append_id` must outlive what the unit asks.
+  /// `append_id` must outlive the unit's questions to the log.
   static void decide_under(UnitOfWork& unit, std::string_view append_id) noexcept {
     unit.decides_under_ = append_id;
   }
-  /// The result under that id, if it was found.
+  /// The result of the earlier append with that id, if there was one.
   static const std::optional<AppendResult>& decided_before(const UnitOfWork& unit) noexcept {
     return unit.decided_before_;
   }
@@ -45,7 +45,7 @@ struct STELA_FRAMEWORK_EXPORT UnitAccess {
   }
   static std::size_t count_pending(const UnitOfWork& unit) { return unit.count_pending(); }
   static void give_up(UnitOfWork& unit) noexcept { unit.give_up(); }
-  /// While it is lent, it can't be committed.
+  /// A lent unit can't be committed.
   static void lend(UnitOfWork& unit, bool is_lent) noexcept { unit.is_lent_ = is_lent; }
   /// The events that the unit would append, in the order in which they were recorded. Their
   /// sequences and versions are 0.
@@ -73,7 +73,7 @@ consteval bool check_recorded() {
 
 }  // namespace detail
 
-/// What a decision can do while it decides. Its reads are answered at one position, and its events
+/// The interface of a running decision. Its reads are answered at one position, and its events
 /// are appended only if nothing that it read has changed by then. Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT Decision {
  public:
@@ -86,29 +86,29 @@ class STELA_FRAMEWORK_EXPORT Decision {
   template <Event E>
   void record(E event);
 
-  /// Reads another view, with what was recorded so far.
+  /// Reads another view, which also sees the events recorded so far.
   template <class V>
   V read(V view);
 
-  /// The aggregate as it was at the position. The append fails if it has changed since, whether or
-  /// not it records anything. AggregateNotFound if it had no events.
+  /// The aggregate as it was at the position. The append fails if the aggregate has changed since,
+  /// even if the decision records nothing on it. AggregateNotFound if it had no events.
   template <Aggregate A>
   A& load(const Id<A>& id) {
     A* const found = find(id);
     if (found == nullptr) detail::throw_not_found(id.stream());
     return *found;
   }
-  /// As `load`, but null if the aggregate had no events; the append fails if it has some then.
+  /// As `load`, but null if the aggregate had no events. The append fails if it has events by then.
   template <Aggregate A>
   A* find(const Id<A>& id) {
     return unit_.find_at_position(id);
   }
 
-  /// The last sequence of the store when the decision read.
+  /// The store's last sequence when the decision read.
   GlobalSequence position() { return unit_.position().head; }
 
-  /// The time of the decision, by the store's clock, which its events are recorded by. Each call
-  /// returns the same; if it is decided again, that has a time of its own.
+  /// The time of the decision, from the store's clock, which also stamps its events. Every call
+  /// returns the same time. Another attempt has its own.
   Timestamp now() {
     if (!now_) now_ = unit_.log_.conventions().clock->now();
     return *now_;
@@ -121,13 +121,13 @@ class STELA_FRAMEWORK_EXPORT Decision {
 
 struct DecideOptions {
   /// An id of the caller, at most 128 bytes. If a decision with this id was committed before, its
-  /// result is returned, and nothing is decided again.
+  /// result is returned, and the decision doesn't run.
   std::string_view append_id = {};
   /// The context in which it decides and appends, instead of that of this thread: for coroutines.
   /// UsageError if it can't be stored.
   const Context* context = nullptr;
   /// How often to decide again when another writer was faster. The last attempt holds the write
-  /// lock from its first read on, so no other writer can be faster.
+  /// lock from its first read on, so no other writer can overtake it.
   RetryOptions retry = {.max_attempts = 5,
                         .retry_backoff = std::chrono::milliseconds{1},
                         .retry_backoff_max = std::chrono::milliseconds{16}};
@@ -135,7 +135,7 @@ struct DecideOptions {
 
 namespace detail {
 
-/// Decides once, in a unit that others commit: no retry.
+/// Decides once, without retries, in a unit that the caller commits.
 STELA_FRAMEWORK_EXPORT void decide_within(UnitOfWork& unit, FunctionRef<void()> decide);
 /// Decides, and appends what was recorded.
 STELA_FRAMEWORK_EXPORT AppendResult decide(EventLog& log, const DecideOptions& options,
@@ -224,9 +224,9 @@ void decide_with(UnitOfWork& unit, Arguments&... arguments) {
 
 }  // namespace detail
 
-/// Decides by the events that its views name, and appends what the decision records, atomically:
-/// if an event that one of the views would have seen is appended meanwhile, it is read and decided
-/// again. Events of other tags or types never get in the way.
+/// Decides by the events that its views name, and appends what the decision records, atomically: if
+/// an event that one of the views would have seen is appended meanwhile, the views are read again
+/// and the decision runs again. Events of other tags or types never get in the way.
 ///
 ///     stela::decide(store, Capacity{course}, Load{student},
 ///         [&](stela::Decision& decision, const Capacity& capacity, const Load& load) {
@@ -234,12 +234,12 @@ void decide_with(UnitOfWork& unit, Arguments&... arguments) {
 ///           decision.record(Subscribed{course, student});
 ///         });
 ///
-/// A view may also be a vector of views. Or the only argument is a decision of a type of its own:
-/// `views()` returns a tuple of them, and `operator()` takes the Decision and each view. The
-/// callable may run several times, so it should only read its views and record. What it throws
-/// ends the decision, and nothing is appended. With an open transaction as `log` it is decided
-/// once: ConditionConflict if somebody was faster, so retry around `transact`. TagsMissing if
-/// history lacks tags that a view needs. The other errors are those of `append`.
+/// A view may also be a vector of views. Alternatively, pass one object of your own decision type:
+/// `views()` returns a tuple of views, and `operator()` takes the Decision and each view. The
+/// callable may run several times, so it should only read its views and record. An exception from
+/// it ends the decision, and nothing is appended. With an open transaction as `log` the decision
+/// runs once: ConditionConflict if another writer was faster, so retry around `transact`.
+/// TagsMissing if history lacks tags that a view needs. The other errors are those of `append`.
 template <class... Arguments>
 AppendResult decide(EventLog& log, const DecideOptions& options, Arguments&&... arguments) {
   return detail::decide(log, options,
@@ -253,7 +253,7 @@ requires(!std::same_as<std::remove_cvref_t<First>, DecideOptions>) AppendResult
 }
 
 /// Decides as part of a unit of work. The views also see the unit's own events that aren't
-/// appended yet. All decisions of a unit stand at the same position, and its commit is refused
+/// appended yet. All decisions of a unit share one position, and its commit is refused
 /// (ConditionConflict) if anything that one of them read has changed: retry around the whole unit.
 /// If the decision throws after it has recorded an event, the unit can't be committed.
 template <class... Arguments>

@@ -74,18 +74,18 @@ class STELA_FRAMEWORK_EXPORT ConcurrencyConflict : public Error {
   StreamVersion actual_;
 };
 
-/// What a decision was based on has changed: an event after its position matches the condition of
-/// the append, or what was read at the position isn't in the store any more.
+/// The basis of a decision has changed: an event after its position matches the condition of the
+/// append, or the events read at the position aren't in the store any more.
 class STELA_FRAMEWORK_EXPORT ConditionConflict : public Error {
  public:
   enum class Cause : std::uint8_t {
     /// An event matches the query.
     event,
-    /// History got other tags since the query was answered.
+    /// Tags of past events have changed since the query was answered.
     tags,
     /// The store ends before the condition's position.
     missing_position,
-    /// What was read at the position was rolled back, or its commit is in doubt.
+    /// The events read at the position were rolled back, or their commit is in doubt.
     rolled_back,
   };
 
@@ -236,8 +236,8 @@ class STELA_FRAMEWORK_EXPORT SubjectForgotten : public Error {
   explicit SubjectForgotten(const std::string& what) : Error{ErrorCode::subject_forgotten, what} {}
 };
 
-/// A personal field was sealed with a key that isn't in the key store, and wasn't destroyed there:
-/// the key store is an older one, or another store's.
+/// A personal field was sealed with a key that the key store neither has nor destroyed: the key
+/// store is too old, or belongs to another store.
 class STELA_FRAMEWORK_EXPORT KeyMissing : public Error {
  public:
   explicit KeyMissing(const std::string& what) : Error{ErrorCode::key_missing, what} {}

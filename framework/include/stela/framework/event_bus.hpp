@@ -53,8 +53,8 @@ class STELA_FRAMEWORK_EXPORT EventBus {
   /// Calls `listener(const StoredEvent&)` for every event, undecoded.
   [[nodiscard]] Subscription on_any(std::function<void(const StoredEvent&)> listener);
 
-  /// Calls the listeners for an event that doesn't come from a commit just now. True if none threw.
-  /// Sets `error` to the first exception.
+  /// Calls the listeners for an event that wasn't just committed. True if none threw. Sets `error`
+  /// to the first exception.
   bool deliver(const StoredEvent& event, std::exception_ptr* error = nullptr);
 
  private:

@@ -124,7 +124,7 @@ E decode_version(Codec codec, int version, std::string_view payload,
   return codec::decode<E>(codec, payload, &opening);
 }
 
-/// Whether `E`, or what it supersedes, has personal fields.
+/// True if `E`, or an event that it supersedes, has personal fields.
 template <class E>
 constexpr bool may_be_personal() {
   if constexpr (HasSubject<E>) {
@@ -140,7 +140,7 @@ constexpr bool may_be_personal() {
                                                        std::string_view problem);
 [[noreturn]] STELA_FRAMEWORK_EXPORT void throw_unknown(const StoredEvent& event);
 
-/// CorruptEvent unless the payload is a whole `E`, or what `E` supersedes. KeyMissing.
+/// CorruptEvent unless the payload is a complete `E`, or a version that `E` supersedes. KeyMissing.
 template <class E>
 E decode_event(Reading reading, const StoredEvent& event) {
   codec::Opening opening;

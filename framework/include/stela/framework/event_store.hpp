@@ -44,13 +44,14 @@ struct NewEvent {
   /// The categories of tags that its type declares, if the appender knows the type. A store
   /// compares them with what the type carries in its database.
   std::optional<std::span<const TagDeclaration>> declared = {};
-  /// Nil: the store makes one. No other event may have it; a store doesn't look for one.
+  /// Nil: the store generates one. It must be unique; the store doesn't check that.
   EventId id = {};
-  /// What its personal fields are sealed with. SubjectForgotten if one of these was destroyed.
+  /// The keys that its personal fields are sealed with. SubjectForgotten if one was destroyed.
   std::span<const KeyId> keys = {};
-  /// The highest number of these.
+  /// The highest number among `keys`.
   std::int64_t newest_key = 0;
-  /// Instead of the request's. Without a correlation id, the event shares that of the request.
+  /// Replaces the request's context. Without a correlation id, the event shares that of the
+  /// request.
   const Context* context = nullptr;
 };
 
@@ -71,14 +72,14 @@ struct AppendRequest {
   /// nothing is written, and its result is returned. UsageError if that append had other numbers of
   /// events; an append without events may repeat any. An append without events stores only the id.
   std::string_view append_id = {};
-  /// Checked after the id, so a repeated append is answered though its condition doesn't hold any
-  /// more; and before the versions. First what it was read in, then its position, the tag epoch,
-  /// and the query. Must outlive the append.
+  /// Checked after the append id, so a repeated append succeeds even if its condition no longer
+  /// holds, and before the versions. Its outcome is checked first, then its position, its tag
+  /// epoch, and its query. Must outlive the append.
   const AppendCondition* condition = nullptr;
 };
 
 struct AppendResult {
-  /// The events have this sequence and those that follow it, in the order of the request.
+  /// The sequence of the first event. The others follow it, in the order of the request.
   GlobalSequence first = {};
   GlobalSequence last = {};
   /// The version of the stream after each entry of the request, as the entry left it. In a repeated
@@ -189,18 +190,18 @@ struct StoredSnapshot {
 /// Decides whether an event is published. Asked when the event is recorded.
 using PublicationPolicy = std::function<bool(const EventType&, const StreamId&)>;
 
-/// What a store tells those that use it: settings that all of its writers share, and which it is.
+/// The settings that all writers of a store share, and the store's identity.
 struct Conventions {
   Codec codec = Codec::json;
   /// Empty: each event type decides (`stela::should_publish`).
   PublicationPolicy publishes = {};
   LogSink* log = &no_log();
   MetricSink* metrics = &no_metrics();
-  /// Null if the store doesn't say: then what belongs to another store isn't refused.
+  /// Null if the store has no identity. Objects of other stores aren't refused then.
   std::shared_ptr<const StoreIdentity> store = {};
-  /// That of recorded times. It lives as long as the store.
+  /// The clock of recorded times. It lives as long as the store.
   const Clock* clock = &system_clock();
-  /// Those that personal fields are sealed with. Null: the store was opened without; then they stay
+  /// The keys of personal fields. Null if the store was opened without keys: personal fields stay
   /// sealed, and none can be recorded. They live as long as the store.
   Keyring* keys = nullptr;
 
@@ -208,7 +209,7 @@ struct Conventions {
   Reading reading() const noexcept { return {codec, keys}; }
 };
 
-/// What a decision asks before it decides.
+/// The questions of a decision before it decides.
 struct DecisionQuestion {
   /// Events of one view.
   struct Part {
@@ -218,7 +219,7 @@ struct DecisionQuestion {
     bool with_tags = false;
   };
 
-  /// Whether it was appended before. Empty: no id.
+  /// The append id to look for. Empty: none.
   std::string_view append_id = {};
   std::span<const TagNeed> needs = {};
   std::span<const Part> parts = {};
@@ -226,25 +227,26 @@ struct DecisionQuestion {
   GlobalSequence up_to = GlobalSequence::max();
 };
 
-/// What a store answers at once.
+/// A store's answer to a DecisionQuestion.
 struct DecisionAnswer {
-  /// Its first events; or the newest one.
+  /// The part's first events, or only the newest one.
   struct Part {
     std::size_t events = 0;
     /// False: there may be more, after the last of these.
     bool is_complete = false;
   };
 
-  /// The result of the append with the question's id. Then there is no more.
+  /// The result of the append with the question's id. The other members are empty then.
   std::optional<AppendResult> appended = {};
   Standpoint standpoint = {};
-  /// One for each part of the question, in its order; or none, and no event is read.
+  /// One for each part of the question, in order; or none if no event was read.
   std::vector<Part> parts = {};
   /// The events of the first part, then those of the second…
   std::optional<EventRange> events = {};
 };
 
-/// What repositories read from and append to: a store, or one of its open transactions.
+/// The interface through which repositories read and append: a store, or one of its open
+/// transactions.
 class STELA_FRAMEWORK_EXPORT EventLog {
  public:
   virtual ~EventLog() = default;
@@ -262,7 +264,7 @@ class STELA_FRAMEWORK_EXPORT EventLog {
   /// UsageError if the query has no items, or more than 10,000.
   virtual EventRange read(const Query& query, const QueryRange& range = {}) = 0;
 
-  /// Where a decision stands that reads now. TagsMissing if events in history lack tags that
+  /// The standpoint of a decision that reads now. TagsMissing if events in history lack tags that
   /// `needs` asks for.
   virtual Standpoint standpoint(std::span<const TagNeed> needs = {}) = 0;
 
@@ -270,8 +272,8 @@ class STELA_FRAMEWORK_EXPORT EventLog {
   /// versions.
   virtual std::optional<AppendResult> find_append(std::string_view append_id) = 0;
 
-  /// Answers what a decision asks, in as few steps as the store can. Unless it says how, it looks
-  /// for the append id and then asks for the standpoint, and events are left to `read`.
+  /// Answers a decision's questions in as few steps as the store can. The default looks up the
+  /// append id, then the standpoint, and leaves events to `read`.
   virtual DecisionAnswer answer(const DecisionQuestion& question);
 
   /// The newest snapshot of the stream within both bounds, if there is one.
@@ -281,10 +283,10 @@ class STELA_FRAMEWORK_EXPORT EventLog {
   virtual void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) = 0;
   virtual void drop_snapshot(const StreamId& stream) = 0;
 
-  /// Runs `work` in one write transaction, on this thread. What it appends, and what it does
-  /// through the transaction, commits together when it returns. If it throws, nothing is stored. On
-  /// an open transaction it is a savepoint: if it throws, only `work` is undone, and a caller that
-  /// catches the exception may continue. What it did commits with the transaction.
+  /// Runs `work` in one write transaction, on this thread. Its appends and its
+  /// other changes through the transaction commit together when it returns. If it throws, nothing
+  /// is stored. On an open transaction it is a savepoint: if it throws, only `work` is undone, and
+  /// a caller that catches the exception may continue. What it did commits with the transaction.
   virtual void transact(FunctionRef<void(Transaction&)> work) = 0;
 
   /// The outcome that the event with this sequence depends on, as read through this log: that of

@@ -63,8 +63,8 @@ concept Supersedes = requires {
   typename E::Supersedes;
 };
 
-/// While a version is rolled out, events are still recorded as the version before: see `record_as`
-/// in "Roll out a new version of an event".
+/// During the roll-out of a version, events are still recorded as the previous version: see
+/// `record_as` in "Roll out a new version of an event".
 template <class E>
 concept RecordedAsBefore = requires {
   &E::record_as;

@@ -1,4 +1,4 @@
-// Names of keys, and of whom they are.
+// Names of keys and of their subjects.
 #pragma once
 
 #include <stela/framework/export.hpp>
@@ -17,7 +17,8 @@ namespace stela {
 
 class Keyring;
 
-/// Names a key in everything that was sealed with it. Random: it says nothing of the subject.
+/// Identifies a key in everything that was sealed with it. Random, so it reveals nothing about the
+/// subject.
 struct STELA_FRAMEWORK_EXPORT KeyId {
   std::array<std::uint8_t, 16> bytes{};
 
@@ -32,8 +33,8 @@ struct STELA_FRAMEWORK_EXPORT KeyId {
   }
 };
 
-/// Whose a value is: a person, by the name of a stream ("guest-m1"), and what it is kept for. A
-/// purpose is forgotten, or held, apart from the others of its subject.
+/// Whose a value is: a person, by the name of a stream ("guest-m1"), and the purpose that it is
+/// kept for. Each purpose of a subject is forgotten, or held, on its own.
 struct Subject {
   std::string name = {};
   /// Empty: the default purpose.

@@ -17,8 +17,8 @@
 
 namespace stela {
 
-/// 32 secret bytes, kept out of swap where the system allows it, and wiped at the end.
-/// Threads: any, as it doesn't change.
+/// 32 secret bytes, kept out of swap where the system allows it, and wiped at the end. Threads:
+/// any, because it doesn't change.
 class STELA_FRAMEWORK_EXPORT Secret {
  public:
   static constexpr std::size_t size = 32;
@@ -45,11 +45,11 @@ struct SubjectKey {
   KeyId id;
   Subject subject;
   Secret secret;
-  /// Keys are numbered as they are made.
+  /// Keys are numbered in the order of their creation.
   std::int64_t number = 0;
 };
 
-/// Keeps what is sealed for a subject and a purpose from being forgotten.
+/// Keeps the data of a subject and a purpose from being forgotten.
 struct KeyHold {
   /// Unset: until it is released.
   std::optional<Timestamp> until = {};
@@ -63,27 +63,27 @@ struct KeyInfo {
   std::int64_t number = 0;
   std::int64_t generation = 0;
   Timestamp made_at = {};
-  /// The one in force, as far as the keyring was asked for a subject's keys.
+  /// The hold in force. Only set if the keyring was asked for a subject's keys.
   std::optional<KeyHold> hold = {};
 };
 
-/// Gives the keys that a store's personal fields are sealed with. Threads: any.
+/// Provides the keys of a store's personal fields. Threads: any.
 class STELA_FRAMEWORK_EXPORT Keyring {
  public:
   virtual ~Keyring();
 
-  /// The subject's key. The first time it is made, and is durable when this returns.
+  /// The subject's key. The first call creates it; it is durable when the call returns.
   /// SubjectForgotten if the subject was forgotten and isn't allowed again.
   virtual std::shared_ptr<const SubjectKey> key_of(const Subject& subject) = 0;
-  /// The key with this id; null if it was destroyed. KeyMissing if it isn't known.
+  /// The key with this id; null if it was destroyed. KeyMissing if it is unknown.
   virtual std::shared_ptr<const SubjectKey> find(const KeyId& id) = 0;
 
   /// The subject's living keys, by purpose.
   virtual std::vector<KeyInfo> keys_of(std::string_view subject) = 0;
-  /// Destroys keys for good, those that it doesn't have as well: `find` gives null. How many were
-  /// living. Calling it again does nothing.
+  /// Destroys keys for good, even those that it doesn't have: `find` returns null for them. Returns
+  /// how many were living. Calling it again does nothing.
   virtual std::size_t destroy(std::span<const KeyId> ids) = 0;
-  /// Keys may be made again for a subject whose keys were destroyed. Those stay destroyed.
+  /// Allows new keys for a subject whose keys were destroyed. Destroyed keys stay destroyed.
   virtual void allow_again(std::string_view subject) = 0;
 };
 

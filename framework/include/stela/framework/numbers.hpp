@@ -43,7 +43,7 @@ using StreamVersion = detail::Number<struct StreamVersionTag>;
 /// A position in the whole store, in commit order and without gaps, from 1 on.
 using GlobalSequence = detail::Number<struct GlobalSequenceTag>;
 
-/// What an append requires of its stream.
+/// The requirement of an append on its stream's version.
 class STELA_FRAMEWORK_EXPORT ExpectedVersion {
  public:
   /// Any version: append after the existing events.
@@ -58,7 +58,7 @@ class STELA_FRAMEWORK_EXPORT ExpectedVersion {
     return is_any() || actual.value() == value_;
   }
 
-  /// Nothing if any version will do; 0 if the stream must not have events yet.
+  /// Empty if any version will do; 0 if the stream must not have events yet.
   constexpr std::optional<StreamVersion> version() const noexcept {
     return is_any() ? std::nullopt : std::optional{StreamVersion{value_}};
   }

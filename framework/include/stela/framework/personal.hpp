@@ -28,14 +28,14 @@ struct ClassOfMember<Member Class::*> {
 
 }  // namespace detail
 
-/// A value that its subject may have erased. It is stored sealed, with a key of the subject: of
-/// what the struct around it declares as its `subject`, or of the `Id` that is named here:
-/// `Personal<std::string, &GiftSent::from>`. Once the subject is forgotten, nobody who reads it
-/// opens it; what was read before stays open while it is held in memory.
+/// A value that its subject may have erased. It is stored sealed, with a key of its subject: the
+/// one that the enclosing struct declares as its `subject`, or the `Id` named here:
+/// `Personal<std::string, &GiftSent::from>`. Once the subject is forgotten, no reader can open it.
+/// Values that were read before stay open while they are held in memory.
 ///
-/// There is no way to the value but `value_or` and `if_open`: it may be gone, and an aggregate must
-/// load all the same. It isn't compared, hashed or printed. A value that was read knows whose it
-/// is, and can't be recorded as somebody else's unless `given_to` says so. Threads: as those of T.
+/// `value_or` and `if_open` are the only ways to the value: it may be gone, and an aggregate must
+/// still load. It isn't compared, hashed or printed. A value that was read knows whose it is, and
+/// can be recorded as another person's only with `given_to`. Threads: as those of T.
 template <class T, auto Whose>
 class Personal {
  public:
@@ -48,20 +48,20 @@ class Personal {
       // NOLINTNEXTLINE: from a literal, too.
       Personal(const Text& value)
       : value_{T(value)} {}
-  /// Another field's value: of the same person, or `given_to` this one.
+  /// The value of another field: of the same person, or made this person's by `given_to`.
   template <auto Other>
   requires(!std::is_same_v<Personal<T, Other>, Personal>)
       // NOLINTNEXTLINE: between fields.
       Personal(Personal<T, Other> other)
       : value_{std::move(other.value_)} {}
 
-  /// The value, or `otherwise` if it was forgotten, or there are no keys to open it with.
+  /// The value, or `otherwise` if it was forgotten or there are no keys to open it with.
   /// CorruptEvent if its bytes were forged.
   T value_or(T otherwise) const {
     if_open([&](T value) { otherwise = std::move(value); });
     return otherwise;
   }
-  /// Calls `f(value)` if there is one to see; true if it did.
+  /// Calls `f(value)` if the value is open, and returns whether it was.
   template <class F>
   bool if_open(F&& f) const {
     if (const T* const own = std::get_if<T>(&value_)) {
@@ -78,14 +78,14 @@ class Personal {
     const Sealed* const sealed = std::get_if<Sealed>(&value_);
     return sealed != nullptr && (*sealed)->is_forgotten;
   }
-  /// There are no keys here.
+  /// True if there are no keys to open it with.
   bool is_sealed() const noexcept {
     const Sealed* const sealed = std::get_if<Sealed>(&value_);
     return sealed != nullptr && (*sealed)->key == nullptr && !(*sealed)->is_forgotten;
   }
 
-  /// The value, to be recorded as that of another person, on purpose. What can't be opened stays as
-  /// it is.
+  /// The value, to be recorded on purpose as another person's. A value that can't be opened is
+  /// returned unchanged.
   Personal given_to() const {
     Personal given = *this;
     if_open([&](T value) { given.value_ = std::move(value); });
@@ -114,7 +114,7 @@ namespace detail {
 
 /// For archives.
 struct PersonalAccess {
-  /// Whose it is to be.
+  /// The subject under which the field will be stored.
   template <auto Whose>
   static Subject subject(codec::PersonalWriter& writer, std::string_view field) {
     const StreamId* const stream = writer.sealing().stream;
@@ -156,14 +156,14 @@ struct PersonalAccess {
       value.if_open([&](const T& open) { codec::encode(codec, open, plain, &inside); });
     }
     std::string sealed = codec::seal(writer.sealing(), subject, field, plain, as_text);
-    // Forgotten meanwhile, and allowed again: then the key is a new one.
+    // The subject was forgotten meanwhile and allowed again, so the key is a new one.
     if (read != nullptr && codec::is_gone(writer.sealing(), **read)) {
       return codec::forgotten_form((*read)->key_id, as_text);
     }
     return sealed;
   }
 
-  /// What the test kit shows of a value that isn't there.
+  /// The test kit's word for a value that can't be opened.
   template <class T, auto Whose>
   static const char* word(const Personal<T, Whose>& value) noexcept {
     return value.is_forgotten() ? "(forgotten)" : "(sealed)";
@@ -187,9 +187,9 @@ struct PersonalAccess {
 
 }  // namespace detail
 
-/// The value's sealed form as a text that can be kept anywhere, such as in a read model, and read
-/// again by `read_sealed_text`. It is forgotten with its subject. UsageError if the value wasn't
-/// read from a store.
+/// The value's sealed form as a text that can be kept anywhere, for example in a read model, and
+/// read again by `read_sealed_text`. It is forgotten with its subject. UsageError if the value
+/// wasn't read from a store.
 template <class T, auto Whose>
 std::string sealed_text(const Personal<T, Whose>& value) {
   const auto* const sealed = detail::PersonalAccess::sealed(value);
@@ -197,7 +197,7 @@ std::string sealed_text(const Personal<T, Whose>& value) {
   return (*sealed)->text();
 }
 
-/// The value of a `sealed_text`. UsageError if it isn't one; KeyMissing.
+/// The value of a `sealed_text`. UsageError if the text isn't one; KeyMissing.
 template <class T>
 Personal<T> read_sealed_text(std::string_view text, Keyring* keys) {
   Personal<T> value;

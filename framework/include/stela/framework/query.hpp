@@ -44,7 +44,7 @@ struct Query {
   static Query all() { return {.items = {QueryItem{}}}; }
 };
 
-/// Which part of the events that match a query.
+/// The part of a query's matches to read.
 struct QueryRange {
   /// Only events after this position.
   GlobalSequence after = {};
@@ -57,24 +57,26 @@ struct QueryRange {
 /// Events of the append itself don't count.
 struct AppendCondition {
   Query query = {};
-  /// The position at which the query was answered: the head of the store then, not the last match.
-  /// None: no event may match at all. An item without tags needs one. A position after the last
-  /// event of the store is a ConditionConflict: what was read there isn't in the store.
+  /// The position at which the query was answered: the store's head at that time, not the last
+  /// match. Unset: no event may match at all. An item without tags needs one. A position after the
+  /// last event of the store is a ConditionConflict, because the store has lost what was read
+  /// there.
   std::optional<GlobalSequence> after = {};
-  /// The store's tag epoch when the query was answered; 0 if it doesn't matter. Another one is a
-  /// ConditionConflict, because history got other tags meanwhile.
+  /// The store's tag epoch when the query was answered; 0 if it doesn't matter. A different epoch
+  /// is a ConditionConflict, because past events got other tags meanwhile.
   std::int64_t tag_epoch = 0;
-  /// `Standpoint::outcome` of the position. ConditionConflict unless what it stands for is
-  /// committed, or belongs to the transaction that appends.
+  /// `Standpoint::outcome` of the position. ConditionConflict unless that outcome is committed, or
+  /// belongs to the appending transaction.
   std::shared_ptr<const TransactionOutcome> outcome = {};
   /// `Standpoint::store` of the position. UsageError if another store appends.
   std::shared_ptr<const StoreIdentity> store = {};
 
-  /// That nothing which matches the query was appended since the position.
+  /// Requires that nothing matching the query was appended after the position.
   STELA_FRAMEWORK_EXPORT static AppendCondition at(const Standpoint& position, Query query);
 };
 
-/// Events of this type must have their tags of this category in all of history, and from now on.
+/// Requires events of this type to have their tags of this category, in all of history and from now
+/// on.
 struct TagNeed {
   std::string_view type;
   std::string_view category;
@@ -89,7 +91,7 @@ struct TagNeed {
   }
 };
 
-/// What a database knows of one category of tags of an event type.
+/// A database's knowledge of one category of tags of an event type.
 struct TagFact {
   std::string type;
   std::string category;
@@ -101,7 +103,7 @@ struct TagFact {
   std::int64_t since = 0;
 };
 
-/// What a store knows of tags.
+/// A store's knowledge of tags.
 struct TagCatalogue {
   /// By type and category.
   std::vector<TagFact> types = {};
@@ -109,7 +111,7 @@ struct TagCatalogue {
   bool has_tags = false;
 };
 
-/// Where a decision stands.
+/// The position and the tags that a decision is based on.
 struct Standpoint {
   /// The last sequence: 0 if the store is empty.
   GlobalSequence head = {};
@@ -119,7 +121,7 @@ struct Standpoint {
   /// appended its events, or noted the tags of their types. If it is rolled back, other events get
   /// the same sequences. Null if all of it is committed.
   std::shared_ptr<const TransactionOutcome> outcome = {};
-  /// The store that it is a position of. Null if the store doesn't say.
+  /// The store that the position belongs to. Null if the store has no identity.
   std::shared_ptr<const StoreIdentity> store = {};
 };
 
@@ -135,10 +137,10 @@ STELA_FRAMEWORK_EXPORT void check_condition(const AppendCondition& condition);
 
 /// True if the event's stream is the tag, or if `event.tags` has it.
 STELA_FRAMEWORK_EXPORT bool has_tag(const StoredEvent& event, const Tag& tag) noexcept;
-/// True if the event matches the item. `event.tags` must be there.
+/// True if the event matches the item. `event.tags` must be set.
 STELA_FRAMEWORK_EXPORT bool matches(const QueryItem& item, const StoredEvent& event) noexcept;
 
-/// The stored form of tags: each once, without that of the stream, separated by spaces.
+/// The stored form of tags: each once, without the stream's own, separated by spaces.
 STELA_FRAMEWORK_EXPORT std::string join_tags(std::span<const Tag> tags, const StreamId& stream);
 /// Calls `f` with each tag of a stored form.
 STELA_FRAMEWORK_EXPORT void split_tags(std::string_view tags,

@@ -43,7 +43,7 @@ namespace detail {
 [[noreturn]] STELA_FRAMEWORK_EXPORT void throw_not_found(const StreamId& stream);
 [[noreturn]] STELA_FRAMEWORK_EXPORT void refuse_saving(const StreamId& stream,
                                                        std::string_view problem);
-/// Logs what is wrong with a stored snapshot and drops it. No data is lost: the events exist.
+/// Logs the problem of a stored snapshot and drops it. No data is lost: the events exist.
 STELA_FRAMEWORK_EXPORT void discard_snapshot(EventLog& log, const StreamId& stream,
                                              StreamVersion version,
                                              std::string_view problem) noexcept;
@@ -99,7 +99,7 @@ class Snapshots {
     try {
       codec::encode(log.conventions().codec, aggregate.state(), snapshot.payload, &sealing);
     } catch (const codec::EncodeError& e) {
-      // Whoever has the keys takes one.
+      // A process that has the keys takes the snapshot.
       if (sealing.lacked_keys) return;
       throw_not_encodable("the state of '" + aggregate.stream().name() + "'", e.what());
     }
@@ -187,8 +187,8 @@ Loaded read_into(A& aggregate, EventLog& log, const Moment& until, const StoredS
   return loaded;
 }
 
-/// The aggregate as of `until`. Empty if its stream has no events by then. It is historical if it
-/// is `closed`: one that isn't can be saved if its stream has no later events.
+/// The aggregate as of `until`. Empty if its stream has no events by then. With `closed` it is
+/// historical; otherwise it can be saved if its stream has no later events.
 template <class A>
 std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Moment& until,
                                 bool closed) {
@@ -225,7 +225,7 @@ std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Mom
 template <class A>
 void check_is_not_open_elsewhere(EventLog& log, const A& aggregate) {
   if (AggregateAccess::depends_on_no_other(aggregate, nullptr)) return;
-  // What an event would depend on if it were appended now.
+  // The outcome that an event would depend on if it were appended now.
   const auto here = log.outcome_of(GlobalSequence::max());
   if (AggregateAccess::depends_on_no_other(aggregate, here.get())) return;
   refuse_saving(aggregate.stream(),
@@ -249,7 +249,7 @@ struct BegunSave {
   std::uint64_t identity = 0;
 };
 
-/// The commit of its changes is in doubt.
+/// Notes that the commit of its changes is in doubt.
 template <class A>
 void set_in_doubt(EventLog& log, A& aggregate, const BegunSave& save) noexcept {
   if (!AggregateAccess::is_being_saved(aggregate, save.identity)) return;
@@ -285,9 +285,8 @@ struct SaveOptions {
   /// CommitInDoubt for instance, writes nothing and succeeds. The id is stored even if there are no
   /// events to save.
   std::string_view append_id = {};
-  /// The context of the events, instead of that of this thread: for coroutines. What the save calls
-  /// (participants, listeners, the work of a unit) has it as well. UsageError if it can't be
-  /// stored.
+  /// The context of the events, instead of this thread's: for coroutines. Code that the save calls
+  /// (participants, listeners, a unit's work) has it as well. UsageError if it can't be stored.
   const Context* context = nullptr;
 };
 
@@ -309,12 +308,11 @@ class Repository {
 
   /// Appends the events that the aggregate recorded since it was loaded or saved.
   /// ConcurrencyConflict if another writer appended to its stream meanwhile: load it again. If the
-  /// save throws, nothing is stored and the aggregate is unchanged, with two exceptions:
+  /// ConcurrencyConflict if another writer appended to its stream meanwhile: load it again. If the
   /// - After a CommitInDoubt it can only be saved again, under an append id, or loaded.
   /// - An error may occur after the append: there is no memory to record the save, or the append id
-  ///   was
-  /// used before and the stored events can't be read. The events are then stored, or the
-  /// transaction decides about them. The aggregate can't be used: load it again.
+  ///   was used before and the stored events can't be read. The events are then stored, or the
+  ///   transaction decides about them. The aggregate can't be used: load it again.
   ///
   /// Otherwise the aggregate follows the enclosing transaction.
   ///
@@ -337,7 +335,7 @@ class Repository {
     if (!aggregate.changes().empty()) {
       detail::refuse_saving(aggregate.stream(), "has unsaved changes; save it, then snapshot it");
     }
-    // Clang 14 instantiates a member of an explicit instantiation whatever it requires.
+    // Clang 14 instantiates members of an explicit instantiation even if their `requires` fails.
     if constexpr (detail::snapshot_policy_of<A>().uses_snapshots()) {
       const StreamQuery last{.from = aggregate.version(), .to = aggregate.version()};
       for (const StoredEvent& event : log_->read_stream(aggregate.stream(), last)) {

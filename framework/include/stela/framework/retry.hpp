@@ -12,7 +12,7 @@
 
 namespace stela {
 
-/// How often, how long and with which pauses work is repeated. The defaults suit many threads that
+/// How often, how long and with which pauses to repeat work. The defaults suit many threads that
 /// change one aggregate.
 struct RetryOptions {
   /// The highest number of runs, including the first.
@@ -39,14 +39,14 @@ class STELA_FRAMEWORK_EXPORT Retries {
   /// UsageError if an option is out of range.
   explicit Retries(const RetryOptions& options);
 
-  /// Whether to run the work again after this error. Chooses the pause.
+  /// True if the work should run again after this error. Chooses the pause.
   bool is_worthwhile(const Error& error);
   void pause() const;
   /// True if the next run is the last one.
   bool is_at_last() const noexcept { return attempts_ == options_.max_attempts; }
 
  private:
-  /// True if this conflict is the same as the one before: the work doesn't load what it changes.
+  /// True if this conflict repeats the previous one: the work doesn't load what it changes.
   bool is_last_conflict(const Error& error);
   bool is_last_condition(const Error& error);
 

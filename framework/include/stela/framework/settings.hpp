@@ -1,5 +1,5 @@
 // Descriptions of the members of an options struct: name, range and meaning. Range checks,
-// configuration files and their reference are made from them.
+// configuration files and their reference are generated from them.
 #pragma once
 
 #include <stela/framework/export.hpp>
@@ -30,7 +30,7 @@ struct SettingRange {
 /// Above 0, and at most a year.
 inline constexpr SettingRange some_time{1, std::int64_t{365} * 24 * 3'600'000};
 
-/// A setting without its struct.
+/// A setting, independent of its struct.
 struct SettingFacts {
   enum class Kind : std::uint8_t { flag, integer, number, duration, text, choice };
 
@@ -46,7 +46,7 @@ struct SettingFacts {
 
 /// "1 to 10000", "above 0, and at most 8760 h".
 STELA_FRAMEWORK_EXPORT std::string range_of(const SettingFacts& setting);
-/// Whether `value` is in the setting's range. It must be of the setting's kind.
+/// True if `value` is in the setting's range. It must be of the setting's kind.
 STELA_FRAMEWORK_EXPORT bool allows(const SettingFacts& setting, const SettingValue& value);
 /// UsageError, "batch_size is 0; it must be 1 to 10000", unless `value` is allowed.
 STELA_FRAMEWORK_EXPORT void check(const SettingFacts& setting, const SettingValue& value);

@@ -43,16 +43,16 @@ struct STELA_FRAMEWORK_EXPORT StoredEvent {
   const EventKind& kind;
   EventId id;
   Timestamp recorded_at;
-  /// As stored. Empty: this event begins a correlation, with its own id.
+  /// As stored. Empty: this event begins a correlation, whose id is its own.
   std::string_view correlation;
   EventId causation_id;
   /// A JSON object of actor, trace and headers, or empty.
   std::string_view metadata;
-  /// The version of the previous event of the stream that must be published, or 0.
+  /// The stream version of the previous event that must be published, or 0.
   StreamVersion published_before;
   std::string_view payload;
-  /// The tags beside that of its stream, separated by spaces. Only `EventLog::read`,
-  /// `EventStore::read_at` and reads with `with_tags` set them.
+  /// The tags beside that of its stream, separated by spaces. Set only by `EventLog::read`,
+  /// `EventStore::read_at` and reads with `with_tags`.
   std::string_view tags = {};
 
   const std::string& type() const noexcept { return kind.type; }

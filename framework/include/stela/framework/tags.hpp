@@ -26,10 +26,10 @@ using Tag = StreamId;
 /// A category of tags that an event type declares.
 struct TagDeclaration {
   std::string_view category;
-  /// Every event of the type has one. Otherwise an event may have none.
+  /// Every event of the type has one. Otherwise an event may lack it.
   bool always = true;
   /// An event may have several: more than one member declares the category, or a list does. Then
-  /// the stream of an event isn't all of its tags of the category.
+  /// the event's stream isn't its only tag of the category.
   bool several = false;
 
   friend bool operator==(const TagDeclaration&, const TagDeclaration&) = default;
@@ -47,8 +47,8 @@ struct TagName {
   std::array<char, N> text{};
 };
 
-/// What a tag's value says about itself: its category, how many there are, and each key. What isn't
-/// a tag has the same members, so that `check_tag` is all that the compiler complains of.
+/// The traits of a tag's value: its category, whether it is one, and its keys. A type that isn't a
+/// tag has the same members, so that the only compile error is that of `check_tag`.
 template <class V>
 struct TagValue {
   static constexpr bool is_tag = false;
@@ -132,7 +132,7 @@ struct TagValue<NamedValue<Name, V>> {
   }
 };
 
-/// A member that isn't an id, as a tag.
+/// Makes a member that isn't an id a tag.
 template <TagName Name, class Member>
 struct NamedMember {
   Member member;
@@ -163,7 +163,7 @@ constexpr detail::TagList<Members...> tags(Members... members) noexcept {
 
 /// A text or a whole number as a tag: `stela::tag<"email">(&UserRegistered::email)` is
 /// "email-jane@example.org". Its value must be valid as the key of a stream. Tags are stored as
-/// they are, for ever: don't tag with personal data, nor with a hash of it.
+/// they are, for ever: don't tag with personal data or a hash of it.
 template <detail::TagName Name, class Member>
 constexpr detail::NamedMember<Name, Member> tag(Member member) noexcept {
   static_assert(is_valid_category(Name.view()),
@@ -180,7 +180,7 @@ concept Tagged = requires {
   T::tags.members;
 };
 
-/// The value of a member that isn't one of the struct.
+/// Stands for the value of a member that the struct doesn't have.
 struct MemberOfAnother {};
 
 template <class T, class Member>

@@ -24,7 +24,7 @@ class STELA_FRAMEWORK_EXPORT TransactionOutcome {
   explicit TransactionOutcome(std::shared_ptr<const TransactionOutcome> enclosing = {}) noexcept
       : enclosing_{std::move(enclosing)} {}
 
-  /// After it is something else than `open`, it never is `open` again.
+  /// Once it isn't `open`, it never becomes `open` again.
   State state() const noexcept;
 
   /// The outcome that decides about everything that depends on `outcome`: for a released savepoint,
@@ -69,13 +69,13 @@ class STELA_FRAMEWORK_EXPORT OpenOutcomes {
 
   /// The outcome that the event with this sequence depends on. Null if it was committed before.
   std::shared_ptr<const TransactionOutcome> of(GlobalSequence sequence);
-  /// Notes that facts about tags were stored now, which what is read later relies on.
+  /// Notes that tag facts were stored now; later reads rely on them.
   void note_tags() noexcept { innermost().has_noted_tags = true; }
-  /// The outcome that a decision depends on which reads now, with `head` as the last sequence. Null
-  /// if all of that was committed before.
+  /// The outcome of a decision that reads now, with `head` as the last sequence. Null if everything
+  /// up to there was committed before.
   std::shared_ptr<const TransactionOutcome> of_position(GlobalSequence head);
-  /// True if what depends on `outcome` is in the store as this transaction sees it: it is
-  /// committed, or a part of this transaction that wasn't rolled back. True for null.
+  /// True if this transaction sees what depends on `outcome`: it is committed, or a part of this
+  /// transaction that wasn't rolled back. True for null.
   bool has(const TransactionOutcome* outcome) const noexcept;
 
  private:

@@ -27,7 +27,7 @@ namespace detail {
 
 class ViewReader;
 /// Reads views at the position of the unit, and makes its commit depend on them. False if the
-/// append id that the unit looks for was found: then there is nothing to decide.
+/// unit's append id was found: then there is nothing to decide.
 STELA_FRAMEWORK_EXPORT bool read_views(UnitOfWork& unit, std::span<ViewReader* const> readers);
 struct UnitAccess;
 
@@ -49,8 +49,8 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
  public:
   /// `log` is a store, or an open transaction if the caller controls it. Must outlive the unit.
   explicit UnitOfWork(EventLog& log) noexcept;
-  /// Its decisions and commits have this context, instead of that of the thread that calls them:
-  /// for coroutines. UsageError at the commit if it can't be stored.
+  /// Its decisions and commits have this context instead of the calling thread's: for coroutines.
+  /// UsageError at the commit if it can't be stored.
   UnitOfWork(EventLog& log, Context context);
   /// Drops changes that weren't committed.
   ~UnitOfWork();
@@ -114,7 +114,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   ///
   /// Code that the commit calls (the unit's work, participants, listeners) can load with the unit,
   /// to read. UsageError if it commits the unit, adds something to it or records on its aggregates.
-  /// UsageError also for the unit that a reaction or a process is given.
+  /// UsageError also if a handler commits the unit that its reaction or process was given.
   AppendResult commit(const SaveOptions& options = {});
 
  private:
@@ -126,20 +126,20 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     virtual ~Tracked() = default;
     virtual const StreamId& stream() const noexcept = 0;
     virtual std::size_t recorded() const = 0;
-    /// When each of its changes was recorded.
+    /// The place of each change in the recording order of this process.
     virtual std::span<const std::uint64_t> order() const = 0;
-    /// Its changes, though it isn't saved yet.
+    /// Encodes its changes before it is saved.
     virtual void encode_pending(detail::EventEncoder& encoder) const = 0;
     virtual void encode(EventLog& log, detail::EventEncoder& encoder) = 0;
-    /// Its changes were appended, which led to version `after`.
+    /// Notes that its changes were appended, which led to version `after`.
     virtual void note_commit(EventLog& log, const StreamAppend& append,
                              const detail::AppendedStream& after) noexcept = 0;
     virtual void set_in_doubt(EventLog& log) noexcept = 0;
-    /// It accepts no more events while the unit commits.
+    /// Refuses events while the unit commits.
     virtual void begin_commit() noexcept = 0;
-    /// The commit failed: it accepts events again.
+    /// Accepts events again, because the commit failed.
     virtual void reopen() noexcept = 0;
-    /// The unit no longer uses it.
+    /// Ends its use by the unit.
     virtual void close() noexcept = 0;
 
     const std::type_info& type;
@@ -179,7 +179,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   };
 
   struct LooseStream;
-  /// What the unit has of a stream.
+  /// The unit's aggregate or loose events of a stream.
   struct Entry {
     Tracked* tracked = nullptr;
     LooseStream* loose = nullptr;
@@ -198,19 +198,19 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   template <class A>
   A& track(A aggregate);
 
-  /// As `find`, of what the stream had at the unit's position. The commit checks its version, or
-  /// that it still has no events.
+  /// As `find`, for the stream as of the unit's position. The commit checks its version, or that it
+  /// still has no events.
   template <Aggregate A>
   A* find_at_position(const Id<A>& id);
-  /// Where the unit's decisions stand: all of them at the same position.
+  /// The position that all decisions of the unit share.
   const Standpoint& position();
-  /// Asks the log: for the position too, if the unit has none yet.
+  /// Asks the log, also for the position if the unit has none yet.
   DecisionAnswer ask(std::span<const TagNeed> needs, std::span<const DecisionQuestion::Part> parts);
   void stand_at(const Standpoint& now);
   void depend_on(QueryItem item);
   void depend_on(const std::shared_ptr<const TransactionOutcome>& outcome);
   std::size_t count_pending() const;
-  /// A decision threw after it had recorded something.
+  /// Called when a decision threw after it had recorded something.
   void give_up() noexcept;
 
   class Committing;
@@ -219,34 +219,34 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   void check_is_not_committing() const;
   AppendResult append_and_work(const AppendRequest& request);
   void check_nothing_was_recorded_since() const;
-  /// Everything was committed: the unit is like a new one.
+  /// Makes the unit like a new one, because everything was committed.
   void begin_anew() noexcept;
   std::span<const std::unique_ptr<Tracked>> open() const noexcept {
     return std::span{tracked_}.subspan(committed_);
   }
   Tracked* find_any(const StreamId& stream) const noexcept;
   detail::EventEncoder& loose_stream(const StreamId& stream, ExpectedVersion expected);
-  /// Its encoder got another event.
+  /// Notes that the stream's encoder got another event.
   void note_loose(const StreamId& stream);
 
   EventLog& log_;
   std::optional<Context> context_;
   std::vector<std::unique_ptr<Tracked>> tracked_;
-  /// How many of them were committed before and are only kept.
+  /// How many of the aggregates were committed before and are only kept.
   std::size_t committed_ = 0;
   std::vector<std::unique_ptr<LooseStream>> loose_;
   std::unordered_map<StreamId, Entry> by_stream_;
   std::vector<std::function<void(Transaction&)>> work_;
   std::optional<Standpoint> position_;
-  /// Looked for together with the position.
+  /// The append id that is looked up together with the position.
   std::string_view decides_under_;
   std::optional<AppendResult> decided_before_;
-  /// What its decisions have read.
+  /// The reads of its decisions.
   AppendCondition condition_;
   bool is_committing_ = false;
-  /// Why it can't be committed any more; null: it can.
+  /// Why it can't be committed any more. Null if it can.
   const char* given_up_ = nullptr;
-  /// A handler has it: whoever called that commits it.
+  /// A handler has it, and the caller of that handler commits it.
   bool is_lent_ = false;
 };
 
@@ -297,7 +297,7 @@ void UnitOfWork::TrackedAggregate<A>::encode(EventLog& log, detail::EventEncoder
   if (!unsaved.changes.empty() || is_required) {
     detail::check_is_not_open_elsewhere(log, aggregate);
   }
-  // Its variable may have been assigned to since it was added.
+  // The unit's variable may have been assigned to since the aggregate was added.
   detail::AggregateAccess::check_is_of(log.conventions().store, aggregate);
   save = {unsaved.version, unsaved.identity};
   detail::encode_changes(encoder, unsaved.changes);
@@ -312,7 +312,7 @@ void UnitOfWork::TrackedAggregate<A>::note_commit(EventLog& log, const StreamApp
       detail::log_lost_changes(log.conventions(), aggregate.stream());
     }
   } catch (const std::exception&) {
-    // The aggregate can't be used, and throws.
+    // A throw means that the aggregate can't be used.
   }
 }
 

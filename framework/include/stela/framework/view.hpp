@@ -1,4 +1,4 @@
-// Views: what must be known of history to decide.
+// Views: the part of history that a decision needs.
 #pragma once
 
 #include <stela/framework/aggregate_root.hpp>
@@ -32,8 +32,8 @@ consteval bool check_view_apply() {
   return true;
 }
 
-/// True if every `E` has tags of the category that `Value` says: declared ones, or that of the
-/// stream of the aggregate that records it.
+/// True if every `E` has tags of `Value`'s category: declared ones, or the stream of the aggregate
+/// that records it.
 template <class E, class Value>
 constexpr bool carries_tag() noexcept {
   if constexpr (!Value::is_tag) return true;  // check_tag reports it.
@@ -88,7 +88,7 @@ consteval bool check_view() {
   return true;
 }
 
-/// True if the view sees more of one of its events than the event.
+/// True if the view takes one of its events as a Recorded.
 template <class V>
 consteval bool sees_records() noexcept {
   bool sees = false;
@@ -97,7 +97,7 @@ consteval bool sees_records() noexcept {
   return sees;
 }
 
-/// What the history of a store must have for a view.
+/// The tags that a store's history must have for a view.
 template <class V>
 const std::vector<TagNeed>& needs_of_view() {
   static const std::vector<TagNeed> needs = [] {
@@ -130,7 +130,7 @@ QueryItem query_item_of(const V& view) {
   return item;
 }
 
-/// Gives events to a view. Threads: one at a time.
+/// Passes events to a view. Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT ViewReader {
  public:
   struct Traits {
@@ -147,7 +147,7 @@ class STELA_FRAMEWORK_EXPORT ViewReader {
   const QueryItem& item() const noexcept { return item_; }
   std::span<const TagNeed> needs() const noexcept { return needs_; }
   bool last_only() const noexcept { return traits_.last_only; }
-  /// Whether it looks at the tags of its events, or may.
+  /// True if it looks at the tags of its events, or may.
   bool with_tags() const noexcept { return traits_.with_tags; }
   bool wants(const StoredEvent& event) const noexcept { return matches(item_, event); }
   /// Applies an event that it wants. UnknownEvent if the view's events don't have its version.

@@ -1,7 +1,7 @@
-// What a person may do: each is a command of the tool, with the words for it.
+// The actions that a person may take: each is a command of the tool, with its words.
 import type { Consumer, Finding, Message, Partition, Projector, Severity } from './types';
 
-/** Something that a command needs and that the person says. */
+/** A value that the command needs and the person enters. */
 export interface Blank {
   /** An option's name; empty for the last operand. */
   name: string;
@@ -16,7 +16,7 @@ export interface Action {
   verb: string;
   what: string;
   blanks?: Blank[];
-  /** Nothing brings it back: the store's name is typed for it. */
+  /** It can't be undone, so the person must type the store's name. */
   isFinal?: boolean;
 }
 
@@ -36,20 +36,20 @@ export const ofGroup = (group: string): Action[] => [
 
 const discard = (sequence: number): Action => final('outbox discard', 'Discard', `message ${sequence}`, String(sequence));
 
-/** A message that is put aside; not one that only follows such a message. */
+/** For a parked message, but not for one that only waits after it. */
 export function ofMessage({ state, sequence, reason }: Message): Action[] {
   if (state !== 'parked' || reason === 'behind') return [];
   return [plain('outbox retry', 'Retry', `message ${sequence}`, String(sequence)), discard(sequence)];
 }
 
-/** The message that stopped a partition, as the finding names it. */
+/** For the message that stopped a partition, as the finding names it. */
 export function ofPoison(findings: Finding[], only?: number): Action[] {
   const said = findings.find(({ code }) => code === 'partition_poison')?.sentence ?? '';
   const sequence = Number(/ event (\d+) /.exec(said)?.[1] ?? 0);
   return sequence > 0 && (only ?? sequence) === sequence ? [discard(sequence)] : [];
 }
 
-/** Parked messages as a list's filters choose them, where the command has the same filters. */
+/** For the parked messages that a list's filters select, if the command has the same filters. */
 export function ofList(filters: Record<string, string | null>): Action[] {
   const { state, partition, since, until, stream, type, error, group } = filters;
   if (group) return ofGroup(group);
@@ -68,7 +68,7 @@ export function ofPartition({ partition, stopped, attempts }: Partition): Action
   ];
 }
 
-/** What takes its time: it is a job with its progress. */
+/** These take time, so they are jobs with progress. */
 export const ofStore: Action[] = [
   plain('verify', 'Verify', 'all events'),
   { ...plain('outbox reconcile', 'Compare', 'what is published with the broker'), options: { 'against-broker': '' } },
@@ -84,7 +84,7 @@ export function ofProjector({ projector, state, stopped, failing }: Projector): 
   ];
 }
 
-/** An application's own tool has the projector. */
+/** Only the application's own tool knows the projector. */
 export const ofRebuild = (projector: string): Action => ({ ...plain('projections rebuild', 'Rebuild', projector), options: { projector } });
 
 const skip = (projector: string, event: number): Action =>
@@ -134,7 +134,7 @@ export function ofFinding({ code, subject, severity }: Pick<Finding, 'code' | 's
   return acknowledged.includes(severity) ? [{ ...of('findings ack', 'Acknowledge'), blanks }] : [];
 }
 
-/** A job that another page began: of it only the line is known. */
+/** A job that another page began: only its command line is known. */
 export function ofLine(line: string): Action {
   const command = /^[a-z]+( [a-z]+)+(?= |$)/.exec(line)?.[0] ?? line;
   const verb = /\b(retry|discard|resume|adopt|skip|cancel|move|fire|hold|pause|ack|unack)\b/.exec(command)?.[0] ?? 'run';

@@ -2,12 +2,12 @@
 import { signal } from '@preact/signals';
 import type { About, Envelope } from './types';
 
-/** Why a request has no answer: what the server said of it, or that it said nothing (status 0). */
+/** The reason for a missing answer: the server's own words, or its silence (status 0). */
 export class Problem extends Error {
   constructor(
     readonly status: number,
     detail: string,
-    /** How a session may be had here: by a link, a token, a proxy. */
+    /** The ways to get a session here: a link, a token, a proxy. */
     readonly ways: string[] = [],
   ) {
     super(detail);
@@ -21,13 +21,13 @@ export function about(): About | null {
   return session.value.state === 'open' ? session.value.about : null;
 }
 
-/** Payloads, and texts that may have their words, are shown as they are. */
+/** True if payloads, and texts that may quote them, are shown unmasked. */
 export const hasPayloads = (): boolean => (about()?.grants?.payloads ?? 'full') === 'full';
 
-/** A command as it is typed here: an application has a program of its own. */
+/** The command as it is typed here: an application has its own program. */
 export const typed = (words: string): string => `${about()?.program ?? 'stela'} ${words}`;
 
-// Cookies go to every port of a host; what a page stores doesn't.
+// Cookies go to every port of a host, but a page's storage doesn't.
 const tokenPlace = `stela token ${new URL(document.baseURI).pathname}`;
 
 export function token(): string {
@@ -80,7 +80,7 @@ async function look(): Promise<void> {
   session.value = { state: 'open', about: (await response.json()) as About };
 }
 
-/** Opens the session: with a link's key or a person's token, else with what an earlier one left, else as a proxy says. */
+/** Opens the session: with a link's key or a person's token, else with an earlier session's token, else through a proxy. */
 export async function open(proof: { key?: string; token?: string } | null): Promise<void> {
   try {
     if (proof !== null) await enter(proof);
@@ -98,7 +98,7 @@ export async function open(proof: { key?: string; token?: string } | null): Prom
   }
 }
 
-/** Asked before anybody knows whether there is a session: it isn't waited for then. */
+/** Requests sent before the session is known to exist, to save time. */
 const begun = new Map<string, Promise<Response | null>>();
 export function begin(path: string): void {
   if (token() === '') return;
@@ -129,7 +129,7 @@ export async function ask<T>(path: string, options: { tag?: string | null; signa
     const isBare = typeof body !== 'object' || body === null || !('as_of' in body && 'data' in body);
     return { envelope: isBare ? { as_of: { sequence: null, at: new Date().toISOString() }, data: body as T } : (body as Envelope<T>), tag };
   } catch (error) {
-    // Another tab may have opened a session since: the token is another one then.
+    // Another tab may have opened a session since, so the token may be another one.
     if (error instanceof Problem && error.status === 401 && token() === used) {
       await open(null);
     }
@@ -137,7 +137,7 @@ export async function ask<T>(path: string, options: { tag?: string | null; signa
   }
 }
 
-/** Changes something: it is asked once, whatever the answer. */
+/** Changes something. Sent only once, whatever the answer. */
 export async function post<T>(path: string, body: object): Promise<T> {
   const headers = { 'Stela-Token': token(), 'Content-Type': 'application/json' };
   const response = await send(path, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -152,7 +152,7 @@ export function reading(store: string, words: string[], options: Parameters = {}
   for (const [name, value] of Object.entries(options)) {
     if (value !== null && value !== undefined && value !== '') query.set(name, String(value));
   }
-  // The server takes a plus sign as what it is.
+  // The server takes a plus sign literally.
   const text = query.toString().replaceAll('+', '%20');
   return ['s', store, ...words].map(encodeURIComponent).join('/') + (text === '' ? '' : `?${text}`);
 }

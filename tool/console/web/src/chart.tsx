@@ -1,4 +1,4 @@
-// Curves over minutes, drawn as steps. What nobody noted is a gap and never a zero. Marks say what changed.
+// Curves over minutes, drawn as steps. Missing values are a gap and never a zero. Marks show changes.
 // The arrow keys move the crosshair, and a table has the same values.
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
 import { Foreign, Table } from './parts';
@@ -6,7 +6,7 @@ import { clock, now } from './time';
 
 export interface Curve {
   name: string;
-  /** A value for each moment; null: nobody noted it. */
+  /** A value for each moment; null: none was recorded. */
   values: (number | null)[];
   show: (value: number) => string;
 }
@@ -21,7 +21,7 @@ interface Curves {
   step_s: number;
   curves: Curve[];
   marks: Happening[];
-  /** Of the steps after so many nothing can be known yet: they aren't over. */
+  /** The number of complete steps. Later ones aren't over, so nothing is known of them yet. */
   complete: number;
 }
 
@@ -33,7 +33,7 @@ interface Run {
   to: number;
 }
 
-/** Runs of steps of which `is` holds. */
+/** Runs of steps for which `is` holds. */
 export function runs(values: (number | null)[], is: (value: number | null) => boolean): Run[] {
   const found: Run[] = [];
   values.forEach((value, index) => {
@@ -45,7 +45,7 @@ export function runs(values: (number | null)[], is: (value: number | null) => bo
   return found;
 }
 
-/** A step's own amount a second: what came over a gap counts over all of it. */
+/** A step's own amount per second: an amount after a gap counts over the whole gap. */
 export function perSecond(amounts: (number | null)[], step_s: number): (number | null)[] {
   let gap = 0;
   return amounts.map((amount) => {
@@ -59,7 +59,7 @@ export function perSecond(amounts: (number | null)[], step_s: number): (number |
   });
 }
 
-/** How many steps are over, and were so long ago that they can be known. */
+/** The number of steps that are over, and old enough to be known. */
 export function complete(times: string[], amounts: (number | null)[], step_s: number): number {
   const isOpen = (at: string, index: number): boolean => amounts[index] === null && Date.parse(at) + (step_s + 75) * 1000 > now();
   return times.findLastIndex((at, index) => !isOpen(at, index)) + 1;
@@ -122,7 +122,7 @@ export function useWidth(): [{ current: HTMLDivElement | null }, number] {
 
 const spark = { width: 96, height: 18 };
 
-/** A curve in a table's cell; whoever doesn't see it hears its most and its last. */
+/** A curve in a table's cell. Screen readers hear its maximum and its last value. */
 export function Spark({ name, values, show }: Curve) {
   const noted = values.filter((value) => value !== null);
   if (noted.length === 0) return <span class="quiet">–</span>;

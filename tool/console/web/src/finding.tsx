@@ -1,4 +1,4 @@
-// Findings, as the diagnosis says them. Nothing is judged here.
+// Findings in the diagnosis's own words. Nothing is judged here.
 import type { ComponentChildren } from 'preact';
 import { ofFinding } from './actions';
 import { typed } from './api';
@@ -9,9 +9,9 @@ import { Clock, Since } from './time';
 import { sentence, visible } from './text';
 import type { Finding, Severity } from './types';
 
-/** A sentence of the diagnosis, with links to the events and partitions that it names, and times as they are chosen. */
+/** A sentence of the diagnosis, with links to the events and partitions that it names, and times in the chosen form. */
 export function Sentence({ text: said }: { text: string }) {
-  // What a viewer may not read has a star for each letter.
+  // Masked text has a star for each letter.
   const text = sentence(said).replace(/\*{4,}/g, '(masked)');
   const pieces: ComponentChildren[] = [];
   const names = /\b((?:[Ee]vent|[Mm]essage) )(\d+)\b|\b([Pp]artition )?(p\d{2,4})\b(?![\w.])|\b(\d{4}-\d\d-\d\dT[\d:.]+Z)/g;
@@ -32,7 +32,7 @@ export function Sentence({ text: said }: { text: string }) {
   return <bdi>{pieces}</bdi>;
 }
 
-/** What to do: the words, and the commands in them ready to be copied. */
+/** The remedy: its text, with commands ready to be copied. */
 export function Remedy({ text }: { text: string }) {
   const pieces = text.split(new RegExp(`'(${typed('').replace(/[^\w ]/g, '\\$&')}[^']*)'`));
   return (
@@ -43,12 +43,12 @@ export function Remedy({ text }: { text: string }) {
   );
 }
 
-/** What is in capitals is for the reader to fill in: such a line isn't one to copy. */
+/** Words in capitals are for the reader to fill in, so such a line can't be copied. */
 function Step({ line }: { line: string }) {
   return /\b[A-Z]{3,}\b/.test(line) ? <code>{visible(line)}</code> : <Command line={line} />;
 }
 
-/** The page of what it is about, unless that is this one. */
+/** The page of the finding's subject, unless it is this page. */
 function subjectPage({ code, subject }: Finding): string | null {
   let page: string | null = null;
   if (subject !== null && code.startsWith('partition_')) page = toPartition(subject);
@@ -69,7 +69,7 @@ export function Chain({ causes }: { causes: Finding[] }) {
   );
 }
 
-/** The worst: a sentence, its causes, and what to do about the last of them. */
+/** The worst finding: a sentence, its causes, and the remedy of the last cause. */
 export function Worst({ finding, causes, children }: { finding: Finding; causes: Finding[]; children?: ComponentChildren }) {
   const remedy = [...causes].reverse().find((cause) => cause.remedy !== null)?.remedy ?? finding.remedy;
   const page = subjectPage(finding);
@@ -103,7 +103,7 @@ export function Line({ finding }: { finding: Finding }) {
 
 const order: Record<Severity, number> = { critical: 3, unknown: 2, warning: 1, known: 0, ok: 0 };
 
-/** The worst that the diagnosis says of each subject. */
+/** The worst finding of each subject. */
 export function bySubject(findings: Finding[]): Map<string, Finding> {
   const worst = new Map<string, Finding>();
   for (const finding of findings) {

@@ -1,8 +1,8 @@
-// Doesn't compile if the page reads what the commands don't print: the error names the fields.
+// Doesn't compile if the page reads fields that the commands don't print. The error names them.
 import type * as printed from './printed';
 import type * as page from './types';
 
-/** A state is a text, and a list is a list. */
+/** Treats states as texts, and lists as lists. */
 type Wide<T> = unknown extends T ? unknown
   : T extends string ? string : T extends number ? number : T extends boolean ? boolean
   : T extends readonly unknown[] ? unknown[] : T extends object ? object : T;

@@ -1,4 +1,4 @@
-// The dialog of an action: its question, what would be typed for it, and what became of it.
+// The dialog of an action: its question, its command line, and its result.
 import { signal } from '@preact/signals';
 import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
@@ -14,12 +14,12 @@ import type { Severity } from './types';
 interface Shown {
   action: Action;
   following: Following;
-  /** This page asked for it. */
+  /** True if this page started it. */
   isMine: boolean;
 }
 const shown = signal<Shown | null>(null);
 
-/** Why this may not be done here, or not by whoever asks. */
+/** Why the action isn't possible here, or not for this user. */
 function refusalOf(action: Action): string | null {
   const { can_act, acts, grants, program } = about()!;
   if (!(acts ?? can_act)) return `This console only reads: ${program} serve --allow-actions, or --operate-as URL`;
@@ -27,7 +27,7 @@ function refusalOf(action: Action): string | null {
   return !grants || grants[grant] ? null : `Needs the grant '${grant}'`;
 }
 
-/** As it would be typed. */
+/** The command line as it would be typed. */
 export const lineOf = (job: Job): string => typed(job.command);
 
 function open(action: Action): void {
@@ -36,7 +36,7 @@ function open(action: Action): void {
   if (action.blanks === undefined) void following.start(action, {});
 }
 
-/** A job that was begun before, here or elsewhere. */
+/** Shows a job that was started before, here or elsewhere. */
 export function lookAt(job: Job): void {
   const following = new Following(route.value.store!);
   shown.value = { action: ofLine(job.command), following, isMine: false };
@@ -45,13 +45,13 @@ export function lookAt(job: Job): void {
 
 // ---- The buttons that open it
 
-/** Why buttons of a list do nothing. */
+/** Why a list's buttons are disabled. */
 export function Refusals({ of }: { of: Action[] }) {
   const refusals = [...new Set(of.map(refusalOf))].filter((each) => each !== null);
   return <>{refusals.map((each) => <span key={each} class="quiet">{each}</span>)}</>;
 }
 
-/** Buttons for what may be done here. In a list they are brief: the row says of what. */
+/** Buttons for the possible actions. In a list they are brief, because the row names the subject. */
 export function Acts({ of, isBrief = false }: { of: Action[]; isBrief?: boolean }) {
   if (of.length === 0) return null;
   return (
@@ -76,7 +76,7 @@ export function Acts({ of, isBrief = false }: { of: Action[]; isBrief?: boolean 
 
 export function JobDialog() {
   const now = shown.value;
-  // Who goes to another page has left the question.
+  // Going to another page leaves the question.
   const place = `${route.value.store} ${route.value.page.join('/')}`;
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => () => dialog.current?.close(), [place]);
@@ -91,7 +91,7 @@ function Dialog({ of, dialog }: { of: Shown; dialog: RefObject<HTMLDialogElement
     dialog.current!.showModal();
     if (action.blanks === undefined) head.current!.focus();
   }, []);
-  // What had the focus isn't there any more.
+  // The element with the focus is gone.
   useEffect(() => {
     if (job !== null && !isOpen(job) && document.activeElement?.tagName !== 'H2') head.current?.focus();
   }, [job?.state]);
@@ -117,7 +117,7 @@ function Refusal({ of: { following } }: { of: Shown }) {
   return <p><Mark severity="unknown">not answered:</Mark> <Foreign text={sentence(problem.message)} /></p>;
 }
 
-/** Before the server knows of it: what the command needs is said. */
+/** Before the server knows of it: the form for the command's values. */
 function Before({ of, close }: { of: Shown; close: () => void }) {
   const { action, following } = of;
   const blanks = action.blanks ?? [];
@@ -130,7 +130,7 @@ function Before({ of, close }: { of: Shown; close: () => void }) {
   return (
     <form onSubmit={begin}>
       {blanks.map(({ name, label, value }) => (
-        // A field without a name isn't sent by a form.
+        // A form doesn't send a field without a name.
         <label key={name}><span>{label}</span><input name={`=${name}`} defaultValue={value} required autocomplete="off" /></label>
       ))}
       {isWaiting && <p class="quiet" role="status">Looking what it would do …</p>}
@@ -143,7 +143,7 @@ function Before({ of, close }: { of: Shown; close: () => void }) {
   );
 }
 
-/** A question that the command has of itself; else the title is one. */
+/** The command's own question; otherwise the title is one. */
 const questionOf = (job: Job): string | null => (job.question === '' || job.question.startsWith("Run '") ? null : job.question);
 
 interface OfCourse {
@@ -195,7 +195,7 @@ function Progress({ of: { progress } }: { of: Job }) {
   );
 }
 
-/** "Retry 22", where the question counts. */
+/** "Retry 22", if the question has a count. */
 function deed({ verb }: Action, job: Job): string {
   const amount = /\b(\d+) (message|timer)/.exec(job.question)?.[1];
   return amount === undefined ? verb : `${verb} ${count(Number(amount))}`;
@@ -254,10 +254,10 @@ function Became({ job }: { job: Job }) {
 
 const named = (key: string): string => words(key).replace(/^./, (letter) => letter.toUpperCase());
 const most_rows = 100;
-/** They say nothing here. */
+/** Fields that say nothing here. */
 const left_out = ['dry_run', 'severity', 'amount'];
 
-/** What a command printed: its numbers and words, and a line for each of its lists' rows. */
+/** The output of a command: its numbers and words, and a line for each row of its lists. */
 function Lines({ of }: { of: Printed }) {
   const isFact = ([name, value]: [string, unknown], index: number) =>
     value !== null && typeof value !== 'object' && (value !== 0 || index === 0) && !left_out.includes(name);

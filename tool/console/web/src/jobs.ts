@@ -1,4 +1,4 @@
-// A job of the server, followed from its question to what became of it.
+// A job of the server, followed from its question to its result.
 import { signal } from '@preact/signals';
 import type { Action } from './actions';
 import { ask, post, Problem, reading } from './api';
@@ -6,17 +6,17 @@ import { acted } from './live';
 
 export interface Job {
   job: number;
-  /** As it would be typed, without the program's name. */
+  /** The command line without the program's name. */
   command: string;
   state: 'looks' | 'asks' | 'waits' | 'runs' | 'done' | 'failed' | 'cancelled';
   question: string;
   error: string;
   asked_by?: string;
   decided_by?: string | null;
-  /** It was cancelled while it ran, and ends where that is safe. */
+  /** Cancelled while running; it ends at a safe point. */
   stopping?: boolean;
   progress?: { stage: string; done: number; total: number } | null;
-  /** False: more was printed than is kept. */
+  /** False: it printed more than is kept. */
   printed_all?: boolean;
   printed: Record<string, unknown>[];
   notes: string[];
@@ -33,9 +33,9 @@ const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class Following {
   readonly job = signal<Job | null>(null);
-  /** Why nothing is known of it now. */
+  /** Why its state is unknown now. */
   readonly problem = signal<Problem | null>(null);
-  /** What this page decided. */
+  /** The decision made on this page. */
   readonly decision = signal<'confirm' | 'cancel' | null>(null);
   private isLeft = false;
   /** It can't be cancelled before it asks. */
@@ -57,7 +57,7 @@ export class Following {
     }
   }
 
-  /** Until it is over, also when nobody looks any more; but not somebody else's question. */
+  /** Follows it to its end, even if nobody watches any more; but not another user's question. */
   async follow(first: Job): Promise<void> {
     const began = Date.now();
     this.job.value = first;
@@ -78,7 +78,7 @@ export class Following {
     } catch (error) {
       this.fail(error);
       if (this.problem.value?.status !== 404) return;
-      // The server was restarted since: whether it was done is in the log.
+      // The server was restarted meanwhile. The log tells whether the job was done.
       this.job.value = { ...this.job.value!, state: 'failed', error: this.problem.value.message };
     }
   }
@@ -89,14 +89,14 @@ export class Following {
     try {
       await post(reading(this.store, ['jobs', String(this.job.value!.job), decision]), {});
     } catch (error) {
-      // Decided elsewhere: what became of it is seen next.
+      // Decided elsewhere: the next answer has the result.
       const isDecided = error instanceof Problem && error.status === 409;
       if (isDecided) this.decision.value = null;
       else this.fail(error);
     }
   }
 
-  /** Nobody looks any more; a question of this page is cancelled then. */
+  /** Called when nobody watches any more. Cancels a question of this page. */
   leave(isMine: boolean): void {
     this.isLeft = true;
     if (!isMine || this.job.value === null || !isDecidable(this.job.value) || this.decision.value !== null) return;

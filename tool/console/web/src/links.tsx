@@ -1,4 +1,4 @@
-// Links to what the pages name, and the dash of what isn't there.
+// Links to objects that the pages name, and a dash for missing values.
 import type { ComponentChildren } from 'preact';
 import { Code, Foreign } from './parts';
 import { address, toCorrelation, toEvent, toFollower, toPartition } from './route';
@@ -13,7 +13,7 @@ export function EventLink({ of }: { of: number }) {
   return <a href={toEvent(of)}>{count(of)}</a>;
 }
 
-/** An event by its id, which another one names as its cause. */
+/** An event by its id, as another event names its cause. */
 export function CauseLink({ id }: { id: string | null }) {
   return id === null ? <>–</> : <a href={address(['e', id])}><Code text={id} /></a>;
 }

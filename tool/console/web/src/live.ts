@@ -1,4 +1,4 @@
-// Readings that follow the store: asked for again while somebody looks, and never blank in between.
+// Readings that follow the store: repeated while somebody looks, and never blank in between.
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { about, ask, Problem } from './api';
@@ -8,7 +8,7 @@ import type { AsOf, Asked, More } from './types';
 const idle_after_ms = 120_000;
 const idle_pace_ms = 5_000;
 const spinner_after_ms = 200;
-/** After a request that failed: so that a server that starts isn't overrun. */
+/** The pause after a failed request, so that a starting server isn't overrun. */
 const retry_ms = 2_000;
 
 let lastInput = Date.now();
@@ -21,12 +21,12 @@ export interface Reading<T> {
   asOf: AsOf | null;
   asked: Asked[];
   more: More | null;
-  /** Why the last request failed. What is shown is older, then. */
+  /** Why the last request failed. The data shown is then older. */
   problem: Problem | null;
-  /** When the last answer came, by this machine's clock; null before the first. */
+  /** When the last answer came, by this machine's clock. Null before the first. */
   answeredAt: number | null;
   failingSince: number | null;
-  /** It has taken so long that this may be said. */
+  /** The answer takes so long that the page says so. */
   isSlow: boolean;
   reload(): void;
 }
@@ -45,10 +45,10 @@ function pace(every: number): number {
   return Date.now() - lastInput > idle_after_ms ? Math.max(every, idle_pace_ms) : every;
 }
 
-/** The worst that any reading of the page has to say of the connection, for the header. */
+/** The worst state of the connection in any reading of the page, for the header. */
 export const silentSince = signal<number | null>(null);
 
-/** How many actions this page has carried out: what it shows is read again after each. */
+/** The number of actions that this page has carried out. Each one triggers new readings. */
 export const acted = signal(0);
 
 /** Reads `path`, and again each `every` milliseconds if that isn't 0. Null reads nothing. */
@@ -57,7 +57,7 @@ export function useReading<T>(path: string | null, every = 0): Reading<T> {
   const again = useRef<() => void>(() => undefined);
   const opened = about();
 
-  // At once, and not after the next frame.
+  // At once, not after the next frame.
   useLayoutEffect(() => {
     if (path === null || opened === null) return undefined;
     const control = new AbortController();
@@ -65,7 +65,7 @@ export function useReading<T>(path: string | null, every = 0): Reading<T> {
     let tag: string | null = null;
     let isUnderWay = false;
     let isAnswered = false;
-    // What another path gave is shown for a moment, and not longer.
+    // Data of another path is shown for a moment only.
     const slow = window.setTimeout(() => {
       setState((now) => (now.path === path && (now.data !== null || now.problem !== null) ? now : { ...nothing<T>(path), isSlow: true }));
     }, spinner_after_ms);
@@ -109,7 +109,7 @@ export function useReading<T>(path: string | null, every = 0): Reading<T> {
       }
     };
     const look = (): void => {
-      // A list stays as it was left.
+      // A list stays as it is.
       if (!document.hidden && (every > 0 || !isAnswered)) wait(0);
     };
     again.current = () => {

@@ -1,4 +1,4 @@
-// The console's page: opens a session, and shows what the address names.
+// The console's page: opens a session, and shows the page of the address.
 import './preferences';
 import { effect } from '@preact/signals';
 import { render, type ComponentChildren } from 'preact';
@@ -19,7 +19,7 @@ import { TimerPage, Timers } from './pages/timers';
 import { follow, go, route } from './route';
 import { NoSession, Shell } from './shell';
 
-/** The key of a link is used once, and doesn't stay in the address. */
+/** Uses the key of a link once, and removes it from the address. */
 function useKeyOfLink(): void {
   effect(() => {
     const { key } = route.value;
@@ -69,7 +69,7 @@ function NoPage() {
   );
 }
 
-/** `/` is the first store's overview; `/find?…` looks in the first store. */
+/** `/` is the first store's overview; `/find?…` searches the first store. */
 function Elsewhere({ stores }: { stores: string[] }) {
   const { page } = route.value;
   const isStart = page.length === 0 || page[0] === 'find';
@@ -92,7 +92,7 @@ function Console() {
   return <Shell>{shown}</Shell>;
 }
 
-/** The pages that are opened by their addresses most often are read while the session is looked at. */
+/** Starts reading the most common pages while the session is checked. */
 function beginReading(): void {
   const { store, page, query } = route.value;
   if (store === null) return;

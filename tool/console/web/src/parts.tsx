@@ -1,4 +1,4 @@
-// What all pages are made of.
+// The parts that all pages share.
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -12,7 +12,7 @@ import type { Severity } from './types';
 const shapes: Record<Severity, string> = { critical: '■', warning: '▲', unknown: '◌', known: '·', ok: '' };
 const spoken: Record<Severity, string> = { critical: 'critical', warning: 'warning', unknown: 'not answered', known: 'known', ok: '' };
 
-/** A deviation: a shape, a word and a colour. What is normal has none of them. */
+/** A deviation: a shape, a word and a colour. Normal states have none of them. */
 export function Mark({ severity, children }: { severity: Severity; children?: ComponentChildren }) {
   if (severity === 'ok') return <span class="calm">{children}</span>;
   return (
@@ -23,7 +23,7 @@ export function Mark({ severity, children }: { severity: Severity; children?: Co
   );
 }
 
-/** Text that came from the database: never markup, and nothing in it is unseen. */
+/** Text from the database: never markup, and without invisible characters. */
 export function Foreign({ text, class: of = '' }: { text: string; class?: string }) {
   const shown = visible(text);
   return <bdi class={of} title={shown.length > 40 ? shown : undefined}>{shown}</bdi>;
@@ -35,7 +35,7 @@ export function Code({ text }: { text: string }) {
 // ---- Copying
 
 const said = signal('');
-/** Says something to readers of the screen. */
+/** Announces a text to screen readers. */
 export function announce(text: string): void {
   said.value = '';
   requestAnimationFrame(() => (said.value = text));
@@ -51,7 +51,7 @@ export function Command({ line }: { line: string }) {
     try {
       await navigator.clipboard.writeText(line);
     } catch {
-      // The browser doesn't let a page do so here: it is marked, then.
+      // The browser forbids copying here, so the text is selected instead.
       getSelection()?.selectAllChildren(code.current!);
       return;
     }
@@ -75,11 +75,11 @@ export interface Column<Row> {
   head: string;
   cell: (row: Row) => ComponentChildren;
   number?: boolean;
-  /** The cell names its row. */
+  /** True if the cell names its row. */
   names?: boolean;
-  /** Grows with the window, and is cut where it must be. */
+  /** Grows with the window, and is cut off where necessary. */
   long?: boolean;
-  /** Is worth several lines. */
+  /** True if it may wrap over several lines. */
   wraps?: boolean;
 }
 
@@ -91,7 +91,7 @@ interface TableOf<Row> {
   mark?: (row: Row) => string;
 }
 
-/** On a narrow screen a row is a block of lines; so the roles are said, which such a layout takes away. */
+/** On a narrow screen a row is a block of lines. The roles are explicit, because that layout removes them. */
 export function Table<Row>({ caption, columns, rows, id, mark }: TableOf<Row>) {
   const long = columns.filter((column) => column.long || column.wraps).length;
   return (
@@ -157,7 +157,7 @@ export function AsOf({ reading }: { reading: Anything }) {
   );
 }
 
-/** The page's name, and at its end how old it is. */
+/** The page's name, followed by the age of its data. */
 export function Title({ text, reading, children }: { text: string; reading?: Anything; children?: ComponentChildren }) {
   useEffect(() => {
     document.title = `${text} · ${route.value.store ?? ''} · Stela`;
@@ -171,7 +171,7 @@ export function Title({ text, reading, children }: { text: string; reading?: Any
   );
 }
 
-/** Shows what was read; or why there is nothing yet, or nothing at all. */
+/** Shows the data that was read, or the reason why it is missing. */
 export function Read<T>({ reading, children }: { reading: Reading<T>; children: (data: T) => ComponentChildren }) {
   if (reading.data !== null) return <div class={isStale(reading) ? 'stale' : 'fresh'}>{children(reading.data)}</div>;
   if (reading.problem !== null) return <Refused reading={reading} />;
@@ -194,7 +194,7 @@ export function Empty({ children }: { children: ComponentChildren }) {
   return <p class="quiet">{children}</p>;
 }
 
-/** A part of a page that its source didn't answer; or, without a reason, that the store doesn't have. */
+/** A part of a page without an answer, or, without a reason, one that the store lacks. */
 export function NotAnswered({ why }: { why: string | null }) {
   if (why === null) return <p class="quiet">This store has none.</p>;
   return <p><Mark severity="unknown">not answered:</Mark> <Foreign text={why} /></p>;
@@ -202,11 +202,11 @@ export function NotAnswered({ why }: { why: string | null }) {
 
 // ---- Lists by the page
 
-/** Below a list: whether there is more, by what the command said of it. */
+/** Below a list: whether there is more, according to the command. */
 export function Pager({ reading, shown }: { reading: Reading<unknown[]>; shown: number }) {
   const { more } = reading;
   const first = ['after', 'before'].find((name) => route.value.query.has(name));
-  // What didn't answer isn't a list of nothing.
+  // No answer is different from an empty list.
   if (reading.data === null) return null;
   return (
     <p class="pager">
@@ -227,11 +227,11 @@ export interface Field {
   label: string;
   options?: [string, string][];
   hint?: string;
-  /** What it is compared with may be a payload's words. */
+  /** True if it compares with payloads. */
   isOfPayloads?: boolean;
 }
 
-/** Filters that are the page's parameters. */
+/** Filters stored in the page's parameters. */
 export function Filters({ fields, children }: { fields: Field[]; children?: ComponentChildren }) {
   const query = route.value.query;
   const apply = (event: Event): void => {

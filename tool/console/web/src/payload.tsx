@@ -18,7 +18,7 @@ export function Json({ value, label }: { value: unknown; label: string }) {
   );
 }
 
-/** Who caused it, as its metadata says. */
+/** The actor in the event's metadata. */
 export function actorOf(event: StoredEvent): string | null {
   const actor = event.metadata?.actor;
   return typeof actor === 'string' ? actor : null;
@@ -26,7 +26,7 @@ export function actorOf(event: StoredEvent): string | null {
 
 type Carrier = Pick<StoredEvent, 'payload' | 'payload_base64'>;
 
-/** What the viewer's grants hide. */
+/** The text for data that the viewer's grants hide. */
 export function Hidden() {
   const shown = about()?.grants?.payloads;
   if (hasPayloads()) return null;
@@ -69,7 +69,7 @@ export interface Difference {
   after: string | null;
 }
 
-/** What differs, and how much is the same; before the first there is nothing. */
+/** The differences, and how much is equal. Before the first version there is nothing. */
 export function compare(before: unknown, after: unknown): { differences: Difference[]; same: number } {
   const old = new Map(before === undefined ? [] : leaves(before, '', []));
   const young = new Map(leaves(after, '', []));

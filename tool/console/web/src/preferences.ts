@@ -1,4 +1,4 @@
-// What a viewer chose, kept in this browser.
+// The viewer's choices, stored in this browser.
 import { effect, signal, type Signal } from '@preact/signals';
 
 function kept<T>(name: string, otherwise: T): Signal<T> {
@@ -8,7 +8,7 @@ function kept<T>(name: string, otherwise: T): Signal<T> {
     const text = localStorage.getItem(key);
     if (text !== null) value = JSON.parse(text) as T;
   } catch {
-    // Storage is switched off, or somebody wrote into it.
+    // Storage is off, or has an invalid value.
   }
   const chosen = signal(value);
   effect(() => {
@@ -16,7 +16,7 @@ function kept<T>(name: string, otherwise: T): Signal<T> {
     try {
       localStorage.setItem(key, text);
     } catch {
-      // It holds for this page, then.
+      // The choice then holds for this page only.
     }
   });
   return chosen;
@@ -27,7 +27,7 @@ export const theme = kept<Theme>('theme', 'system');
 export const utc = kept<boolean>('utc', false);
 export const singleKeys = kept<boolean>('keys', true);
 
-// Runs in the head, before anything is painted.
+// Runs in the head, before the first paint.
 effect(() => {
   const root = document.documentElement;
   if (theme.value === 'system') delete root.dataset.theme;

@@ -1,4 +1,4 @@
-// Where the page is: {base}s/{store}/{page…}?{parameters}.
+// The page's address: {base}s/{store}/{page…}?{parameters}.
 import { signal } from '@preact/signals';
 
 export interface Route {
@@ -32,7 +32,7 @@ function parsed(place: { pathname: string; search: string; hash: string }): Rout
 
 export const route = signal<Route>(parsed(location));
 
-/** The address of a page, as an href beside <base>. */
+/** The address of a page, as an href relative to <base>. */
 export function address(segments: string[], query: Record<string, string | number | null | undefined> = {}): string {
   const store = route.value.store ?? '';
   const path = ['s', store, ...segments].map(encodeURIComponent).join('/');
@@ -50,7 +50,7 @@ export const toCorrelation = (id: string): string => address(['c', id]);
 export const toPartition = (partition: string): string => address(['outbox', partition]);
 export const toFollower = (name: string): string => address(['followers', name]);
 
-/** The address is this page's own. */
+/** True if the address is this page. */
 export const isHere = (href: string): boolean => new URL(href, document.baseURI).pathname === location.pathname;
 
 export function go(href: string, options: { replace?: boolean } = {}): void {
@@ -66,7 +66,7 @@ function arrive(isGone: boolean): void {
   const isOtherPage = before.page.join('/') !== route.value.page.join('/') || before.store !== route.value.store;
   if (!isGone || !isOtherPage) return;
   scrollTo(0, 0);
-  // A reader of the screen hears the new page's name.
+  // Screen readers announce the new page's name.
   requestAnimationFrame(() => document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true }));
 }
 

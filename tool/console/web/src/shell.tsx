@@ -1,4 +1,4 @@
-// The frame of all pages: where one is, the search field, and what a viewer may choose.
+// The frame of all pages: the location, the search field, and the viewer's choices.
 import { signal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -19,7 +19,7 @@ export const entries: [segments: string[], name: string, key: string][] = [
   [['timers'], 'Timers', 't'],
   [['log'], 'Log', 'l'],
 ];
-/** Entries of places that one comes to. */
+/** The navigation entries for pages that are reached through others. */
 const homes: Record<string, string> = { e: 'events', c: 'events', stream: 'events', topology: 'followers', find: '' };
 
 const helpIsOpen = signal(false);
@@ -123,7 +123,7 @@ function Environment() {
   return environment === null ? null : <div class="environment" ref={line}><Foreign text={environment} /></div>;
 }
 
-/** What isn't a database in use says so. */
+/** Tells that the data is an export, not a database in use. */
 function FromExport() {
   const from = about()?.export;
   if (!from) return null;
@@ -139,7 +139,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const home = route.value.page[0] ?? '';
   const entry = homes[home] ?? home;
   const isOpen = about() !== null && route.value.store !== null;
-  // It is there at once or not at all: nothing in it moves.
+  // Shown at once or not at all, so that nothing moves.
   if (session.value.state === 'opening') return <main />;
   return (
     <>
@@ -174,12 +174,12 @@ export function Shell({ children }: { children: ComponentChildren }) {
   );
 }
 
-/** In place of a page: there is no session. */
+/** Shown instead of a page while there is no session. */
 export function NoSession() {
   const now = session.value;
   useEffect(() => {
     if (now.state === 'open') return undefined;
-    // A link that was opened in another tab serves this one, too; and a server may come back.
+    // A link opened in another tab also serves this one, and a server may come back.
     const again = (): void => {
       if (!document.hidden) void open(null);
     };
@@ -222,7 +222,7 @@ export function NoSession() {
   );
 }
 
-/** A person's own token: it goes to the server once, and isn't kept. */
+/** A person's own token: sent to the server once, and not stored. */
 function TokenForm() {
   const enter = (event: SubmitEvent): void => {
     event.preventDefault();

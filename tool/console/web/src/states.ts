@@ -1,4 +1,4 @@
-// The word of a state: what the row itself says, and how bad the diagnosis finds it.
+// The word for a state: the row's own state, and the severity from the diagnosis.
 import { words } from './text';
 import type { Consumer, Finding, Partition, Projector, Severity } from './types';
 

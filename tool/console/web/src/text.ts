@@ -1,4 +1,4 @@
-// Numbers and foreign text, as they are shown.
+// Formats numbers and foreign text.
 
 const narrow_space = '\u202f';
 
@@ -9,7 +9,7 @@ export function count(value: number): string {
   return (value < 0 ? '−' : '') + grouped;
 }
 
-/** "?" is what didn't answer: never a zero. */
+/** "?" means no answer: never a zero. */
 export function known(value: number | null | undefined, isLowerBound = false): string {
   if (value === null || value === undefined) return '?';
   return count(value) + (isLowerBound ? '+' : '');
@@ -26,10 +26,10 @@ export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-// Characters that would turn or hide what stands beside them: controls, and marks of direction.
+// Characters that turn or hide the text beside them: controls, and marks of direction.
 const invisible = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
-/** Text of the database with what can't be seen made visible. */
+/** Text of the database with invisible characters made visible. */
 export function visible(text: string): string {
   return text.replace(invisible, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
@@ -38,7 +38,7 @@ export function pretty(value: unknown): string {
   return visible(JSON.stringify(value, null, 2) ?? 'null');
 }
 
-/** A word of a command line. */
+/** Quotes a word for a command line. */
 export function inShell(word: string): string {
   return /^[\w.:/@+,=%-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
@@ -46,10 +46,10 @@ export function inShell(word: string): string {
 /** "broker_lost" → "broker lost" */
 export const words = (code: string): string => code.replaceAll('_', ' ');
 
-/** An error without the name of the program that gives it. */
+/** The error without the name of its program. */
 export const reason = (error: string): string => sentence(error.replace(/^[\w.-]+: /, ''));
 
-/** The tool's sentences begin small, as they stand after a name there. */
+/** The tool's sentences begin in lower case, because there they follow a name. */
 export function sentence(text: string): string {
   return text.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
 }

@@ -1,8 +1,8 @@
-// Times as people say them, with the exact ones at hand. Ages go by the server's clock.
+// Times in words, with the exact ones at hand. Ages use the server's clock.
 import { signal } from '@preact/signals';
 import { utc } from './preferences';
 
-/** Now, by this machine's clock; moves each second. */
+/** Now, by this machine's clock. Updated each second. */
 const tick = signal(Date.now());
 setInterval(() => {
   if (!document.hidden) tick.value = Date.now();
@@ -10,12 +10,12 @@ setInterval(() => {
 document.addEventListener('visibilitychange', () => (tick.value = Date.now()));
 
 const serverIsAhead = signal(0);
-/** In an export no time goes by. */
+/** An export's present: time stands still there. */
 const end = signal<number | null>(null);
 export function noteServerTime(at: string, isEnd: boolean): void {
   end.value = isEnd ? Date.parse(at) : null;
   const ahead = Date.parse(at) - Date.now();
-  // Less is the way that the answer took.
+  // A smaller difference is the answer's travel time.
   if (Number.isFinite(ahead) && Math.abs(ahead - serverIsAhead.peek()) > 1500) serverIsAhead.value = ahead;
 }
 export const now = (): number => end.value ?? tick.value + serverIsAhead.value;
@@ -59,7 +59,7 @@ export function exact(at: string): string {
   return `${day} ${time} ${zone}`;
 }
 
-/** The time of day, with the day if that isn't today. */
+/** The time of day, with the date if it isn't today. */
 export function clock(at: string, options: { seconds?: boolean } = {}): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return at;

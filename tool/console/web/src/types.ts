@@ -1,8 +1,8 @@
-// What the tool's commands print with --json, as far as the pages show it.
+// The commands' output with --json, as far as the pages show it.
 
 export interface AsOf {
   sequence: number | null;
-  /** Of an export, the time of its last event. */
+  /** For an export, the time of its last event. */
   at: string;
   export?: string;
 }
@@ -12,13 +12,13 @@ export interface Asked {
   since_at: string | null;
   error: string | null;
 }
-/** Where a list goes on, as its command said beside it. */
+/** Where a list continues, as its command reported it. */
 export interface More {
   option: string;
   value: string;
-  /** What was looked at, if that was the end and not the page; else empty. */
+  /** What was searched, if the search ended at its limit instead of a full page; otherwise empty. */
   note: string;
-  /** The command ended by work, and goes on there. */
+  /** The command stopped at its search limit, and continues from there. */
   look_further: boolean;
 }
 export interface Envelope<T> {
@@ -27,7 +27,7 @@ export interface Envelope<T> {
   more?: More | null;
   data: T;
 }
-/** What a person may do; payloads are more than payloads: states, texts of errors. */
+/** The person's grants. `payloads` also covers states and error texts. */
 export interface Grants {
   view: boolean;
   payloads: 'none' | 'masked' | 'full';
@@ -38,16 +38,16 @@ export interface About {
   stores: string[];
   who?: string;
   grants?: Grants;
-  /** The console may act, whoever asks. */
+  /** True if the console may act, whoever asks. */
   acts?: boolean;
-  /** It shows an export's contents, and no database in use. */
+  /** Set if it shows the contents of an export instead of a database in use. */
   export?: { file: string; last_event_at: string | null } | null;
   program: string;
   version: string;
   environment: string | null;
   color: string | null;
   can_act: boolean;
-  /** The program knows the application's types: it can show states. */
+  /** True if the program knows the application's types and can show states. */
   has_types?: boolean;
 }
 
@@ -173,7 +173,7 @@ export interface Projector {
   parked: number;
   skipped: number;
 }
-/** A minute or longer of a projector, reaction or process. */
+/** A span of a minute or longer of a projector, reaction or process. */
 export interface FollowerMinute {
   projector: string;
   at: string;
@@ -190,7 +190,7 @@ export interface EventType {
 export interface Following {
   follower: string;
   kind: string;
-  /** Null: it isn't known here. */
+  /** Null: unknown here. */
   handles: string[] | null;
   timers: string[] | null;
   broker_stream: string | null;
@@ -333,7 +333,7 @@ export interface Found {
   kind: string | null;
   name: string;
 }
-/** A part of the overview: what its command printed, or why it didn't; null if the store has no such part. */
+/** A part of the overview: its command's output, or its error; null if the store has no such part. */
 export type Part<T> = T | { error: string } | null;
 export interface OverviewData {
   check: Part<Check>;

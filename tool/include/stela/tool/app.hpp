@@ -1,4 +1,4 @@
-// What an application tells the tool that it embeds: its own types.
+// The types that an application adds to the tool it embeds.
 #pragma once
 
 #include <stela/eventstore/sqlite.hpp>
@@ -18,7 +18,7 @@
 
 namespace stela::tool {
 
-/// Threads: `main` builds it; after that any number of threads may read it.
+/// Threads: `main` builds it. After that any number of threads may read it.
 class App {
  public:
   /// The state of a stream's aggregate as JSON, with its version.
@@ -43,8 +43,8 @@ class App {
   /// Throws what decoding the event throws.
   using EventReader = std::function<void(Codec, const StoredEvent&)>;
 
-  /// Lets `streams state` show aggregates of this type, and `events append` refuse events of theirs
-  /// that they couldn't read.
+  /// Lets `streams state` show aggregates of this type, and lets `events append` refuse events that
+  /// they couldn't read.
   template <class A>
   App& aggregate() {
     states_[std::string{A::category}] = [](EventLog& log, const StreamId& stream,
@@ -70,7 +70,7 @@ class App {
     return *this;
   }
 
-  /// Lets `tags add` tag history with what the events of this set declare.
+  /// Lets `tags add` tag past events with the tags that the events of this set declare.
   template <class Events>
   App& event_tags() {
     Events::for_each([&]<class E>(std::type_identity<E>) {
@@ -87,13 +87,13 @@ class App {
     return tag_adders_;
   }
 
-  /// What aggregates may record, by their category.
+  /// The events that aggregates may record, by their category.
   const std::map<std::string, std::vector<EventType>, std::less<>>& event_types() const noexcept {
     return event_types_;
   }
 
   bool has_aggregates() const noexcept { return !states_.empty(); }
-  /// Null if no aggregate of this category was added.
+  /// Null if no aggregate of this category was registered.
   const StateReader* state_of(std::string_view category) const noexcept {
     const auto at = states_.find(category);
     return at == states_.end() ? nullptr : &at->second;

@@ -34,12 +34,12 @@ class STELA_TOOL_EXPORT PrometheusMetrics final : public MetricSink {
   PrometheusMetrics(const PrometheusMetrics&) = delete;
   PrometheusMetrics& operator=(const PrometheusMetrics&) = delete;
 
-  /// A sink whose values get the label store="name": for a store, and for everything that works on
-  /// it. The same name gives the same sink. It lives as long as this object.
+  /// A sink whose values get the label store="name": for a store and everything that works on it.
+  /// The same name gives the same sink. It lives as long as this object.
   MetricSink& sink(std::string_view store);
 
-  /// While the subscription lives, `text` also contains what the database of `store` knows: the lag
-  /// and the messages of its outbox, and the lag of its projectors. They have the label
+  /// While the subscription lives, `text` also contains metrics from the database of `store`: the
+  /// lag and the messages of its outbox, and the lag of its projectors. They have the label
   /// store="name", or none if the name is empty. `stela_store_up` is 0 if the database doesn't
   /// answer. The subscription must end before the store and before this object. Ending it waits for
   /// a running call of `text`. UsageError if a store with that name is already watched.

@@ -1,4 +1,4 @@
-// Whether a process that uses Stela is ready for requests.
+// Tells whether a process that uses Stela is ready for requests.
 #pragma once
 
 #include <stela/tool/export.hpp>
@@ -19,25 +19,26 @@ struct RelayTick;
 namespace stela::tool {
 
 struct ReadinessOptions {
-  /// How far the outbox and the projectors may lag; unset: any lag. Whoever can append is of use
-  /// while the broker is down or a projector is late, so set it only where old data is worse than
-  /// none.
+  /// How far the outbox and the projectors may lag; unset: any lag. A process that can append is
+  /// useful even while the broker is down or a projector is late, so set it only where old data is
+  /// worse than none.
   std::optional<std::chrono::milliseconds> max_lag = {};
-  /// A relay of this process that can't renew its heartbeat for so long isn't counted by others.
+  /// Other processes ignore a relay of this process that hasn't renewed its heartbeat for this
+  /// long.
   std::chrono::milliseconds heartbeat_ttl{20'000};
-  /// For a process that is of no use without its broker, as a worker is. Others stay ready while it
-  /// is down: appends continue, and messages stay pending.
+  /// For a process that is useless without its broker, such as a worker. Other processes stay ready
+  /// while it is down: appends continue, and messages stay pending.
   bool needs_broker = false;
-  /// Whether the partitions of the outbox count. False where another program relays, and is
-  /// watched itself.
+  /// Whether the outbox's partitions count. Set it to false if another program relays, and is
+  /// monitored itself.
   bool outbox = true;
   /// The projectors and reactions that count, which the database must have; unset: all that it has.
-  /// Others in the same database are of other programs.
+  /// Others in the same database belong to other programs.
   std::optional<std::vector<std::string>> projectors = {};
 };
 
-/// Why a process isn't ready: what the database of its store says, and what the process told of its
-/// relays and its consumers.
+/// Tells why a process isn't ready, from the store's database and from what the process reported
+/// about its relays and consumers.
 ///
 ///     stela::tool::Readiness readiness{store};
 ///     relay.on_tick([&](const stela::RelayTick& tick) { readiness.note(tick); });
@@ -56,12 +57,12 @@ class STELA_TOOL_EXPORT Readiness {
   Readiness(const Readiness&) = delete;
   Readiness& operator=(const Readiness&) = delete;
 
-  /// For the listener of a relay's ticks. A process with several relays names each, as by
-  /// `relay.worker()`; their reasons begin with the name.
+  /// Call it from the listener of a relay's ticks. A process with several relays names each, for
+  /// example by `relay.worker()`; the name then begins their reasons.
   void note(const RelayTick& tick, std::string_view relay = {});
-  /// For the listener of a consumer's ticks, with the state of its broker.
+  /// Call it from the listener of a consumer's ticks, with the state of its broker.
   void note(std::string_view consumer, const BrokerStatus& broker);
-  /// Something that this process needs has ended: it isn't ready any more.
+  /// Reports that something the process needs has ended: it isn't ready any more.
   void fail(std::string_view why);
 
   /// Empty if the process is ready, else a line for each reason: the database doesn't answer, a

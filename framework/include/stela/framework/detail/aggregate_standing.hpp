@@ -31,7 +31,7 @@ struct Settled {
   std::size_t end_of_open = 0;
 };
 
-/// Why an aggregate may differ from what is stored.
+/// The reasons why an aggregate may differ from the stored events.
 enum class Discrepancy : std::uint8_t {
   none,
   commit_in_doubt,
@@ -94,13 +94,13 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
   }
   bool is_in_doubt() const noexcept { return trouble_ == Discrepancy::commit_in_doubt; }
 
-  /// What is saved now, given the state before all marks. UsageError if that is in doubt, or if the
+  /// The saved state now, given the state before all marks. UsageError if it is in doubt, or if the
   /// aggregate was loaded in a transaction that was rolled back.
   Saved saved(const StreamId& stream, StreamVersion before) const;
 
-  /// As `saved`, with what the other functions need. UsageError as `saved`.
+  /// As `saved`, with the data for the other functions. UsageError as `saved`.
   Settled settled(const StreamId& stream, StreamVersion before) const;
-  /// Drops the marks of transactions that have ended. Committed changes are no changes any more.
+  /// Drops the marks of transactions that have ended. Committed changes no longer count as changes.
   void drop_ended(const Settled& settled) noexcept;
 
   void mark_loaded(std::shared_ptr<const TransactionOutcome> outcome, StreamVersion version) {
@@ -135,7 +135,7 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
 
   [[noreturn]] void refuse_store(const StoreIdentity& here, const StreamId& stream) const;
 
-  /// Null: it is new.
+  /// Null if the aggregate is new.
   SharedIdentity store_;
   std::vector<Mark> marks_;
   Discrepancy trouble_ = Discrepancy::none;

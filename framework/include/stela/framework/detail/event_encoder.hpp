@@ -32,12 +32,12 @@ class STELA_FRAMEWORK_EXPORT EventEncoder {
   /// Announces how many events will follow.
   void reserve(std::size_t events);
 
-  /// UsageError if a value in the event can't be written, or if the event is still recorded as the
-  /// version before and that can't hold all of it.
+  /// UsageError if a value in the event can't be written, or if the event is still recorded as its
+  /// previous version, and that version can't hold all of it.
   template <class E>
   void add(const E& event);
 
-  /// The events belong to an aggregate: a tag of its own category must be its own.
+  /// The events belong to an aggregate: a tag of its category must name that aggregate.
   void guard_tags() noexcept { is_guarded_ = true; }
 
   /// Valid until the next `add`.
@@ -83,7 +83,7 @@ void EventEncoder::add(const E& event) {
   }
 }
 
-/// What readers make of the older version must be the event itself.
+/// The older version, read back, must equal the event.
 template <class E>
 void EventEncoder::check_nothing_is_lost(const E& event) const {
   std::string written;

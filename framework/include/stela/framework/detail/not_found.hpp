@@ -1,4 +1,4 @@
-// The error for a missing thing that a call names.
+// The error for a missing object that a call names.
 #pragma once
 
 #include <stela/framework/error.hpp>
@@ -8,7 +8,7 @@
 
 namespace stela {
 
-/// What the call names doesn't exist: a stream, a message, a partition, a projector.
+/// The object that the call names doesn't exist: a stream, a message, a partition, a projector.
 class STELA_FRAMEWORK_EXPORT NotFound : public UsageError {
  public:
   using UsageError::UsageError;

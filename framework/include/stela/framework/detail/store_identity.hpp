@@ -1,4 +1,4 @@
-// Which store an aggregate or a position belongs to.
+// The identity of the store that an aggregate or a position belongs to.
 #pragma once
 
 #include <stela/framework/export.hpp>
@@ -9,11 +9,11 @@
 
 namespace stela {
 
-/// What a store and its transactions, aggregates and positions have in common.
+/// The identity that a store shares with its transactions, aggregates and positions.
 struct StoreIdentity {
   /// The id of the database: the same for every handle and in every process.
   Uuid id = {};
-  /// Where this handle has found the store. For messages.
+  /// Where this handle found the store. For messages.
   std::string place = {};
 };
 
@@ -21,7 +21,7 @@ namespace detail {
 
 using SharedIdentity = std::shared_ptr<const StoreIdentity>;
 
-/// False if one of them isn't known.
+/// False if either is unknown.
 inline bool are_different_stores(const SharedIdentity& one, const SharedIdentity& other) noexcept {
   return one != other && one && other && one->id != other->id;
 }

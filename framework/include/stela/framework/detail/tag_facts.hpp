@@ -1,4 +1,4 @@
-// Which event types carry which tags: a fact of a database. For authors of stores.
+// The tags that each event type carries: a fact of a database. For authors of stores.
 #pragma once
 
 #include <stela/framework/event_store.hpp>
@@ -17,25 +17,25 @@ namespace stela {
 /// The facts of a database. Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT TagFacts {
  public:
-  /// `TagFact::since` of what holds from the next event on.
+  /// `TagFact::since` of a fact that holds from the next event on.
   static constexpr std::int64_t from_now_on = -1;
 
   void clear() noexcept { by_type_.clear(); }
-  /// Replaces the one of the same type and category.
+  /// Replaces the fact of the same type and category.
   void add(TagFact fact);
   bool is_empty() const noexcept { return by_type_.empty(); }
-  /// All of them, by type and category.
+  /// All facts, by type and category.
   std::vector<TagFact> list() const;
   /// True if anything is known of the type.
   bool knows(std::string_view type) const noexcept { return by_type_.contains(type); }
   const TagFact* find(std::string_view type, std::string_view category) const noexcept;
 
-  /// What must be added for a type that declares these categories. A known fact is among them if an
+  /// The facts to add for a type that declares these categories. They include a known fact if an
   /// event may now have several tags of the category, or none. UsageError if the type carries other
   /// tags in this database.
   std::vector<TagFact> additions(std::string_view type,
                                  std::span<const TagDeclaration> declared) const;
-  /// For an event of an appender that doesn't know its type: UsageError if it lacks a tag that
+  /// For an appender that doesn't know the event's type: UsageError if the event lacks a tag that
   /// every event of the type has.
   void check_carries(const NewEvent& event, const StreamId& stream) const;
 

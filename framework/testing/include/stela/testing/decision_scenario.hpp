@@ -17,7 +17,7 @@
 
 namespace stela::testing {
 
-/// An event with the stream that it is in: for events of aggregates, which declare no tags.
+/// An event with its stream: for events of aggregates, which declare no tags.
 template <Event E>
 struct InStream {
   StreamId stream;
@@ -71,7 +71,7 @@ class STELA_TESTING_EXPORT DecisionOutcome {
     return recorded_;
   }
 
-  /// The recorded event of this type, also if it is stored as the version before (`record_as`).
+  /// The recorded event of this type, also if it is stored as its previous version (`record_as`).
   /// ScenarioFailed unless there is exactly one.
   template <Event E>
   E recorded() const {
@@ -89,7 +89,7 @@ class STELA_TESTING_EXPORT DecisionOutcome {
   std::exception_ptr error_;
 };
 
-/// A history on which is decided.
+/// A history to decide on.
 class STELA_TESTING_EXPORT DecisionScenario {
  public:
   DecisionScenario();
@@ -112,9 +112,9 @@ class STELA_TESTING_EXPORT DecisionScenario {
     for (const E& event : events) add(event);
   }
 
-  /// The time from now on, of decisions and of events that are added. Without it, the system's.
+  /// Sets the time of decisions and of events added later. Without it, the system's time.
   DecisionScenario& at(Timestamp time) noexcept;
-  /// So much later than what was given. `given(…).later(std::chrono::hours{1}).when(…)`
+  /// Advances the time. `given(…).later(std::chrono::hours{1}).when(…)`
   DecisionScenario& later(std::chrono::microseconds by) noexcept;
 
   /// Decides once: `when(Subscribe{course, student})`, or views and a callable.

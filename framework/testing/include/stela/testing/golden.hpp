@@ -1,4 +1,4 @@
-// Golden payloads: a test that payloads which were stored once are still read the same.
+// Golden payloads: a test that payloads stored earlier are still read the same.
 #pragma once
 
 #include <stela/framework/codec/codec.hpp>
@@ -15,8 +15,8 @@
 
 namespace stela::testing {
 
-/// A payload is read differently than when it was written, or was only written just now. `what()`
-/// says what changed and what to do.
+/// A payload was read differently than it was written, or has only just been written. `what()` says
+/// what changed and what to do.
 class STELA_TESTING_EXPORT GoldenFailed : public std::logic_error {
  public:
   using std::logic_error::logic_error;

@@ -1,4 +1,4 @@
-// Keys in memory, for tests of what is personal.
+// Keys in memory, for tests of personal data.
 #pragma once
 
 #include <stela/framework/keyring.hpp>
@@ -25,7 +25,7 @@ class STELA_TESTING_EXPORT MemoryKeys final : public Keyring {
 
  private:
   std::mutex mutex_;
-  /// Null: destroyed.
+  /// A destroyed key is null.
   std::unordered_map<KeyId, std::shared_ptr<const SubjectKey>> keys_;
   std::int64_t last_ = 0;
   std::vector<Subject> forgotten_;

@@ -21,7 +21,7 @@ class STELA_TESTING_EXPORT MemoryStore final : public EventStore {
     MetricSink* metrics = &no_metrics();
     const Clock* clock = &system_clock();
     Random* random = nullptr;
-    /// Null: keys of its own.
+    /// Null: the store has keys of its own.
     Keyring* keys = nullptr;
     /// How long a write waits for the transaction of another thread before StoreBusy.
     std::chrono::milliseconds busy_timeout{5000};

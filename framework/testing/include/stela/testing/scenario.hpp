@@ -37,7 +37,7 @@ std::string render(const E& event) {
   return text;
 }
 
-/// The struct that an `E` is stored as: while a version is rolled out, that of a version before.
+/// The struct that an `E` is stored as: during a roll-out, that of an earlier version.
 template <class E>
 struct StoredAs {
   using Type = E;
@@ -45,7 +45,7 @@ struct StoredAs {
 template <stela::detail::RecordedAsBefore E>
 struct StoredAs<E> : StoredAs<typename E::Supersedes> {};
 
-/// As it is stored.
+/// The text of the event in its stored form.
 template <class E>
 std::string render_as_stored(const E& event) {
   if constexpr (stela::detail::RecordedAsBefore<E>) {

@@ -1,4 +1,4 @@
-// What one request led to: a lane for each stream, arrows from causes to effects, and the same as an outline.
+// The effects of one request: a lane for each stream, arrows from causes to effects, and an outline of the same.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { reading as path, typed } from '../api';
 import { StreamLink } from '../links';
@@ -13,7 +13,7 @@ import { messageSeverity } from './outbox';
 
 const page_rows = 200;
 const most_trees = 10;
-/** More trees than that are read once. */
+/** Beyond this number, trees are read only once. */
 const most_followed = 3;
 
 export function Correlation({ store, id }: { store: string; id: string }) {
@@ -57,7 +57,7 @@ function Shown({ store, rows }: { store: string; rows: StoredEvent[] }) {
   );
 }
 
-/** What an event without a cause led to is read for itself; all of them are one table. */
+/** The effects of each event without a cause are read separately; all of them form one table. */
 function Root({ store, of, keep, every }: { store: string; of: number; keep: (root: number, found: Twig[]) => void; every: number }) {
   const tree = useReading<Twig[]>(path(store, ['events', 'tree', String(of)], { limit: page_rows }), every);
   useEffect(() => {
@@ -77,10 +77,10 @@ interface Layout {
   lanes: string[];
   /** By the event's id. */
   places: Map<string, Place>;
-  /** Pauses that are worth a word, at their middle. */
+  /** Pauses long enough for a label, at their middle. */
   pauses: { x: number; text: string }[];
   width: number;
-  /** There is room for the types. */
+  /** True if there is space for the types. */
   isNamed: boolean;
 }
 
@@ -89,7 +89,7 @@ const least_step_px = 28;
 const most_step_px = 120;
 const head_px = 20;
 
-/** Each event is later than the one left of it; a longer pause is wider, and says how long it is. */
+/** Events are ordered by time. A longer pause is wider, and labelled with its length. */
 function layoutOf(rows: StoredEvent[]): Layout {
   const lanes = [...new Set(rows.map((row) => row.stream))];
   const step_px = Math.max(least_step_px, Math.min(most_step_px, 1000 / rows.length));
@@ -110,7 +110,7 @@ function layoutOf(rows: StoredEvent[]): Layout {
 
 function arrow(from: Place, to: Place): string {
   const reach = Math.max(12, (to.x - from.x) / 2);
-  // Over what stands between them in one lane.
+  // Bends over the events between them in one lane.
   if (from.y === to.y) {
     const rise = lane_px / 2 - 4;
     return `M${from.x + 5} ${from.y - rise / 4}Q${(from.x + to.x) / 2} ${from.y - rise} ${to.x - 7} ${to.y - rise / 4}`;
@@ -118,7 +118,7 @@ function arrow(from: Place, to: Place): string {
   return `M${from.x + 5} ${from.y}C${from.x + reach} ${from.y} ${to.x - reach} ${to.y} ${to.x - 7} ${to.y}`;
 }
 
-/** The outline says the same to who doesn't see it. */
+/** The outline gives the same information to screen readers. */
 function Lanes({ layout: { lanes, places, pauses, width, isNamed }, states }: { layout: Layout; states: ReadonlyMap<number, string> }) {
   const all = [...places.values()];
   const height = head_px + lane_px * lanes.length;

@@ -1,4 +1,4 @@
-// An event: where its message is, what it holds, what caused it and what it led to.
+// An event: its message, its contents, its cause and its effects.
 import type { VNode } from 'preact';
 import { ofMessage, ofPoison, type Action } from '../actions';
 import { reading as path, typed } from '../api';
@@ -84,7 +84,7 @@ function Publication({ store, event, twig }: { store: string; event: StoredEvent
   );
 }
 
-/** A batch has the first and the last of its sequences. */
+/** A batch has a first and a last sequence. */
 function placeOf({ broker_from: from, broker_to: to }: Message): string {
   if (from === null) return '';
   return to === null || from === to ? `#${count(from)}` : `between #${count(from)} and #${count(to)}`;

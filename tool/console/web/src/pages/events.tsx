@@ -81,7 +81,7 @@ function List({ store }: { store: string }) {
 
 const most_kept = 500;
 
-/** The newest events, and each that is committed from then on. */
+/** The newest events, followed by new ones as they are committed. */
 function Tail({ store }: { store: string }) {
   const selection = chosen(['type', 'category', 'stream']);
   const first = useReading<StoredEvent[]>(path(store, ['events', 'list'], { ...selection, 'newest-first': 1, limit: 50 }));

@@ -1,4 +1,4 @@
-// The search field's page: goes where the text leads, or says what can be found.
+// The search page: goes where the text leads, or tells what can be found.
 import { useEffect } from 'preact/hooks';
 import { reading as path } from '../api';
 import { useReading } from '../live';

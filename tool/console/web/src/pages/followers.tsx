@@ -1,4 +1,4 @@
-// Projections, reactions, processes and consumers in one list: whoever follows the events.
+// Projections, reactions, processes and consumers in one list: all followers of events.
 import { ofConsumer, ofLetter, ofParkedEvent, ofProjector, ofRebuild } from '../actions';
 import { useMemo } from 'preact/hooks';
 import { about, reading as path } from '../api';
@@ -219,7 +219,7 @@ interface OfLoose {
   acts?: (row: Record<string, unknown>) => Action[];
 }
 
-/** A row as its command gives it. */
+/** A row in the command's own form. */
 function Loose({ caption, rows, none, acts }: OfLoose) {
   if (rows.length === 0) return <Empty>{none}</Empty>;
   const keys = Object.keys(rows[0]!).filter((key) => rows.some((row) => row[key] !== null) && !key.startsWith('payload'));

@@ -1,4 +1,4 @@
-// What operators did, what changed by itself, what is known, and the settings.
+// Operators' actions, other changes, acknowledged findings, and the settings.
 import type { VNode } from 'preact';
 import { ofFinding, ofStore } from '../actions';
 import { about, reading as path } from '../api';
@@ -91,7 +91,7 @@ function Changes({ store, tabs }: Of) {
   );
 }
 
-/** What was begun here since the console started. */
+/** Jobs started here since the console started. */
 function Jobs({ store, tabs }: Of) {
   const jobs = useReading<{ data: Job[] }>(path(store, ['jobs']), 2000);
   return (

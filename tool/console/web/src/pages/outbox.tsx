@@ -84,7 +84,7 @@ function oldest(partition: Partition): string {
 
 function Partitions({ status, findings }: { status: Status; findings: Map<string, Finding> }) {
   const rows = status.partitions.map((partition) => ({ ...partition, shown: partitionState(partition, findings.get(partition.partition)) }));
-  // With many of them: those that deviate. A row doesn't come and go with each message.
+  // Of many partitions, shows only those that deviate, so that rows don't come and go with each message.
   const isWhole = route.value.query.has('all') || rows.length <= 40;
   const deviating = rows.filter((row) => row.shown.severity !== 'ok');
   const shown = isWhole ? rows : deviating.length > 0 ? deviating : rows.slice(0, 40);
@@ -173,7 +173,7 @@ function PartitionPage({ store, name, status, findings }: OfPartition) {
   );
 }
 
-/** By the log of batches: a minute without one is a zero here. */
+/** From the log of batches: a minute without a batch is zero here. */
 function PublishedCurve({ rows }: { rows: Minute[] }) {
   const curves = useMemo(() => [{ name: 'published', values: rows.map((row) => row.published_per_second), show: (value: number) => `${rate(value)} /s` }], [rows]);
   return <Chart title="The last hour" times={rows.map((row) => row.at)} step_s={60} curves={curves} marks={[]} complete={rows.length - 1} />;

@@ -1,4 +1,4 @@
-// What is wrong, what causes it and what helps; and below it how things go.
+// The problem, its causes and remedies; below it, the current activity.
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { ofFinding, ofPartition, ofPoison, type Action } from '../actions';
 import { reading as path } from '../api';
@@ -48,7 +48,7 @@ function Shown({ store, data, reading }: { store: string; data: OverviewData; re
 
 const shown_at_once = 3;
 
-/** What helps against the last cause, and what says that all of it is known. */
+/** The remedies of the last cause, and the action that acknowledges the whole finding. */
 function remedies(worst: Finding, causes: Finding[], partitions: Partition[]): Action[] {
   const root = causes.at(-1) ?? worst;
   const partition = partitions.find((each) => root.code.startsWith('partition_') && each.partition === root.subject);
@@ -117,7 +117,7 @@ interface Sample {
 }
 const window_ms = 15_000;
 
-/** How fast a total grows, over the answers of the last 15 seconds; null until that can be said. */
+/** The growth of a total over the answers of the last 15 seconds. Null until it is known. */
 function useRate(total: number | null, at: number | null): Rate | null {
   const samples = useRef<Sample[]>([]);
   if (total !== null && at !== null && samples.current.at(-1)?.at !== at) {
@@ -130,7 +130,7 @@ function useRate(total: number | null, at: number | null): Rate | null {
   return { rate: Math.max(0, (last.value - first.value) / over_s), over_s };
 }
 
-/** What was seen while the page is open; before that can be said, what is noted of the last minute. */
+/** The pace while the page is open; until that is known, the recorded one of the last minute. */
 function pace(seen: Rate | null, minutes: Minute[], of: (row: Minute) => number | null): { value: string; when: string } {
   if (seen !== null) return { value: rate(seen.rate), when: `over ${Math.round(seen.over_s)} s` };
   const last = minutes.findLast((row) => of(row) !== null);
@@ -147,7 +147,7 @@ function Number_({ name, value, under, href }: { name: string; value: string; un
   );
 }
 
-/** Of what isn't known: a store may have no such part, or it didn't answer. */
+/** The text for an unknown value: the store has no such part, or it didn't answer. */
 const absent = (part: Part<object>): string => (part === null ? 'none' : '?');
 
 function Numbers({ data, reading, asked }: { data: OverviewData; reading: Reading<OverviewData>; asked: Asked[] }) {
@@ -216,7 +216,7 @@ function marksOf(changes: Part<Change[]>): { at: string; text: string }[] {
 function History({ store, hour, changes }: { store: string; hour: Part<Minute[]>; changes: Part<Change[]> }) {
   const [isDay, setIsDay] = useState(false);
   const day = useReading<Minute[]>(isDay ? path(store, ['outbox', 'history'], { since: '24h', by: '15m' }) : null, 60_000);
-  // A minute's rows are the same until the next one: nothing is drawn again for them.
+  // A minute's rows don't change until the next minute, so they aren't drawn again.
   const figures = answered(hour)?.map((row) => [row.at, row.appended, row.published, row.lag_s]);
   const key = JSON.stringify([figures, answered(changes)?.[0]?.change]);
   const [rows, marks] = useMemo(() => [answered(hour), marksOf(changes)], [key]);
@@ -280,7 +280,7 @@ function Partitions({ outbox, findings }: { outbox: Part<Outbox>; findings: Map<
   }
   const states = status.partitions.map((partition) => ({ partition, state: partitionState(partition, findings.get(partition.partition)) }));
   const all = states.filter(({ partition, state }) => partition.is_current || partition.pending > 0 || partition.parked > 0 || state.severity !== 'ok');
-  // Which are shown doesn't change with each message that comes.
+  // The selection doesn't change with each new message.
   const cells = all.length <= most_cells ? all : all.filter(({ state }) => state.severity !== 'ok').slice(0, most_cells);
   return (
     <section aria-labelledby="partitions">

@@ -1,4 +1,4 @@
-// A stream: its events in order, the payload of one, and two versions beside each other.
+// A stream: its events in order, the payload of one, and two versions side by side.
 import { useRef } from 'preact/hooks';
 import { about, reading as path, typed } from '../api';
 import { EventLink } from '../links';
@@ -14,7 +14,7 @@ import { messageSeverity } from './outbox';
 const page_rows = 200;
 const rows_before = 8;
 
-/** After which version the page begins that an address names; null: with the newest. */
+/** The version after which the page of an address begins. Null: with the newest. */
 export function firstRow(query: URLSearchParams): string | null {
   const at = Number(query.get('at') ?? 0);
   return query.get('after') ?? (at > 0 ? String(at + rows_before) : null);
@@ -29,7 +29,7 @@ export function Stream({ store, stream }: { store: string; stream: string }) {
   const other = Number(query.get('with') ?? 0);
   const anchor = useRef<string | null>(null);
   const shown = useRef<StoredEvent[]>([]);
-  // The rows stay where they are while one goes from one to another of them.
+  // The rows stay in place while the user moves from one to another.
   const isInView = at > 0 && shown.current.some((row) => row.stream_version === at);
   if (query.has('after') || !isInView) anchor.current = firstRow(query);
   const after = anchor.current;
@@ -56,7 +56,7 @@ interface Of {
   reading: Reading<StoredEvent[]>;
   at: number;
   other: number;
-  /** The rows end with the stream's last version. */
+  /** True if the rows end with the stream's last version. */
   isNewest: boolean;
 }
 
@@ -142,10 +142,10 @@ function Shown({ store, stream, rows, reading, at, other, isNewest }: Of) {
   );
 }
 
-/** Where the messages of a stream's events are. */
+/** The places of the messages of a stream's events. */
 function useMessages(store: string, stream: string, rows: StoredEvent[]): Map<number, Message> {
   const isAsked = rows.some((row) => row.publishes);
-  // The list goes back from there, as the rows do.
+  // The list goes backwards from there, like the rows.
   const options = { stream, limit: page_rows, 'newest-first': 1, after: rows[0]!.sequence + 1 };
   const read = (state: string | null, every: number) =>
     useReading<Message[]>(isAsked ? path(store, ['outbox', 'list'], { ...options, state }) : null, every);
@@ -214,11 +214,11 @@ interface StateOf {
   state: unknown;
 }
 
-/** What an event made of the state, with the application's types. */
+/** The state before and after an event, decoded with the application's types. */
 function State({ store, stream, at }: { store: string; stream: string; at: number }) {
   const after = useReading<StateOf>(path(store, ['streams', 'state', stream], { at }));
   const before = useReading<StateOf>(at > 1 && after.problem === null ? path(store, ['streams', 'state', stream], { at: at - 1 }) : null);
-  // For a moment the last one is shown, which is of another version.
+  // For a moment the previous answer is shown, which is of another version.
   const isBoth = after.data?.stream_version === at && (at === 1 || before.data?.stream_version === at - 1);
   if (after.problem !== null && after.problem.status !== 0 && after.data === null) {
     return <><h2>State</h2><Empty><Foreign text={reason(after.problem.message)} /></Empty></>;

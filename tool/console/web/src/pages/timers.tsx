@@ -1,4 +1,4 @@
-// Timers by due time, and one with what it carries.
+// Timers by due time, and the payload of one.
 import { ofAllTimers, ofParkedTimers, ofTimer } from '../actions';
 import { reading as path, typed } from '../api';
 import { Acts } from '../job';

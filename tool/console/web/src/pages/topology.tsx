@@ -1,4 +1,4 @@
-// Which event types there are, who handles them, and which timers that sets: a picture, and the same as tables.
+// Event types, their handlers, and the timers that these set: as a picture and as tables.
 import { useState } from 'preact/hooks';
 import { about, reading as path } from '../api';
 import { useWidth } from '../chart';
@@ -116,7 +116,7 @@ const most_drawn = 60;
 const least_width = 600;
 const outbox = 'outbox';
 
-/** Each column from top to bottom; who handles the first types stands first. */
+/** Each column from top to bottom, ordered by the first types that they handle. */
 function drawn(of: Answer): Drawn {
   const columns: Omit<Node, 'column' | 'y'>[][] = [[], [], []];
   const lines: Drawn['lines'] = [];
@@ -162,7 +162,7 @@ function drawn(of: Answer): Drawn {
   return { nodes, lines, height: head_px + most * row_px };
 }
 
-/** The tables say the same to who doesn't see it. */
+/** The tables give the same information to screen readers. */
 function Picture({ of }: { of: Answer }) {
   const [box, width] = useWidth();
   const [at, setAt] = useState<string | null>(null);

@@ -47,20 +47,19 @@ inline constexpr std::size_t max_empty_elements = 4096;
 
 namespace detail {
 
-/// The classes, containers and pointers that are open.
-/// Threads: one at a time.
+/// Counts the open classes, containers and pointers. Threads: one at a time.
 class Levels {
  public:
-  /// False if they are too many.
+  /// False if there are too many.
   bool begin() noexcept {
     if (open_ == max_depth) return false;
     ++open_;
     ++empty_;
     return true;
   }
-  /// Bytes belong to all that is open.
+  /// The bytes belong to every open level.
   void add_bytes() noexcept { empty_ = 0; }
-  /// Ends the innermost one; true if it had no bytes.
+  /// Ends the innermost level. True if it had no bytes.
   bool end() noexcept {
     --open_;
     if (empty_ == 0) return false;
@@ -70,7 +69,7 @@ class Levels {
 
  private:
   std::size_t open_ = 0;
-  /// How many have begun since the last bytes: the innermost ones.
+  /// The number of innermost levels that have had no bytes yet.
   std::size_t empty_ = 0;
 };
 
@@ -174,7 +173,7 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
     }
     read<1>(data, count);
   }
-  /// Without filling it with anything else first, as cereal does.
+  /// Unlike cereal, doesn't fill the text with zeros first.
   void read_text(std::string& text) {
     std::uint64_t size = 0;
     read<sizeof size>(&size, 1);
@@ -312,7 +311,7 @@ void load(InputArchive& archive, cereal::BinaryData<T>& data) {
   }
 }
 
-// --- text, as cereal has it: its size and its bytes
+// --- text in cereal's form: its size, then its bytes
 
 inline void save(OutputArchive& archive, const std::string& text) {
   const std::uint64_t size = text.size();
@@ -346,7 +345,7 @@ void load_minimal(const InputArchive&, E& value, const std::underlying_type_t<E>
   value = *known;
 }
 
-// --- what only forwards
+// --- types that only forward
 
 template <class T>
 void serialize(OutputArchive& archive, cereal::NameValuePair<T>& pair) {
@@ -401,7 +400,7 @@ requires(codec::Unordered<Map<Args...>>) void save(OutputArchive& archive,
   save_sorted(archive, map);
 }
 
-// --- containers: an element is made when its turn comes, not when it is announced
+// --- containers: each element is created when it is read, not when its count is announced
 
 template <class T, class Allocator>
 requires(!std::is_same_v<T, bool>) void load(InputArchive& archive,

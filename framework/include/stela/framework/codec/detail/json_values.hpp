@@ -93,7 +93,7 @@ void load(InputArchive& archive, std::bitset<N>& bits) {
   bits = std::bitset<N>{std::string{text}};
 }
 
-// --- what only forwards
+// --- types that only forward
 
 template <class T>
 void save(OutputArchive& archive, const cereal::NameValuePair<T>& pair) {
@@ -356,7 +356,7 @@ requires(codec::Unordered<Map<Args...>> &&
   save_sorted(archive, map);
 }
 
-// --- containers: an element is made when its turn comes, not when it is announced
+// --- containers: each element is created when it is read, not when its count is announced
 
 template <class T, class Allocator>
 requires(!std::is_same_v<T, bool>) void load(InputArchive& archive,

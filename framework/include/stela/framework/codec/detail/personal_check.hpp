@@ -1,4 +1,4 @@
-// Whether a struct with personal fields says whose they are.
+// Checks that a struct with personal fields declares whose they are.
 #pragma once
 
 #include <stela/framework/codec/detail/shapes.hpp>
@@ -39,7 +39,7 @@ struct PersonalCheck {
   }
 
  private:
-  /// Never called: an element of whatever type.
+  /// An element of any type. Never called.
   template <class T>
   static const T& as(const void* place) {
     return *static_cast<const T*>(place);
@@ -73,7 +73,7 @@ struct PersonalCheck {
   }
 };
 
-/// Compiles, and never runs, what visits the fields of `E`.
+/// Compiles, but never runs, the code that visits the fields of `E`.
 template <class E>
 void visit_fields(const E& value) {
   PersonalCheck check;
@@ -83,8 +83,8 @@ void visit_fields(const E& value) {
 template <auto>
 struct Compiled {};
 
-/// Compiles only if each personal field of `E` has a subject. (What free functions write isn't
-/// seen: that fails when it is written.)
+/// Compiles only if each personal field of `E` has a subject. (Fields that free functions write
+/// aren't seen here; writing them fails at run time.)
 template <class E>
 consteval bool check_personal() {
   if constexpr (HasSubject<E> || std::is_empty_v<E>) {

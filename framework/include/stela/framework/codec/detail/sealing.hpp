@@ -13,7 +13,7 @@
 
 namespace stela::codec {
 
-/// What a sealed field is bound to, so that it opens nowhere else.
+/// The place of a sealed field. The field is bound to it and opens nowhere else.
 struct STELA_FRAMEWORK_EXPORT Place {
   enum class Kind : std::uint8_t { event = 1, snapshot = 2, timer = 3 };
 
@@ -29,25 +29,25 @@ struct STELA_FRAMEWORK_EXPORT Place {
 /// How the personal fields of one payload are written. Threads: one at a time.
 struct Sealing {
   enum class Show : std::uint8_t {
-    /// "(personal)": for whoever encodes a value without a place to store it.
+    /// As "(personal)": for encoding a value without storing it.
     masked,
-    /// The values themselves: for the test kit, and to compare values.
+    /// The values themselves: for the test kit and for comparing values.
     clear,
     sealed,
-    /// Not at all: inside another one.
+    /// Refused: the value is inside another personal value.
     refused,
   };
 
   Show show = Show::masked;
-  /// Null: a personal field can't be sealed.
+  /// Null: personal fields can't be sealed.
   Keyring* keys = nullptr;
   Place place = {};
-  /// What the payload belongs to.
+  /// The stream that the payload belongs to.
   const StreamId* stream = nullptr;
   /// The keys that were used, each once, and the highest of their numbers.
   std::vector<KeyId> used = {};
   std::int64_t newest = 0;
-  /// There were none, and a field needed one.
+  /// A field needed a key, but there were no keys.
   bool lacked_keys = false;
 };
 
@@ -55,7 +55,7 @@ struct Sealing {
 struct Opening {
   Keyring* keys = nullptr;
   Place place = {};
-  /// They were written in clear, by the test kit.
+  /// The test kit wrote them in clear.
   bool is_clear = false;
 };
 
@@ -70,10 +70,10 @@ class STELA_FRAMEWORK_EXPORT PersonalWriter {
   void enter(const stela::detail::OpenObject& object) { open_.push_back(object); }
   void leave() noexcept { open_.pop_back(); }
 
-  /// The number of the field among the payload's.
+  /// The number of the next personal field in the payload.
   std::string next_number() { return std::to_string(fields_++); }
-  /// The innermost object that declares a subject; of this type, unless it is null. EncodeError if
-  /// there is none.
+  /// The innermost object that declares a subject, and that has this type unless `type` is null.
+  /// EncodeError if there is none.
   const stela::detail::OpenObject& object(const char* type, std::string_view field) const;
   Sealing& sealing() noexcept { return *sealing_; }
 
@@ -83,7 +83,7 @@ class STELA_FRAMEWORK_EXPORT PersonalWriter {
   std::uint64_t fields_ = 0;
 };
 
-/// Its counterpart in an archive that reads.
+/// The counterpart of PersonalWriter in a reading archive.
 class PersonalReader {
  public:
   explicit PersonalReader(const Opening* opening) noexcept : opening_{opening} {}

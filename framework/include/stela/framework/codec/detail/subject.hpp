@@ -1,4 +1,4 @@
-// Whose the personal fields of a struct are.
+// Declares whose personal data a struct holds.
 #pragma once
 
 #include <stela/framework/key_id.hpp>
@@ -11,8 +11,9 @@
 
 namespace stela {
 
-/// `static constexpr auto subject = stela::stream_is_subject;`: the personal fields are of whom the
-/// stream is about. For a timer it is the stream that its process instance is named by.
+/// `static constexpr auto subject = stela::stream_is_subject;`: the personal fields belong to the
+/// person whom the stream is about. For a timer, that is the stream named by the key of its process
+/// instance.
 struct StreamIsSubject {};
 inline constexpr StreamIsSubject stream_is_subject{};
 
@@ -49,7 +50,7 @@ constexpr detail::SubjectForPurpose<Whose> personal(Whose whose, std::string_vie
 
 namespace detail {
 
-/// EncodeError or UsageError if it names nobody. `stream` is what the payload belongs to.
+/// EncodeError or UsageError if it names nobody. The payload belongs to `stream`.
 STELA_FRAMEWORK_EXPORT Subject subject_of_stream(const StreamId* stream);
 
 template <class T, class Class, class Member>
