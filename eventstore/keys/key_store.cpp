@@ -419,7 +419,7 @@ std::size_t KeyStore::destroy(std::span<const KeyId> ids) {
 }
 
 KeyStanding KeyStore::standing() {
-  KeyStanding now{.id = id, .rotated_at = {}};
+  KeyStanding now{.id = id, .made_at = {}};
   read([&](Connection& connection) {
     auto position = connection.rows(sql::position{.seen = 0});
     if (position.step()) {
@@ -429,9 +429,11 @@ KeyStanding KeyStore::standing() {
     auto kek = connection.rows(sql::newest_kek{});
     if (kek.step()) {
       now.rotation = kek.number();
-      now.rotated_at = kek.made_at();
+      now.made_at = kek.made_at();
       now.is_rotating = kek.has_older();
     }
+    auto last = connection.rows(sql::last_rotation{});
+    if (last.step() && last.number() == now.rotation) now.rotated_at = last.ended_at();
   });
   return now;
 }
@@ -459,6 +461,11 @@ void KeyStore::finish_rotation(KeyRotation& rotation, FunctionRef<void()> on_bat
             rotation.left_over);
   }
   rotation.ended_at = options.clock->now();
+  if (rotation.left_over.empty()) {
+    write([&](Connection& connection) {
+      connection.run(sql::note_rotation{.number = rotation.number, .ended_at = rotation.ended_at});
+    });
+  }
   log(LogLevel::info, "keys.rotated",
       "all keys are wrapped by key-encryption key " + std::to_string(rotation.number));
 }
@@ -569,6 +576,24 @@ void Keys::refresh() {
   store_->look(true);
 }
 
+namespace {
+
+template <class Query>
+std::vector<DestroyedKey> destroyed_keys(KeyStore& store, const Query& query) {
+  std::vector<DestroyedKey> all;
+  store.read([&](Connection& connection) {
+    all.clear();
+    auto row = connection.rows(query);
+    while (row.step()) {
+      all.push_back({KeyId{code_of(row.id())}, row.number(), std::string{row.purpose()},
+                     row.generation(), row.destroyed_at()});
+    }
+  });
+  return all;
+}
+
+}  // namespace
+
 std::vector<KeyInfo> Keys::keys_of(std::string_view subject) {
   const Code binding = store_->binding_of(subject);
   std::vector<KeyRow> rows;
@@ -600,15 +625,12 @@ std::vector<KeyInfo> Keys::living(std::int64_t after, std::size_t limit) {
 
 std::vector<DestroyedKey> Keys::destroyed(std::int64_t after, std::size_t limit) {
   const auto most = static_cast<std::int64_t>(limit);
-  std::vector<DestroyedKey> all;
-  store_->read([&](Connection& connection) {
-    auto row = connection.rows(sql::destroyed_keys{.after = after, .most = most});
-    while (row.step()) {
-      all.push_back({KeyId{code_of(row.id())}, row.number(), std::string{row.purpose()},
-                     row.generation(), row.destroyed_at()});
-    }
-  });
-  return all;
+  return destroyed_keys(*store_, sql::destroyed_keys{.after = after, .most = most});
+}
+
+std::vector<DestroyedKey> Keys::destroyed_of(std::string_view subject) {
+  const Code binding = store_->binding_of(subject);
+  return destroyed_keys(*store_, sql::destroyed_keys_of{.binding = text_of(binding)});
 }
 
 std::size_t Keys::destroy(std::span<const KeyId> ids) {
@@ -657,6 +679,15 @@ void Keys::check_standing(const Uuid& id, std::int64_t highest) {
                    ": " + std::to_string(highest - actual.highest) +
                    " are missing, as after an older backup was restored; restore a backup of the "
                    "key store that is younger than the events"};
+}
+
+std::optional<Timestamp> Keys::certain_since(Timestamp destroyed) {
+  std::optional<Timestamp> since;
+  store_->read([&](Connection& connection) {
+    auto first = connection.rows(sql::first_rotation_after{.at = destroyed});
+    if (first.step()) since = first.ended_at();
+  });
+  return since;
 }
 
 KeyRotation Keys::rotate(const std::function<void(std::int64_t, std::int64_t)>& progress) {

@@ -68,25 +68,29 @@ class ServerKeys final : public KeyDatabase {
   /// of keys, wrapped by that key only, stay in pages that are reused.
   std::string tidy() override {
     std::string why;
+    const auto add = [&](const std::string& text) { why += (why.empty() ? "" : "; ") + text; };
     try {
       const auto own = connect();
       for (const char* const sql :
            {"VACUUM (FULL) stela.key_encryption_keys", "VACUUM stela.key_encryption_keys",
             "VACUUM stela.subject_keys"}) {
         own->execute(sql);
-        for (const std::string& warning : own->take_warnings()) why += warning + "; ";
+        for (const std::string& warning : own->take_warnings()) add(warning);
       }
       const auto dead = own->query(
-          "SELECT coalesce(sum(n_dead_tup), 0)::text FROM pg_catalog.pg_stat_all_tables "
+          "SELECT coalesce(sum(n_dead_tup), 0)::text, current_setting('track_counts') "
+          "FROM pg_catalog.pg_stat_all_tables "
           "WHERE relid IN ('stela_keys.key_encryption_keys'::regclass, "
           "'stela_keys.subject_keys'::regclass)",
           {}, "looking at what vacuum left");
       if (const std::string rows{dead.bytes(0, 0)}; rows != "0") {
-        why += "an open transaction, such as a running pg_dump, or a standby keeps " + rows +
-               " former rows";
+        add("an open transaction, such as a running pg_dump, or a standby keeps " + rows +
+            " former rows");
+      } else if (dead.bytes(0, 1) != "on") {
+        add("the server doesn't count former rows, so some may be left: set track_counts to on");
       }
     } catch (const Error& e) {
-      why += e.what();
+      add(e.what());
     }
     return why;
   }

@@ -104,6 +104,9 @@ std::size_t add_missing_fences(Store& store, Keys& keys, bool dry_run = false) {
     });
     added += missing.size();
     if (missing.empty() || dry_run) continue;
+    std::vector<KeyId> ids;
+    for (const DestroyedKey& key : missing) ids.push_back(key.id);
+    clear_kept_errors(store, ids);
     store.database().write([&](database::Connection& connection) {
       for (const DestroyedKey& key : missing) {
         connection.run(forget_sql::add_forgotten_key{.key_id = keys::text_of(key.id.bytes),
@@ -141,15 +144,6 @@ std::vector<KeyId> own_keys(Keys& keys, const StreamId& subject,
     }
   }
   return own;
-}
-
-bool is_fenced(Store& store, const KeyId& id) {
-  bool found = false;
-  store.database().read([&](database::Connection& connection) {
-    found =
-        connection.rows(forget_sql::find_forgotten_key{.key_id = keys::text_of(id.bytes)}).step();
-  });
-  return found;
 }
 
 /// Finds living keys that a stored event forgets, but that aren't recorded as forgotten: the event
@@ -193,11 +187,12 @@ Binding binding_of(const Store& store) {
 }
 
 /// The store's errors would say that nothing was written, but the fence was.
-void destroy_behind(GlobalSequence fence, Keyring& keys, std::span<const KeyId> ids) {
+void destroy_behind(GlobalSequence fence, Store& store, Keyring& keys, std::span<const KeyId> ids) {
   const std::string begun = "event " + std::to_string(fence.value()) +
                             " forgets the person, and the keys are yet to be destroyed: whoever "
                             "opens the store with its keys next does it; now it failed: ";
   try {
+    clear_kept_errors(store, ids);
     keys.destroy(ids);
   } catch (const StoreBusy& e) {
     throw StoreBusy{begun + e.what()};
@@ -224,8 +219,7 @@ ForgetReport forget(Store& store, const StreamId& subject, const ForgetOptions& 
   report.fence = append_fence(store, subject, options, report.keys);
   std::vector<KeyId> ids;
   for (const KeyInfo& key : report.keys) ids.push_back(key.id);
-  clear_kept_errors(store, ids);
-  destroy_behind(report.fence, keys, ids);
+  destroy_behind(report.fence, store, keys, ids);
   return report;
 }
 
@@ -236,7 +230,20 @@ void allow_again(Store& store, const StreamId& subject) {
 
 void check_key_store(Store& store, Keys& keys) {
   const Binding binding = binding_of(store);
-  if (binding.key_store) keys.check_standing(*binding.key_store, binding.newest_key);
+  if (binding.key_store) return keys.check_standing(*binding.key_store, binding.newest_key);
+  if (keys.standing().highest == 0) return;
+  throw UsageError{
+      "this store has no keys yet, and the key store is in use: it is another store's; name the "
+      "right one, or let the program that owns both open them first"};
+}
+
+bool is_fenced(Store& store, const KeyId& id) {
+  bool found = false;
+  store.database().read([&](database::Connection& connection) {
+    found =
+        connection.rows(forget_sql::find_forgotten_key{.key_id = keys::text_of(id.bytes)}).step();
+  });
+  return found;
 }
 
 bool has_personal_fields(Store& store) {
@@ -245,6 +252,10 @@ bool has_personal_fields(Store& store) {
     has_some = !read_personal_types(connection).empty();
   });
   return has_some;
+}
+
+void clear_error_texts(Store& store) {
+  for_each_forgotten(store, [&](const std::vector<KeyId>& ids) { clear_kept_errors(store, ids); });
 }
 
 ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run) {
@@ -259,7 +270,10 @@ ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run) {
   }
   for_each_forgotten(store, [&](const std::vector<KeyId>& ids) {
     all.to_destroy += count_living(keys, ids);
-    if (!dry_run && keys.destroy(ids) > 0) clear_kept_errors(store, ids);
+    if (dry_run) return;
+    // A process that still had a value may have written one meanwhile.
+    clear_kept_errors(store, ids);
+    keys.destroy(ids);
   });
   all.to_fence = static_cast<std::int64_t>(add_missing_fences(store, keys, dry_run));
   return all;
@@ -294,7 +308,8 @@ void settle_keys(Store& store, bool read_only) {
     });
   }
   for_each_forgotten(store, [&](const std::vector<KeyId>& ids) {
-    if (keys->destroy(ids) > 0) clear_kept_errors(store, ids);
+    if (count_living(*keys, ids) > 0) clear_kept_errors(store, ids);
+    keys->destroy(ids);
   });
   if (const std::size_t added = add_missing_fences(store, *keys); added > 0) {
     const LogEntry::Field count{"keys", std::to_string(added)};

@@ -71,7 +71,7 @@ std::string is_sealed(std::string_view payload, std::span<const KeyId> ids, bool
 
 }  // namespace
 
-void clear_kept_errors(Store& store, std::span<const KeyId> all) try {
+void clear_kept_errors(Store& store, std::span<const KeyId> all) {
   constexpr std::size_t at_a_time = 100;
   const bool on_server = store.database().is_shared();
   while (!all.empty()) {
@@ -89,13 +89,6 @@ void clear_kept_errors(Store& store, std::span<const KeyId> all) try {
       }
     });
   }
-} catch (const Error& e) {
-  // The person is forgotten anyway.
-  store.conventions().log->write(
-      {.level = LogLevel::warning,
-       .name = "keys.errors_kept",
-       .message =
-           std::string{"texts of errors that may quote what was forgotten stay: "} + e.what()});
 }
 
 }  // namespace stela

@@ -10,8 +10,7 @@
 namespace stela {
 
 /// Clears stored error texts about payloads with fields sealed with these keys. Call it before the
-/// keys are destroyed, so that completing an interrupted forgetting repeats it. A failure is
-/// logged.
+/// keys are destroyed, so that completing an interrupted forgetting repeats it.
 void clear_kept_errors(Store& store, std::span<const KeyId> keys);
 
 }  // namespace stela

@@ -107,7 +107,8 @@ void work(Application& application, std::span<const std::string> arguments) {
   relaying.join();
   if (outbox.status().stopped > 0) {
     throw std::runtime_error{
-        "a partition of the outbox is stopped, and what it has stays pending; 'stela outbox status' "
+        "a partition of the outbox is stopped, and what it has stays pending; 'stela outbox "
+        "status' "
         "says why"};
   }
 }

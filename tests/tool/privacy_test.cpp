@@ -240,9 +240,90 @@ TEST_F(ToolPrivacy, ExportsNothingOfWhomTheStoreHasForgotten) {
   std::filesystem::copy_file(dir_.file("backup"), keys_,
                              std::filesystem::copy_options::overwrite_existing);
   std::filesystem::remove(erasures_);
-  EXPECT_THAT(privacy({"show", "guest-m1"}).out, HasSubstr("guest-m1: forgotten"));
+  EXPECT_THAT(privacy({"show", "guest-m1"}).out,
+              AllOf(HasSubstr("guest-m1: forgotten"), HasSubstr("2 keys came back")));
   EXPECT_THAT(privacy({"export", "guest-m1"}).out,
               AllOf(HasSubstr("1970"), Not(HasSubstr("Elm St"))));
+}
+
+TEST_F(ToolPrivacy, ReportsOnlyRotationsThatThisKeyStoreHasSeen) {
+  const auto over = std::filesystem::copy_options::overwrite_existing;
+  const auto certain_at = [&] {
+    return member(privacy({"report", "guest-m1", "--json"}).out, "certain_at");
+  };
+  ASSERT_EQ(privacy({"forget", "guest-m1", "--reason", "r", "--yes"}).code, 0);
+  std::filesystem::copy_file(keys_, dir_.file("backup"));
+  ASSERT_EQ(privacy({"rotate"}).code, 0);
+  const std::string first = certain_at();
+  EXPECT_THAT(first, StartsWith("2"));
+  std::filesystem::copy_file(dir_.file("backup"), keys_, over);
+  EXPECT_EQ(certain_at(), "null");
+  EXPECT_THAT(privacy({"show", "guest-m1"}).out, HasSubstr("The keys were never rotated"));
+  ASSERT_EQ(privacy({"rotate"}).code, 0);
+  EXPECT_GT(certain_at(), first);
+
+  // Another copy's rotation says nothing of this one.
+  std::filesystem::copy_file(dir_.file("backup"), keys_, over);
+  std::filesystem::copy_file(keys_ + ".master", dir_.file("backup.master"));
+  ::chmod(dir_.file("backup.master").c_str(), 0600);
+  ASSERT_EQ(privacy({"rotate", "--keys", dir_.file("backup")}).code, 0);
+  EXPECT_EQ(certain_at(), "null");
+}
+
+TEST_F(ToolPrivacy, ReportsTheKeysThatWereThePersonsAlone) {
+  ASSERT_EQ(privacy({"forget", "guest-m1", "--reason", "r", "--yes"}).code, 0);
+  const std::string destroyed =
+      member(lines_of(privacy({"subjects", "--destroyed", "--json"}).out).front(), "key_id");
+  {
+    Keys keys = open_keys(keys_, {.erasures = erasures_});
+    Store store = stela::open(db_, {.keys = &keys});
+    const Outbox outbox{store};
+    UnitOfWork unit{store};
+    const StreamId forged = StreamId::parse("forgotten-guest-a1");
+    unit.append(forged, ExpectedVersion::any(), Forgotten{.by = "mallory", .reason = "none"});
+    unit.append(forged, ExpectedVersion::any(),
+                Forgotten{.keys = {destroyed}, .purposes = {""}, .by = "mallory"});
+    unit.commit();
+  }
+  ASSERT_EQ(privacy({"rotate"}).code, 0);
+  const auto reports = lines_of(privacy({"report", "guest-a1", "--json"}).out);
+  ASSERT_EQ(reports.size(), 2U);
+  for (const std::string& report : reports) {
+    EXPECT_EQ(member(report, "destroyed"), "false");
+    EXPECT_EQ(member(report, "certain_at"), "null");
+    EXPECT_EQ(member(report, "living_keys"), "1");
+  }
+  EXPECT_THAT(privacy({"report", "guest-a1"}).out, HasSubstr("Of this person 1 key lives"));
+  EXPECT_THAT(privacy({"show", "guest-a1"}).out, HasSubstr("guest-a1: living"));
+}
+
+TEST_F(ToolPrivacy, KnowsOfWhomAnOlderStoreHasNoEvent) {
+  run_well({"backup", dir_.file("backup.db"), "--db", db_});
+  ASSERT_EQ(privacy({"forget", "guest-m1", "--reason", "r", "--yes"}).code, 0);
+  for (const char* const end : {"-wal", "-shm"}) std::filesystem::remove(db_ + end);
+  std::filesystem::copy_file(dir_.file("backup.db"), db_,
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_THAT(privacy({"show", "guest-m1"}).out,
+              AllOf(HasSubstr("guest-m1: forgotten"), HasSubstr("the store has no event of it")));
+  const std::string report = privacy({"report", "guest-m1", "--json"}).out;
+  EXPECT_EQ(member(report, "destroyed"), "true");
+  EXPECT_EQ(member(report, "erasure"), "null");
+  EXPECT_EQ(privacy({"report", "guest-m1"}).code, 0);
+}
+
+TEST_F(ToolPrivacy, TakesNoKeysInUseForANewStore) {
+  const std::string other = dir_.file("other.db");
+  run_well({"migrate", "--db", other});
+  const std::vector<std::vector<std::string>> commands = {
+      {"rotate"}, {"reapply", "--yes"}, {"forget", "guest-a1", "--reason", "r", "--yes"}};
+  for (std::vector<std::string> words : commands) {
+    const std::string name = words.front();
+    words.insert(words.end(), {"--db", other});
+    const Ran ran = privacy(words);
+    EXPECT_EQ(ran.code, 2) << name;
+    EXPECT_THAT(ran.err, HasSubstr("it is another store's")) << name;
+  }
+  EXPECT_EQ(lines_of(privacy({"subjects", "--json"}).out).size(), 2U);
 }
 
 TEST_F(ToolPrivacy, SaysThatSomebodyWasForgottenBefore) {
@@ -260,7 +341,9 @@ TEST_F(ToolPrivacy, SaysThatSomebodyWasForgottenBefore) {
 
 TEST_F(ToolPrivacy, RotatesToAnotherMasterKey) {
   const std::string master = dir_.file("new.key");
-  EXPECT_EQ(privacy({"rotate", "--new-master", master}).code, 1) << "it isn't there";
+  const Ran missing = privacy({"rotate", "--new-master", master});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("there is no file '" + master + "'; make one"));
   EXPECT_EQ(open_keys(keys_, {.erasures = erasures_}).standing().rotation, 1);
   std::ofstream{master} << std::string(32, 'n');
   ::chmod(master.c_str(), 0600);
@@ -371,6 +454,46 @@ TEST_F(ToolPrivacyOfErrors, ClearsThoseOfAForgettingThatWasInterrupted) {
   EXPECT_EQ(kept(1), "1");
   EXPECT_EQ(privacy({"reapply", "--yes"}).code, 0);
   EXPECT_EQ(kept(1), "0");
+}
+
+TEST_F(ToolPrivacyOfErrors, ClearsThoseThatCameBackWithTheStore) {
+  run_well({"backup", dir_.file("backup.db"), "--db", db_});
+  ASSERT_EQ(privacy({"forget", "guest-m1", "--reason", "Art. 17", "--yes"}).code, 0);
+  for (const char* const end : {"-wal", "-shm"}) std::filesystem::remove(db_ + end);
+  std::filesystem::copy_file(dir_.file("backup.db"), db_,
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(kept(1), "10");
+  EXPECT_EQ(privacy({"reapply", "--yes"}).code, 0);
+  EXPECT_EQ(kept(1), "0");
+  EXPECT_EQ(kept(2), "10") << "of somebody else";
+}
+
+TEST_F(ToolPrivacyOfErrors, ClearsThoseThatWereWrittenAfterTheForgetting) {
+  ASSERT_EQ(privacy({"forget", "guest-m1", "--reason", "Art. 17", "--yes"}).code, 0);
+  for (const char* const command : {"reapply", "rotate"}) {
+    RawSqlite{db_}.run("UPDATE outbox_parked SET error = 'no such house: 1' WHERE sequence = 1");
+    EXPECT_EQ(kept(1), "1");
+    EXPECT_EQ(privacy(command == std::string_view{"reapply"}
+                          ? std::vector<std::string>{"reapply", "--yes"}
+                          : std::vector<std::string>{"rotate"})
+                  .code,
+              0);
+    EXPECT_EQ(kept(1), "0") << command;
+  }
+}
+
+TEST_F(ToolPrivacyOfErrors, KeepTheKeysUntilTheyAreCleared) {
+  RawSqlite{db_}.run(
+      "CREATE TRIGGER obstacle BEFORE UPDATE ON outbox_parked "
+      "BEGIN SELECT RAISE(ABORT, 'not now'); END");
+  const Ran failing = privacy({"forget", "guest-m1", "--reason", "Art. 17", "--yes"});
+  EXPECT_NE(failing.code, 0);
+  EXPECT_THAT(failing.err, HasSubstr("the keys are yet to be destroyed"));
+  EXPECT_EQ(member(privacy({"report", "guest-m1", "--json"}).out, "destroyed"), "false");
+  RawSqlite{db_}.run("DROP TRIGGER obstacle");
+  EXPECT_EQ(privacy({"reapply", "--yes"}).code, 0);
+  EXPECT_EQ(kept(1), "0");
+  EXPECT_EQ(member(privacy({"report", "guest-m1", "--json"}).out, "destroyed"), "true");
 }
 
 /// Store, keys and file of erasures are of one backup; only the broker knows of the erasure.

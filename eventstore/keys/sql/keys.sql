@@ -45,6 +45,22 @@ UPDATE key_encryption_keys SET wrapped = :wrapped WHERE number = :number;
 -- takes: current int
 DELETE FROM key_encryption_keys WHERE number < :current;
 
+-- name: note_rotation
+-- takes: number int, ended_at time
+INSERT INTO key_rotations (number, began_at, ended_at)
+SELECT number, made_at, :ended_at FROM key_encryption_keys WHERE number = :number
+ON CONFLICT DO NOTHING;
+
+-- name: first_rotation_after
+-- The first rotation that began after this time.
+-- takes: at time
+-- gives: ended_at time
+SELECT ended_at FROM key_rotations WHERE began_at > :at ORDER BY began_at LIMIT 1;
+
+-- name: last_rotation
+-- gives: number int, ended_at time
+SELECT number, ended_at FROM key_rotations ORDER BY number DESC LIMIT 1;
+
 -- row: key
 -- gives: number int, id blob, binding blob, purpose text, generation int, subject blob?,
 --   kek int?, wrapped blob?, kek_wrapped blob?, made_at time, allowed_at time?
@@ -111,6 +127,12 @@ WHERE binding = :binding AND destroyed_at IS NOT NULL AND allowed_at IS NULL;
 -- gives: number int, id blob, purpose text, generation int, destroyed_at time
 SELECT number, id, purpose, generation, destroyed_at FROM subject_keys
 WHERE number > :after AND destroyed_at IS NOT NULL ORDER BY number LIMIT :most;
+
+-- name: destroyed_keys_of
+-- takes: binding blob
+-- gives: number int, id blob, purpose text, generation int, destroyed_at time
+SELECT number, id, purpose, generation, destroyed_at FROM subject_keys
+WHERE binding = :binding AND destroyed_at IS NOT NULL ORDER BY number;
 
 -- name: hold_purpose
 -- takes: binding blob, purpose text, until time?, reason text, now time

@@ -87,10 +87,15 @@ void look_at_folder(Examination& examination, Invocation& call, StoreSession& se
 void look_at_rotation(Examination& examination, Keys& keys, Timestamp now,
                       const std::string& call) {
   const KeyStanding standing = keys.standing();
-  const auto age = std::max(now - standing.rotated_at, Timestamp::duration{0});
+  const Timestamp rotated_at = standing.rotated_at.value_or(standing.made_at);
+  const auto age = std::max(now - rotated_at, Timestamp::duration{0});
   if (standing.is_rotating) {
     return examination.warn("rotation", "a rotation of the keys isn't finished",
                             "'" + call + "privacy rotate', unless one runs");
+  }
+  if (standing.rotation > 1 && !standing.rotated_at) {
+    return examination.warn("rotation", "the last rotation left former keys, so it isn't certain",
+                            "'" + call + "privacy rotate': it says what keeps them");
   }
   bool has_forgotten = false;
   std::int64_t after = 0;
@@ -99,7 +104,7 @@ void look_at_rotation(Examination& examination, Keys& keys, Timestamp now,
     if (found.empty()) break;
     after = found.back().number;
     has_forgotten = std::any_of(found.begin(), found.end(), [&](const DestroyedKey& key) {
-      return key.destroyed_at >= standing.rotated_at;
+      return key.destroyed_at >= rotated_at;
     });
   }
   if (has_forgotten && age > long_without_rotation) {

@@ -10,7 +10,6 @@
 #include <stela/projections/operations.hpp>
 
 #include <algorithm>
-#include <map>
 
 namespace stela::tool {
 namespace {
@@ -19,7 +18,6 @@ using description::ErasedKey;
 using description::Erasure;
 using description::Follower;
 
-constexpr std::size_t keys_at_a_time = 1'000;
 constexpr int entries_at_a_time = 1'000;
 
 /// The data that no forgetting reaches, for plans and reports.
@@ -53,22 +51,6 @@ void for_each_entry(Store& store, F&& use) {
       if (one.part == part_of_privacy && !use(one)) return;
     }
   }
-}
-
-/// The end of the first rotation that began afterwards, if known.
-std::optional<Timestamp> certain_since(Store& store, const KeyStanding& standing,
-                                       Timestamp destroyed, Timestamp now) {
-  bool has_begun = false;
-  std::optional<Timestamp> certain;
-  for_each_entry(store, [&](const JournalEntry& one) {
-    if (one.what == rotation_began) has_begun = one.at > destroyed;
-    if (one.what == rotation_ended && has_begun) certain = one.at;
-    return !certain;
-  });
-  if (certain) return certain;
-  // A program rotated the keys, which the journal doesn't record. The rotation has ended by now.
-  const bool by_program = !has_begun && standing.rotated_at > destroyed && !standing.is_rotating;
-  return by_program ? std::optional{now} : std::nullopt;
 }
 
 std::string publication_of_erasure(StoreSession& session, GlobalSequence sequence) try {
@@ -107,24 +89,26 @@ std::vector<Erasure> erasures_of(Store& store, const StreamId& subject) {
   return all;
 }
 
-void find_tombstones(Keys& keys, std::vector<Erasure>& erasures) {
-  std::map<std::string, ErasedKey*> wanted;
-  for (Erasure& erasure : erasures) {
-    for (ErasedKey& key : erasure.keys) wanted.emplace(key.id, &key);
-  }
-  std::int64_t after = 0;
-  while (!wanted.empty()) {
-    const auto found = keys.destroyed(after, keys_at_a_time);
-    if (found.empty()) return;
-    after = found.back().number;
-    for (const DestroyedKey& one : found) {
-      const auto key = wanted.find(one.id.to_string());
-      if (key == wanted.end()) continue;
-      key->second->generation = one.generation;
-      key->second->destroyed_at = one.destroyed_at;
-      wanted.erase(key);
+void find_tombstones(Keys& keys, const StreamId& subject, std::vector<Erasure>& erasures) {
+  Erasure without_event{.at = Timestamp::max()};
+  for (const DestroyedKey& one : keys.destroyed_of(subject.name())) {
+    bool is_named = false;
+    for (Erasure& erasure : erasures) {
+      for (ErasedKey& key : erasure.keys) {
+        if (key.id != one.id.to_string()) continue;
+        is_named = true;
+        key.generation = one.generation;
+        key.destroyed_at = one.destroyed_at;
+      }
     }
+    if (is_named) continue;
+    without_event.at = std::min(without_event.at, one.destroyed_at);
+    without_event.keys.push_back(
+        {one.id.to_string(), one.purpose, one.generation, one.destroyed_at});
   }
+  if (without_event.keys.empty()) return;
+  without_event.binding = binding_of(subject, without_event.keys);
+  erasures.push_back(std::move(without_event));
 }
 
 std::vector<Follower> followers_of(Store& store, GlobalSequence fence) {
@@ -135,13 +119,17 @@ std::vector<Follower> followers_of(Store& store, GlobalSequence fence) {
   return all;
 }
 
-void complete_erasure(Erasure& erasure, StoreSession& database, Keys& keys, Timestamp now) {
-  erasure.projectors = followers_of(database.store(), erasure.sequence);
-  erasure.publication = publication_of_erasure(database, erasure.sequence);
+void complete_erasure(Erasure& erasure, StoreSession& database, Keys& keys,
+                      const StreamId& subject) {
+  erasure.living_keys = std::ssize(keys.keys_of(subject.name()));
+  if (erasure.sequence.value() > 0) {
+    erasure.projectors = followers_of(database.store(), erasure.sequence);
+    erasure.publication = publication_of_erasure(database, erasure.sequence);
+  }
   if (!erasure.is_destroyed()) return;
   Timestamp destroyed = erasure.at;
   for (const ErasedKey& key : erasure.keys) destroyed = std::max(destroyed, *key.destroyed_at);
-  erasure.certain_at = certain_since(database.store(), keys.standing(), destroyed, now);
+  erasure.certain_at = keys.certain_since(destroyed);
 }
 
 std::string name_in_journal(GlobalSequence erasure) {

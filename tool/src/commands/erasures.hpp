@@ -12,19 +12,18 @@
 
 namespace stela::tool {
 
-/// The names of its journal entries, which the report looks for.
 inline constexpr std::string_view part_of_privacy = "privacy";
-inline constexpr std::string_view rotation_began = "began to rotate keys";
-inline constexpr std::string_view rotation_ended = "rotated keys";
 
 /// Empty if the event forgets nobody.
 std::optional<description::Erasure> erasure_of(Store& store, const StoredEvent& event);
 std::vector<description::Erasure> erasures_of(Store& store, const StreamId& subject);
-/// Adds the times at which their keys were destroyed.
-void find_tombstones(Keys& keys, std::vector<description::Erasure>& erasures);
+/// Adds the times at which the subject's keys were destroyed; and one more erasure of the keys that
+/// no event names.
+void find_tombstones(Keys& keys, const StreamId& subject,
+                     std::vector<description::Erasure>& erasures);
 /// Adds the projectors' progress, the publication, and the time since which it is certain.
 void complete_erasure(description::Erasure& erasure, StoreSession& database, Keys& keys,
-                      Timestamp now);
+                      const StreamId& subject);
 /// The store's projectors, and whether they have passed the fence.
 std::vector<description::Follower> followers_of(Store& store, GlobalSequence fence);
 /// True if the journal has an entry of this erasure.

@@ -72,6 +72,13 @@ int list_subjects(Invocation& call) {
 
 // --- show
 
+std::string in_words(const KeyStanding& standing) {
+  if (standing.is_rotating) return "The keys are being rotated";
+  if (standing.rotated_at) return "Keys rotated at " + to_string(*standing.rotated_at);
+  return standing.rotation == 1 ? "The keys were never rotated"
+                                : "The last rotation left former keys: rotate again";
+}
+
 int show_subject(Invocation& call) {
   const StreamId subject = StreamId::parse(call.arguments.operands().front());
   KeySession session{call, true};
@@ -80,21 +87,18 @@ int show_subject(Invocation& call) {
   check_key_store(database.store(), keys);
   std::vector<KeyInfo> living = keys.keys_of(subject.name());
   std::vector<Erasure> erasures = erasures_of(database.store(), subject);
+  find_tombstones(keys, subject, erasures);
   if (living.empty() && erasures.empty()) {
     throw Exit{not_found, "nothing is sealed for '" + in_one_line(subject.name()) +
                               "'; 'privacy subjects' lists people"};
   }
-  find_tombstones(keys, erasures);
   std::vector<ErasedKey> erased;
   for (const Erasure& one : erasures) {
     erased.insert(erased.end(), one.keys.begin(), one.keys.end());
   }
-  // A key that the store has recorded as forgotten doesn't count as living, even if it still
-  // exists.
-  std::erase_if(living, [&](const KeyInfo& key) {
-    return std::any_of(erased.begin(), erased.end(),
-                       [&](const ErasedKey& one) { return one.id == key.id.to_string(); });
-  });
+  // Opening the store with its keys destroys these again.
+  const auto brought_back = std::erase_if(
+      living, [&](const KeyInfo& key) { return is_fenced(database.store(), key.id); });
   const KeyStanding standing = keys.standing();
   const char* const state = living.empty() ? "forgotten" : "living";
   if (call.out.is_json()) {
@@ -113,13 +117,23 @@ int show_subject(Invocation& call) {
   call.out.line(in_one_line(subject.name()) + ": " + state);
   if (!living.empty()) print_list(call.out, description::living_key, living);
   if (!erased.empty()) print_list(call.out, description::erased_key, erased);
+  if (brought_back > 0) {
+    call.out.line(counted(static_cast<std::int64_t>(brought_back), "key") +
+                  " came back, as with a restored key store; '" + call.app.name +
+                  " privacy reapply' destroys them again");
+  }
   for (const Erasure& one : erasures) {
+    if (one.sequence.value() == 0) {
+      call.out.line(
+          "Forgotten, but the store has no event of it, as after an older backup of it was "
+          "restored");
+      continue;
+    }
     call.out.line("Forgotten at event " + std::to_string(one.sequence.value()) +
                   "; 'privacy report --erasure " + std::to_string(one.sequence.value()) +
                   "' says all of it");
   }
-  call.out.line("Keys rotated at " + to_string(standing.rotated_at) +
-                (standing.is_rotating ? ", and being rotated" : ""));
+  call.out.line(in_words(standing));
   return done;
 }
 
@@ -196,9 +210,10 @@ int forget_subject(Invocation& call) {
   KeySession session{call, is_dry};
   Keys& keys = session.keys();
   for (std::string& purpose : options.purposes) purpose = purpose_of(purpose);
+  // Opening a store with keys makes them its own.
+  check_key_store(StoreSession{call, {.only_reads = true}}.store(), keys);
   StoreSession database{call, {.only_reads = is_dry, .keys = is_dry ? nullptr : &keys}};
   Store& store = database.store();
-  check_key_store(store, keys);
   if (!is_dry && was_forgotten_before(call, database, keys, subject)) return done;
   const std::vector<KeyInfo> planned = keys_to_forget(keys, subject, options.purposes);
   const std::int64_t events = count_sealed_events(call, store, planned);

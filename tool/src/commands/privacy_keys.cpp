@@ -9,6 +9,7 @@
 #include <stela/eventstore/detail/erasures.hpp>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace stela::tool {
 namespace {
@@ -86,6 +87,11 @@ constexpr Option purpose_option{"--purpose", "P", "what is kept for it ('default
 
 /// StoreFailed if it isn't a master key. Called before anything changes.
 void try_master(const std::string& path) {
+  if (!std::filesystem::exists(path)) {
+    throw Misuse{"there is no file '" + path +
+                 "'; make one: head -c 32 /dev/urandom > FILE, and "
+                 "chmod 600 FILE"};
+  }
   key_file(path).wrap(std::vector<std::uint8_t>(1));
 }
 
@@ -96,10 +102,11 @@ int rotate_keys(Invocation& call) {
   check_key_store(database.store(), keys);
   const auto new_master = call.arguments.text("--new-master");
   if (new_master) try_master(*new_master);
-  note_privacy(call, database, std::string{rotation_began}, "keys", "");
+  note_privacy(call, database, "began to rotate keys", "keys", "");
   if (!call.out.is_json())
     call.out.note("Wrapping all keys anew; the store can be used meanwhile.");
   ProgressBar bar{call.out, "keys"};
+  clear_error_texts(database.store());
   const KeyRotation rotation = keys.rotate(
       [&](std::int64_t wrapped, std::int64_t most) { bar.show("keys", wrapped, most); });
   bar.clear();
@@ -111,9 +118,9 @@ int rotate_keys(Invocation& call) {
     throw Exit{failed, "all keys are wrapped by key-encryption key " +
                            std::to_string(rotation.number) +
                            ", but what was forgotten isn't certain yet: " + rotation.left_over +
-                           "; rotate again when that has ended"};
+                           ". Rotate again once that has ended"};
   }
-  note_privacy(call, database, std::string{rotation_ended}, "keys",
+  note_privacy(call, database, "rotated keys", "keys",
                "key-encryption key " + std::to_string(rotation.number) + ", " +
                    counted(rotation.rewrapped, "key"));
   if (is_on_server(call.settings().text("keys.store")) && !new_master) {

@@ -6,29 +6,57 @@
 #include "key_session.hpp"
 
 #include <stela/eventstore/detail/erasures.hpp>
+#include <stela/eventstore/forget.hpp>
 
 namespace stela::tool {
 namespace {
 
 using description::Erasure;
 
-std::vector<Erasure> erasures_asked(Invocation& call, Store& store) {
+struct Asked {
+  StreamId subject;
+  std::vector<Erasure> erasures;
+};
+
+Asked erasure_asked(Store& store, Keys& keys, std::int64_t number) {
+  for (const StoredEvent& event : store.read_at({{GlobalSequence{number}}})) {
+    auto erasure = erasure_of(store, event);
+    if (!erasure) break;
+    Asked asked{forgotten_subject(event.stream), {std::move(*erasure)}};
+    find_tombstones(keys, asked.subject, asked.erasures);
+    asked.erasures.resize(1);
+    return asked;
+  }
+  throw Exit{not_found, "event " + std::to_string(number) + " forgets nobody"};
+}
+
+Asked erasures_asked(Invocation& call, Store& store, Keys& keys) {
   const auto number = call.arguments.integer("--erasure", {1, largest});
   const auto& operands = call.arguments.operands();
   if (operands.empty() != number.has_value()) {
     throw Misuse{"either SUBJECT or --erasure says what the report is about"};
   }
-  std::vector<Erasure> all;
-  if (!number) {
-    all = erasures_of(store, StreamId::parse(operands.front()));
-  } else {
-    for (const StoredEvent& event : store.read_at({{GlobalSequence{*number}}})) {
-      if (auto erasure = erasure_of(store, event)) all.push_back(std::move(*erasure));
-    }
+  if (number) return erasure_asked(store, keys, *number);
+  const StreamId subject = StreamId::parse(operands.front());
+  Asked asked{subject, erasures_of(store, subject)};
+  find_tombstones(keys, subject, asked.erasures);
+  if (!asked.erasures.empty()) return asked;
+  throw Exit{not_found, "'" + in_one_line(operands.front()) + "' wasn't forgotten"};
+}
+
+/// Why it isn't certain yet, and what is left of the person.
+void tell_what_is_left(Invocation& call, const Erasure& erasure) {
+  const std::string own_call = "'" + call.app.name + " privacy ";
+  if (!erasure.is_destroyed()) {
+    call.out.line("Not all of its keys are destroyed, or they aren't this person's: " + own_call +
+                  "reapply --dry-run'.");
+  } else if (!erasure.certain_at) {
+    call.out.line("It is certain once the keys are rotated: " + own_call + "rotate'.");
   }
-  if (!all.empty()) return all;
-  throw Exit{not_found, number ? "event " + std::to_string(*number) + " forgets nobody"
-                               : "'" + in_one_line(operands.front()) + "' wasn't forgotten"};
+  if (erasure.living_keys > 0) {
+    call.out.line("Of this person " + counted(erasure.living_keys, "key") +
+                  (erasure.living_keys == 1 ? " lives: " : " live: ") + own_call + "show'.");
+  }
 }
 
 int report_erasures(Invocation& call) {
@@ -37,10 +65,9 @@ int report_erasures(Invocation& call) {
   StoreSession database{call, {.only_reads = true}};
   check_key_store(database.store(), keys);
   const Timestamp now = database.store().conventions().clock->now();
-  std::vector<Erasure> erasures = erasures_asked(call, database.store());
-  find_tombstones(keys, erasures);
-  for (Erasure& erasure : erasures) {
-    complete_erasure(erasure, database, keys, now);
+  Asked asked = erasures_asked(call, database.store(), keys);
+  for (Erasure& erasure : asked.erasures) {
+    complete_erasure(erasure, database, keys, asked.subject);
     if (call.out.is_json()) {
       print_json(call.out, description::erasure, erasure,
                  {{"not_reached", not_reached_in_json()},
@@ -48,6 +75,7 @@ int report_erasures(Invocation& call) {
       continue;
     }
     sheet_of(description::erasure, erasure).print(call.out);
+    tell_what_is_left(call, erasure);
     print_list(call.out, description::erased_key, erasure.keys);
     if (!erasure.projectors.empty()) {
       print_list(call.out, description::follower, erasure.projectors);

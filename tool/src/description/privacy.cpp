@@ -65,7 +65,9 @@ constexpr Field<Follower> erasure_follower_fields[] = {
 };
 
 constexpr Field<Erasure> erasure_fields[] = {
-    field<&Erasure::sequence>("erasure"),
+    field<[](const Erasure& one) {
+      return one.sequence == GlobalSequence{} ? std::nullopt : std::optional{one.sequence};
+    }>("erasure", {.absent = "the store has no event of it"}),
     field<&Erasure::at>("at"),
     field<&Erasure::by>("by", {.kind = Kind::untrusted}),
     field<&Erasure::why>("why", {.kind = Kind::untrusted}),
@@ -75,8 +77,8 @@ constexpr Field<Erasure> erasure_fields[] = {
     field<[](const Erasure& one) { return json_list(description::follower, one.projectors); }>(
         "projectors"),
     field<&Erasure::publication>("publication", {.kind = Kind::word}),
-    field<&Erasure::certain_at>(
-        "certain_at", {.title = "certain since", .absent = "not yet: the keys must be rotated"}),
+    field<&Erasure::living_keys>("living_keys", {.kind = Kind::count}),
+    field<&Erasure::certain_at>("certain_at", {.title = "certain since", .absent = "not yet"}),
 };
 
 }  // namespace
@@ -84,8 +86,9 @@ constexpr Field<Erasure> erasure_fields[] = {
 namespace description {
 
 bool Erasure::is_destroyed() const {
-  return std::all_of(keys.begin(), keys.end(),
-                     [](const ErasedKey& key) { return key.destroyed_at.has_value(); });
+  return !keys.empty() && std::all_of(keys.begin(), keys.end(), [](const ErasedKey& key) {
+    return key.destroyed_at.has_value();
+  });
 }
 
 std::vector<std::string> purposes_of(const std::vector<KeyInfo>& keys) {
@@ -125,7 +128,8 @@ constexpr Description<ErasedKey> erased_key{erased_fields,
 constexpr Description<Follower> follower{erasure_follower_fields,
                                          {.table = "projector build position has_passed"}};
 constexpr Description<Erasure> erasure{
-    erasure_fields, {.sheet = "erasure at by why binding destroyed publication certain_at"}};
+    erasure_fields,
+    {.sheet = "erasure at by why binding destroyed living_keys publication certain_at"}};
 
 }  // namespace description
 }  // namespace stela::tool

@@ -37,6 +37,7 @@ struct Follower {
 
 /// An erasure of personal data.
 struct Erasure {
+  /// 0 if the store has no event of it: an older backup was restored.
   GlobalSequence sequence = {};
   Timestamp at = {};
   std::string by = {};
@@ -48,6 +49,8 @@ struct Erasure {
   /// The publication of the event in the outbox.
   std::string publication = {};
   std::optional<Timestamp> certain_at = {};
+  /// How many keys of the person live.
+  std::int64_t living_keys = 0;
 
   /// True if all of its keys are destroyed.
   bool is_destroyed() const;

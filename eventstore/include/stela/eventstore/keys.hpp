@@ -77,7 +77,9 @@ struct KeyStanding {
   std::int64_t version = 0;
   /// The number of the newest key-encryption key, and when it was made.
   std::int64_t rotation = 0;
-  Timestamp rotated_at;
+  Timestamp made_at;
+  /// When its rotation ended; unset if there was none, or while former keys may remain.
+  std::optional<Timestamp> rotated_at = {};
   /// A rotation is rewrapping keys, or was interrupted.
   bool is_rotating = false;
 };
@@ -123,6 +125,12 @@ class STELA_EVENTSTORE_EXPORT Keys final : public Keyring {
   std::vector<KeyInfo> living(std::int64_t after, std::size_t limit);
   /// Destroyed keys, in the same way.
   std::vector<DestroyedKey> destroyed(std::int64_t after, std::size_t limit);
+
+  /// All destroyed keys of a subject, in ascending order.
+  std::vector<DestroyedKey> destroyed_of(std::string_view subject);
+  /// Since when keys that were destroyed at this time can't be recovered: the end of the first
+  /// rotation that began later and that this key store has seen. Unset if there is none.
+  std::optional<Timestamp> certain_since(Timestamp destroyed);
 
   /// Records them in the erasures file first.
   std::size_t destroy(std::span<const KeyId> ids) override;

@@ -12,7 +12,7 @@
 namespace stela {
 
 /// KeysBehind if the store's fields weren't sealed with `keys`, or if `keys` lacks some of their
-/// keys.
+/// keys. UsageError if the store has no keys yet, and `keys` has some.
 STELA_EVENTSTORE_EXPORT void check_key_store(Store& store, Keys& keys);
 
 /// Whether a field was ever sealed in this database.
@@ -34,6 +34,13 @@ struct ReappliedErasures {
 /// counts. Opening a store with its keys does the same once it notices a difference. `store`
 /// needn't be opened with keys. KeysBehind as above.
 STELA_EVENTSTORE_EXPORT ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run);
+
+/// Whether the store has the key as forgotten.
+STELA_EVENTSTORE_EXPORT bool is_fenced(Store& store, const KeyId& id);
+
+/// Clears stored error texts that may quote what was forgotten: a process that still had a value
+/// may have written one since.
+STELA_EVENTSTORE_EXPORT void clear_error_texts(Store& store);
 
 /// Records in the store that these keys are forgotten, without an event: no later field is sealed
 /// with them, and `reapply_erasures` destroys them. Returns how many weren't recorded before.

@@ -14,6 +14,12 @@ CREATE TABLE stela.key_encryption_keys (
   made_at bigint NOT NULL
 );
 
+CREATE TABLE stela.key_rotations (
+  number   bigint NOT NULL PRIMARY KEY,
+  began_at bigint NOT NULL,
+  ended_at bigint NOT NULL
+);
+
 CREATE TABLE stela.subject_keys (
   number       bigint NOT NULL PRIMARY KEY,
   id           bytea NOT NULL UNIQUE CHECK (length(id) = 16),
@@ -31,6 +37,12 @@ CREATE TABLE stela.subject_keys (
   CHECK ((kek IS NULL) = (subject IS NULL) AND (wrapped IS NULL) = (subject IS NULL)),
   CHECK (allowed_at IS NULL OR destroyed_at IS NOT NULL)
 );
+
+-- ANALYZE would copy former keys into the statistics, which no VACUUM of these tables reaches.
+ALTER TABLE stela.key_store ALTER COLUMN root SET STATISTICS 0;
+ALTER TABLE stela.key_encryption_keys ALTER COLUMN wrapped SET STATISTICS 0;
+ALTER TABLE stela.subject_keys ALTER COLUMN wrapped SET STATISTICS 0,
+  ALTER COLUMN subject SET STATISTICS 0;
 
 CREATE TABLE stela.holds (
   binding bytea NOT NULL CHECK (length(binding) = 16),

@@ -21,6 +21,13 @@ CREATE TABLE key_encryption_keys (
   made_at INTEGER NOT NULL
 ) STRICT;
 
+-- The rotations that left nothing of former keys. A restored key store lacks those since its backup.
+CREATE TABLE key_rotations (
+  number   INTEGER PRIMARY KEY,
+  began_at INTEGER NOT NULL,
+  ended_at INTEGER NOT NULL
+) STRICT;
+
 -- A destroyed key leaves its row, without the subject's name and without the key.
 CREATE TABLE subject_keys (
   number       INTEGER PRIMARY KEY,
