@@ -42,6 +42,23 @@ function(stela_embed_sql target namespace directory)
   target_include_directories(${target} PRIVATE "${output}")
 endfunction()
 
+# stela_embed_postgres_statements(target namespace directory): the same types of the named statements
+# in <directory>/*.sql, which only PostgreSQL runs, in "<namespace>_sql/<file>.hpp".
+function(stela_embed_postgres_statements target namespace directory)
+  set(output "${CMAKE_CURRENT_BINARY_DIR}/sql")
+  file(GLOB statements CONFIGURE_DEPENDS "${directory}/*.sql")
+  foreach(file IN LISTS statements)
+    cmake_path(GET file STEM subject)
+    set(header "${output}/${namespace}_sql/${subject}.hpp")
+    add_custom_command(OUTPUT "${header}"
+      COMMAND stela_sql_compiler ${namespace} "${output}/${namespace}_sql" --postgres "${file}"
+      DEPENDS stela_sql_compiler "${file}"
+      COMMENT "Compiling ${subject}.sql of ${namespace}" VERBATIM)
+    target_sources(${target} PRIVATE "${header}")
+  endforeach()
+  target_include_directories(${target} PRIVATE "${output}")
+endfunction()
+
 # stela_embed_migrations(target namespace folder [folder for PostgreSQL]): the part of stela_embed_sql
 # that embeds migrations, for those of another engine.
 function(stela_embed_migrations target namespace folder)

@@ -3,6 +3,7 @@
 
 #include <stela/eventstore/export.hpp>
 #include <stela/framework/clock.hpp>
+#include <stela/framework/uuid.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -97,9 +98,12 @@ class Run {
 
 using Query = Run<Statement>;
 
-/// The value of a parameter that is NULL for an empty text.
+/// The value of a parameter that is NULL where there is no text, or no id.
 inline std::optional<std::string_view> or_null(std::string_view text) noexcept {
   return text.empty() ? std::nullopt : std::optional{text};
+}
+inline std::optional<Uuid> or_null(const Uuid& id) noexcept {
+  return id.is_nil() ? std::nullopt : std::optional{id};
 }
 
 }  // namespace stela::database

@@ -6,6 +6,7 @@
 #include "postgres/schema.hpp"
 #include "postgres/server_session.hpp"
 #include "postgres/standby_wait.hpp"
+#include "postgres_sql/keys.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -23,12 +24,10 @@ postgres::Options schema_options(const KeyOptions& options) {
 
 /// Anybody with the master key could open a backup of both.
 void refuse_events(postgres::Connection& connection, const std::string& name) {
-  const auto stores = connection.query(
-      "SELECT schemaname::text FROM pg_catalog.pg_tables WHERE tablename = 'stela_facts'", {},
-      "looking for events");
-  if (stores.rows() == 0) return;
+  auto stores = connection.rows(postgres::sql::schema_with_events{});
+  if (!stores.step()) return;
   throw UsageError{
-      "'" + name + "' has a store of events, in the schema '" + std::string{stores.bytes(0, 0)} +
+      "'" + name + "' has a store of events, in the schema '" + std::string{stores.name()} +
       "': keys belong into another database, on another server if possible, as backups "
       "of the events must not have them"};
 }
@@ -77,17 +76,9 @@ class ServerKeys final : public KeyDatabase {
         own->execute(sql);
         for (const std::string& warning : own->take_warnings()) add(warning);
       }
-      const auto dead = own->query(
-          "SELECT coalesce(sum(n_dead_tup), 0)::text, current_setting('track_counts') "
-          "FROM pg_catalog.pg_stat_all_tables "
-          "WHERE relid IN ('stela_keys.key_encryption_keys'::regclass, "
-          "'stela_keys.subject_keys'::regclass)",
-          {}, "looking at what vacuum left");
-      if (const std::string rows{dead.bytes(0, 0)}; rows != "0") {
-        add("an open transaction, such as a running pg_dump, or a standby keeps " + rows +
-            " former rows");
-      } else if (dead.bytes(0, 1) != "on") {
-        add("the server doesn't count former rows, so some may be left: set track_counts to on");
+      if (const auto rows = own->row(postgres::sql::dead_rows{}).rows(); rows != 0) {
+        why += "an open transaction, such as a running pg_dump, or a standby keeps " +
+               std::to_string(rows) + " former rows";
       }
     } catch (const Error& e) {
       add(e.what());
@@ -99,21 +90,15 @@ class ServerKeys final : public KeyDatabase {
   std::unique_ptr<postgres::Connection> connect() const {
     auto made = std::make_unique<postgres::Connection>(options_);
     postgres::set_up(*made);
-    postgres::Parameters timeout;
-    timeout.add(lock_timeout_);
-    made->query(
-        "SELECT set_config('lock_timeout', $1, false), "
-        "set_config('idle_in_transaction_session_timeout', '60000', false)",
-        std::move(timeout), "setting up a session");
+    made->run(postgres::sql::set_up_key_session{.lock_timeout = lock_timeout_});
     return made;
   }
   void begin(Kind /*kind*/) override {
-    postgres::Parameters lock;
-    lock.add(static_cast<std::int64_t>(database::text_checksum("stela, writes of keys")));
+    const auto lock = static_cast<std::int64_t>(database::text_checksum("stela, writes of keys"));
     postgres::Connection::Pipeline pipeline{*connection_};
     pipeline.add(postgres::begin_sql);
-    pipeline.add(postgres::confirmed_sql);
-    pipeline.add(postgres::lock_sql, std::move(lock));
+    pipeline.add(postgres::sql::commit_confirmed{});
+    pipeline.add(postgres::sql::lock{.lock = lock});
     pipeline.run_all("beginning to change keys");
   }
   void commit() override {

@@ -114,6 +114,62 @@ DELETE FROM shelves;
   EXPECT_THROW(postgres_text(file.statements[0]), Malformed);
 }
 
+StatementFile compile_for_postgres(const std::string& text) {
+  StatementFile file = parse(text);
+  make_postgres(file);
+  return file;
+}
+
+TEST(StatementFile, NumbersTheParametersOfPostgresqlsOwn) {
+  const StatementFile file = compile_for_postgres(R"(-- row: label
+-- takes: shelf int, text text?, tone int4, is_new bool, at time, id uuid, mark blob
+
+-- name: insert_labels
+-- takes: first int4, labels label[], is_new bool, shelves int[]
+INSERT INTO labels SELECT * FROM stela.new_labels(:first, :is_new, :shelves) CROSS JOIN unnest(
+:labels);
+)");
+
+  EXPECT_EQ(postgres_text(file.statements[0]),
+            "INSERT INTO labels SELECT * FROM stela.new_labels($1::integer, ($9::bigint <> 0), "
+            "$10::bigint[]) CROSS JOIN unnest(\n$2::bigint[], $3::text[], $4::integer[], "
+            "$5::boolean[], $6::bigint[], $7::uuid[], $8::bytea[])");
+}
+
+TEST(StatementFile, MakesParametersAndListsOfRowsForPostgresql) {
+  const StatementFile file = compile_for_postgres(R"(-- row: label
+-- takes: shelf int, text text?
+
+-- name: insert_labels
+-- doing: storing labels
+-- takes: labels label[], shelves int[], cover blob?, at time
+-- gives: id uuid, shelves int[]
+INSERT INTO labels SELECT * FROM unnest(:labels) WHERE :shelves = :cover OR :at RETURNING id;
+)");
+
+  EXPECT_THAT(
+      header_of(file, "postgres", "labels.sql"),
+      AllOf(HasSubstr("class label_rows {"), HasSubstr("shelf_.add(row.shelf);"),
+            HasSubstr("row.text ? text_.add_bytes(*row.text) : text_.add_null();"),
+            HasSubstr("postgres::Array text_ = postgres::Array::of_text();"),
+            HasSubstr("label_rows& labels;\n  postgres::Array& shelves;"),
+            HasSubstr("doing = R\"sql(storing labels)sql\""), HasSubstr("labels.add_to(all);"),
+            HasSubstr("cover ? all.add_bytes(*cover) : all.add_null(postgres::type::bytes);"),
+            HasSubstr("all.add_time(at);"), HasSubstr("Uuid id() const"),
+            HasSubstr("std::vector<std::int64_t> shelves() const {\n    return Query::integers(1)"),
+            HasSubstr("{insert_labels::sql, \"id uuid shelves integers \"}")));
+}
+
+TEST(StatementFile, RefusesPostgresqlsTypesElsewhere) {
+  EXPECT_EQ(problem_of("-- name: find\n-- takes: shelves int[]\nSELECT :shelves"),
+            "line 1: 'find': the type of 'shelves' is PostgreSQL's alone");
+  EXPECT_EQ(problem_of("-- name: find\n-- gives: id uuid\nSELECT 1 AS id"),
+            "line 1: 'find': the type of 'id' is PostgreSQL's alone");
+  EXPECT_EQ(problem_of("-- row: label\n-- gives: shelf int\n\n-- name: add\n"
+                       "-- takes: labels label[]\nSELECT :labels"),
+            "line 4: the type of 'labels label[]' isn't int, bool, time, text or blob");
+}
+
 TEST(StatementFile, RefusesUnknownColumns) {
   EXPECT_EQ(problem_of("-- name: find\n-- gives: colour text\nSELECT colour FROM shelves"),
             "line 1: 'find': no such column: colour");

@@ -42,6 +42,14 @@ void check_columns(const Statement& statement, sqlite3_stmt* prepared) {
   }
 }
 
+/// What is in the list of parameters, or of columns.
+void refuse_postgres(const Statement& statement, const std::vector<Value>& values) {
+  for (const Value& value : values) {
+    if (!value.is_array && value.type != Type::int4 && value.type != Type::uuid) continue;
+    fail(statement, "the type of '" + value.name + "' is PostgreSQL's alone");
+  }
+}
+
 std::vector<int> number(const Statement& statement, sqlite3_stmt* prepared) {
   std::vector<int> numbers;
   for (const Value& parameter : statement.parameters) {
@@ -74,6 +82,8 @@ void Schema::migrate(const std::string& text) {
 }
 
 void Schema::check(Statement& statement) const {
+  refuse_postgres(statement, statement.parameters);
+  refuse_postgres(statement, statement.columns);
   sqlite3_stmt* raw = nullptr;
   const char* rest = nullptr;
   const int code = sqlite3_prepare_v2(database_.get(), statement.text.c_str(),

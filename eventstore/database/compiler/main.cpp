@@ -1,9 +1,11 @@
-// stela_sql_compiler MODULE OUTPUT-FOLDER [--schema FOLDER]... FILE.sql...
+// stela_sql_compiler MODULE OUTPUT-FOLDER [--schema FOLDER]... [--postgres] FILE.sql...
 //
-// Writes OUTPUT-FOLDER/FILE.hpp for each file of statements, after checking them against the tables
-// that the migrations in the folders create, in order.
+// Writes OUTPUT-FOLDER/FILE.hpp for each file of statements, once they are found to be true of the
+// tables that the migrations in the folders make, in their order. After --postgres come files that
+// only PostgreSQL runs: what they declare is taken as it is.
 #include "check.hpp"
 #include "header.hpp"
+#include "postgres_text.hpp"
 #include "statement_file.hpp"
 
 #include <algorithm>
@@ -29,12 +31,17 @@ void migrate(Schema& schema, const fs::path& folder) {
   for (const fs::path& file : files) schema.migrate(read(file));
 }
 
-void compile(const fs::path& source, const Schema& schema, const std::string& module,
+/// `schema`: null for files that only PostgreSQL runs.
+void compile(const fs::path& source, const Schema* schema, const std::string& module,
              const fs::path& output) {
   StatementFile file;
   try {
     file = parse(read(source));
-    for (Statement& statement : file.statements) schema.check(statement);
+    if (schema == nullptr) {
+      make_postgres(file);
+    } else {
+      for (Statement& statement : file.statements) schema->check(statement);
+    }
   } catch (const Malformed& e) {
     throw std::runtime_error{source.string() + ':' + std::to_string(e.line) + ": " + e.what()};
   }
@@ -47,11 +54,14 @@ void compile(const fs::path& source, const Schema& schema, const std::string& mo
 void run(const std::vector<std::string>& words) {
   if (words.size() < 2) throw std::runtime_error{"usage: MODULE OUTPUT [--schema FOLDER] FILE..."};
   Schema schema;
+  bool is_postgres = false;
   for (std::size_t at = 2; at < words.size(); ++at) {
     if (words[at] == "--schema" && at + 1 < words.size()) {
       migrate(schema, words[++at]);
+    } else if (words[at] == "--postgres") {
+      is_postgres = true;
     } else {
-      compile(words[at], schema, words[0], words[1]);
+      compile(words[at], is_postgres ? nullptr : &schema, words[0], words[1]);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace stela::compiler {
 namespace {
@@ -13,7 +14,32 @@ bool is_name_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-/// Rewrites a text from start to end.
+std::string_view name_of(Type type) {
+  switch (type) {
+    case Type::integer:
+    case Type::time:
+      return "bigint";
+    case Type::boolean:
+      return "boolean";
+    case Type::text:
+      return "text";
+    case Type::blob:
+      return "bytea";
+    case Type::int4:
+      return "integer";
+    case Type::uuid:
+      return "uuid";
+  }
+  return {};
+}
+
+std::string parameter(int number, Type type, bool is_array) {
+  const std::string name = '$' + std::to_string(number);
+  if (!is_array && type == Type::boolean) return '(' + name + "::bigint <> 0)";
+  return name + "::" + std::string{name_of(type)} + (is_array ? "[]" : "");
+}
+
+/// Rewrites a text from its beginning to its end.
 class Rewriting {
  public:
   explicit Rewriting(const Statement& statement)
@@ -33,6 +59,7 @@ class Rewriting {
     if (left_.substr(0, 2) == "::") return take(2);
     if (left_.front() == ':') return take_parameter();
     if (!is_name_character(left_.front())) return take(1);
+    if (statement_.text.empty()) return take(end_of_name(0));
     if (replace("IS NOT :", "IS DISTINCT FROM ", 1)) return;
     if (replace("IS :", "IS NOT DISTINCT FROM ", 1)) return;
     if (replace("CROSS JOIN ", "JOIN ", 0)) return;
@@ -57,21 +84,11 @@ class Rewriting {
     if (known == statement_.parameters.end()) fail("takes no '" + std::string{name} + "'");
     used_.insert(known->name);
     const auto at = static_cast<std::size_t>(known - statement_.parameters.begin());
-    const std::string number = '$' + std::to_string(statement_.numbers[at]);
-    switch (known->type) {
-      case Type::integer:
-      case Type::time:
-        done_ += number + "::bigint";
-        break;
-      case Type::boolean:
-        done_ += '(' + number + "::bigint <> 0)";
-        break;
-      case Type::text:
-        done_ += number + "::text";
-        break;
-      case Type::blob:
-        done_ += number + "::bytea";
-        break;
+    int number = statement_.numbers[at];
+    if (known->columns.empty()) done_ += parameter(number, known->type, known->is_array);
+    for (std::size_t i = 0; i < known->columns.size(); ++i) {
+      if (i > 0) done_ += ", ";
+      done_ += parameter(number++, known->columns[i].type, true);
     }
     drop(end);
   }
@@ -99,6 +116,18 @@ class Rewriting {
 
 std::string postgres_text(const Statement& statement) {
   return Rewriting{statement}.finish();
+}
+
+void make_postgres(StatementFile& file) {
+  file.is_postgres = true;
+  for (Statement& statement : file.statements) {
+    statement.on_postgres = std::exchange(statement.text, {});
+    int next = 1;
+    for (const Value& parameter : statement.parameters) {
+      statement.numbers.push_back(next);
+      next += parameter.columns.empty() ? 1 : static_cast<int>(parameter.columns.size());
+    }
+  }
 }
 
 }  // namespace stela::compiler

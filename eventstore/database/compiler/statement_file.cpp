@@ -20,7 +20,11 @@ bool is_name(std::string_view text) {
          });
 }
 
-/// A `-- name:` or `-- row:` line, and everything up to the next one.
+constexpr std::pair<std::string_view, Type> words[] = {
+    {"int", Type::integer}, {"bool", Type::boolean}, {"time", Type::time}, {"text", Type::text},
+    {"blob", Type::blob},   {"int4", Type::int4},    {"uuid", Type::uuid}};
+
+/// One `-- name:` or `-- row:`, and what follows until the next.
 class Block {
  public:
   Block(bool is_row, std::string name, int line)
@@ -41,6 +45,7 @@ class Block {
     }
     line.remove_prefix(2);
     if (take(line, " takes:", takes_) || take(line, " gives:", gives_)) return;
+    if (take(line, " doing:", doing_)) return;
     if (list_ != nullptr && line.substr(0, 3) == "   ") {
       *list_ += line;
       return;
@@ -52,15 +57,18 @@ class Block {
   void finish(StatementFile& file) const {
     if (!is_name(name_)) fail('\'' + name_ + "' isn't a name: lower-case letters, digits and _");
     if (is_row_) {
-      if (!trimmed(text_).empty() || takes_) fail("a row has no statement, it only gives columns");
-      file.rows.push_back({name_, values(gives_.value_or(""))});
+      if (!trimmed(text_).empty() || (takes_ && gives_)) {
+        fail("a row has no statement, it only gives columns, or is taken with them");
+      }
+      file.rows.push_back({name_, values(takes_ ? *takes_ : gives_.value_or("")), bool{takes_}});
       return;
     }
     Statement statement{.name = name_,
                         .comment = trimmed(comment_),
+                        .doing = trimmed(doing_.value_or("")),
                         .text = trimmed(text_),
                         .on_postgres = trimmed(on_postgres_.value_or("")),
-                        .parameters = values(takes_.value_or("")),
+                        .parameters = values(takes_.value_or(""), file.rows),
                         .numbers = {},
                         .columns = {},
                         .row = {},
@@ -91,28 +99,33 @@ class Block {
     statement.columns = row->columns;
   }
 
-  std::vector<Value> values(std::string_view list) const {
+  std::vector<Value> values(std::string_view list, const std::vector<Row>& rows = {}) const {
     std::vector<Value> all;
     while (!trimmed(list).empty()) {
       const auto comma = std::min(list.find(','), list.size());
-      all.push_back(value(trimmed(list.substr(0, comma))));
+      all.push_back(value(trimmed(list.substr(0, comma)), rows));
       list.remove_prefix(std::min(comma + 1, list.size()));
     }
     return all;
   }
 
-  Value value(const std::string& text) const {
+  Value value(const std::string& text, const std::vector<Row>& rows) const {
     const auto space = std::min(text.find(' '), text.size());
     const std::string name = text.substr(0, space);
     std::string type = trimmed(text.substr(space));
     if (!is_name(name)) fail('\'' + text + "' isn't a name and a type");
     const bool is_optional = !type.empty() && type.back() == '?';
     if (is_optional) type.pop_back();
-    if (type == "int") return {name, Type::integer, is_optional};
-    if (type == "bool") return {name, Type::boolean, is_optional};
-    if (type == "time") return {name, Type::time, is_optional};
-    if (type == "text") return {name, Type::text, is_optional};
-    if (type == "blob") return {name, Type::blob, is_optional};
+    const bool is_array = type.size() > 2 && type.substr(type.size() - 2) == "[]";
+    if (is_array) type.resize(type.size() - 2);
+    for (const auto& [word, known] : words) {
+      if (type == word) return {name, known, is_optional, is_array};
+    }
+    for (const Row& row : rows) {
+      if (is_array && row.is_taken && row.name == type) {
+        return {name, Type::text, is_optional, is_array, row.name, row.columns};
+      }
+    }
     fail("the type of '" + text + "' isn't int, bool, time, text or blob");
   }
 
@@ -124,6 +137,7 @@ class Block {
   std::string comment_;
   std::string text_;
   std::optional<std::string> on_postgres_;
+  std::optional<std::string> doing_;
   std::optional<std::string> takes_;
   std::optional<std::string> gives_;
   /// The list that the next line may continue.

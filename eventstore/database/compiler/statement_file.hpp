@@ -9,30 +9,40 @@
 
 namespace stela::compiler {
 
-/// The type of a parameter or a column. Times are microseconds since the epoch, kept as integers.
-enum class Type { integer, boolean, time, text, blob };
+/// Of a parameter or a column. Times are microseconds since the epoch, kept as integers. The last
+/// two are PostgreSQL's.
+enum class Type { integer, boolean, time, text, blob, int4, uuid };
 
 struct Value {
   std::string name;
   Type type;
-  /// May be NULL. A NULL in any other column reads as 0 or as empty.
-  bool is_optional;
+  /// May be NULL. A column that isn't, but is NULL after all, reads as 0 or as empty.
+  bool is_optional = false;
+  bool is_array = false;
+  /// Of a parameter that is a list of rows: the row's name, and what is in it.
+  std::string row = {};
+  std::vector<Value> columns = {};
 };
 
 /// A named list of columns that several statements share.
 struct Row {
   std::string name;
   std::vector<Value> columns;
+  /// Statements take lists of them.
+  bool is_taken = false;
 };
 
 struct Statement {
   std::string name;
   std::string comment;
+  /// What fails, in the words of an error.
+  std::string doing;
+  /// Empty of one that only PostgreSQL runs.
   std::string text;
   /// The text for PostgreSQL; empty if it is derived from `text`.
   std::string on_postgres;
   std::vector<Value> parameters;
-  /// SQLite's numbers for the parameters.
+  /// SQLite's numbers of the parameters; PostgreSQL's, of one that only PostgreSQL runs.
   std::vector<int> numbers;
   std::vector<Value> columns;
   /// The name of the shared row with its columns; empty for a row of its own, or none.
@@ -43,6 +53,8 @@ struct Statement {
 struct StatementFile {
   std::vector<Row> rows;
   std::vector<Statement> statements;
+  /// Only PostgreSQL runs them.
+  bool is_postgres = false;
 };
 
 /// An error in the file, with its line.
@@ -64,7 +76,18 @@ struct Malformed : std::runtime_error {
 ///
 /// A line `-- engine: postgres` starts the text for that engine, if it must differ.
 ///
-/// `takes` and `gives` continue in lines that begin with three spaces or more.
+/// `takes` and `gives` go on in lines that begin with three spaces or more.
+///
+/// PostgreSQL's own statements say what an error says that they did, and may take arrays and lists
+/// of rows, of which each column becomes an array:
+///
+///     -- row: label
+///     -- takes: shelf int, text text?
+///
+///     -- name: insert_labels
+///     -- doing: storing labels
+///     -- takes: labels label[], shelves int[]
+///     INSERT INTO labels (shelf, text) SELECT * FROM unnest(:labels) ...;
 StatementFile parse(std::string_view text);
 
 }  // namespace stela::compiler

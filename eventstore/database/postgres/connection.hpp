@@ -4,6 +4,7 @@
 #include "database/connection.hpp"
 #include "database/owner.hpp"
 #include "database/postgres/failure.hpp"
+#include "database/postgres/named_rows.hpp"
 #include "database/postgres/parameters.hpp"
 #include "database/postgres/prepared_texts.hpp"
 #include "database/postgres/result.hpp"
@@ -71,7 +72,26 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   Result query(std::string_view sql, Parameters parameters = {},
                std::string_view doing = "a statement");
 
-  /// Several statements in one round trip. Statements after a failed one aren't run.
+  /// Runs one of PostgreSQL's own statements, which .sql files name, in the same way. How many rows
+  /// it changed, or gave.
+  template <class Named>
+  std::int64_t run(const Named& statement, std::string_view doing = Named::doing) {
+    return query(Named::sql, statement.parameters(), doing).changes();
+  }
+  /// The same, with its rows: `while (rows.step()) use(rows.sequence());`
+  template <class Named>
+  typename Named::Row rows(const Named& statement, std::string_view doing = Named::doing) {
+    return typename Named::Row{query(Named::sql, statement.parameters(), doing)};
+  }
+  /// The same of one that always gives a row: the first.
+  template <class Named>
+  typename Named::Row row(const Named& statement, std::string_view doing = Named::doing) {
+    auto first = rows(statement, doing);
+    first.step();
+    return first;
+  }
+
+  /// Several statements in one round trip. After one that fails, those behind it aren't run.
   class STELA_EVENTSTORE_EXPORT Pipeline {
    public:
     explicit Pipeline(Connection& connection) noexcept : connection_{connection} {}
@@ -79,7 +99,14 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
     void add(std::string_view sql, Parameters parameters = {}) {
       steps_.push_back({sql, std::move(parameters), false});
     }
-    /// Adds a statement of the user's, as `query_text` runs it.
+    /// One of those that .sql files name.
+    template <class Named>
+    requires requires { Named::sql; }
+    Place<Named> add(const Named& statement) {
+      add(Named::sql, statement.parameters());
+      return {size() - 1};
+    }
+    /// One of the user's, as `query_text`.
     void add_user(std::string_view sql, Parameters parameters) {
       steps_.push_back({sql, std::move(parameters), true});
     }

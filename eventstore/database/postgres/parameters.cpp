@@ -3,6 +3,7 @@
 #include <stela/framework/error.hpp>
 
 #include <bit>
+#include <cstring>
 
 namespace stela::postgres {
 namespace {
@@ -146,6 +147,12 @@ std::int64_t to_integer(std::string_view bytes) noexcept {
   std::uint64_t value = !bytes.empty() && (bytes.front() & 0x80) != 0 ? ~std::uint64_t{0} : 0;
   for (const char c : bytes) value = value << 8 | static_cast<unsigned char>(c);
   return static_cast<std::int64_t>(value);
+}
+
+Uuid to_uuid(std::string_view bytes) noexcept {
+  Uuid::Bytes raw{};
+  if (bytes.size() == raw.size()) std::memcpy(raw.data(), bytes.data(), raw.size());
+  return Uuid{raw};
 }
 
 }  // namespace stela::postgres

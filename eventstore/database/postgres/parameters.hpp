@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/eventstore/export.hpp>
+#include <stela/framework/clock.hpp>
 #include <stela/framework/uuid.hpp>
 
 #include <libpq-fe.h>
@@ -49,12 +50,14 @@ class STELA_EVENTSTORE_EXPORT Array {
   void add(std::int64_t value);
   void add_int4(std::int64_t value);
   void add_bool(bool value);
+  void add_time(Timestamp time) { add(std::int64_t{time.time_since_epoch().count()}); }
   void add_bytes(std::string_view bytes);
   void add_uuid(const Uuid& id);
   void add_null();
 
   Oid type() const noexcept { return type_; }
-  /// The array with its header.
+  bool is_empty() const noexcept { return count_ == 0; }
+  /// With its header.
   std::string_view encoded();
 
  private:
@@ -72,6 +75,10 @@ class STELA_EVENTSTORE_EXPORT Parameters {
  public:
   Parameters& add(std::int64_t value);
   Parameters& add(std::string_view text) { return add(type::text, text, true); }
+  Parameters& add_bool(bool value) { return add(std::int64_t{value}); }
+  Parameters& add_time(Timestamp time) {
+    return add(std::int64_t{time.time_since_epoch().count()});
+  }
   Parameters& add_bytes(std::string_view bytes) { return add(type::bytes, bytes, true); }
   Parameters& add_uuid(const Uuid& id);
   Parameters& add_null(Oid of = type::unknown);
@@ -103,5 +110,7 @@ class STELA_EVENTSTORE_EXPORT Parameters {
 
 /// Numbers in wire format.
 STELA_EVENTSTORE_EXPORT std::int64_t to_integer(std::string_view bytes) noexcept;
+/// Nil if it isn't one.
+STELA_EVENTSTORE_EXPORT Uuid to_uuid(std::string_view bytes) noexcept;
 
 }  // namespace stela::postgres

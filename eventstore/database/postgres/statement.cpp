@@ -3,6 +3,7 @@
 #include "database/postgres/sql_text.hpp"
 #include "database/storable_text.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace stela::postgres {
@@ -12,6 +13,22 @@ std::int64_t Result::changes() const noexcept {
   std::int64_t changed = 0;
   std::from_chars(count.data(), count.data() + count.size(), changed);
   return changed;
+}
+
+std::vector<std::int64_t> NamedRows::integers(int column) const {
+  constexpr std::size_t header = 20;
+  std::vector<std::int64_t> all;
+  std::string_view bytes = result_.bytes(row_, column);
+  if (is_null(column) || bytes.size() < header) return all;
+  bytes.remove_prefix(header);
+  while (bytes.size() >= 4) {
+    const std::int64_t size = to_integer(bytes.substr(0, 4));
+    bytes.remove_prefix(4);
+    const auto length = static_cast<std::size_t>(size < 0 ? 0 : size);
+    all.push_back(length > 0 ? to_integer(bytes.substr(0, length)) : 0);
+    bytes.remove_prefix(std::min(length, bytes.size()));
+  }
+  return all;
 }
 
 Statement::Statement(Connection& connection, std::string_view sql)

@@ -3,6 +3,7 @@
 #include "database/postgres/sql_text.hpp"
 #include "database/postgres/user_values.hpp"
 #include "database/transaction.hpp"
+#include "postgres_sql/user_sql.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -14,16 +15,11 @@
 namespace stela::postgres {
 namespace {
 
-constexpr std::string_view set_sql =
-    "SELECT set_config('search_path', $1, true), set_config('stela_sql.guard', $2, true)";
-
-/// The message of stela.refuse_foreign_events.
+/// What stela.refuse_foreign_events says.
 constexpr std::string_view foreign_events = "it writes 'events', and that table is Stela's";
 
-Parameters parameters_of(const UserSettings& settings) {
-  Parameters parameters;
-  parameters.add(settings.path).add(settings.guard);
-  return parameters;
+sql::set_user_settings statement_of(const UserSettings& settings) {
+  return {.path = settings.path, .guard = settings.guard};
 }
 
 bool changes_rows(std::string_view command) noexcept {
@@ -63,7 +59,7 @@ std::int64_t take(const Result& result, Rows* rows) {
 }  // namespace
 
 void set(Connection& connection, const UserSettings& settings) {
-  connection.query(set_sql, parameters_of(settings), "changing settings");
+  connection.run(statement_of(settings));
 }
 
 UserSettings own_settings(const Connection& connection) {
@@ -95,9 +91,9 @@ std::int64_t run_between_savepoints(Connection& connection, const UserStatement&
   const UserSettings own = own_settings(connection);
   Connection::Pipeline pipeline{connection};
   pipeline.add("SAVEPOINT stela_sql");
-  if (settings != nullptr) pipeline.add(set_sql, parameters_of(*settings));
+  if (settings != nullptr) pipeline.add(statement_of(*settings));
   pipeline.add_user(statement.text, to_parameters(statement.values));
-  if (settings != nullptr) pipeline.add(set_sql, parameters_of(own));
+  if (settings != nullptr) pipeline.add(statement_of(own));
   pipeline.add("RELEASE SAVEPOINT stela_sql");
   // After a failed statement, all others are aborted.
   const std::vector<Result> results = pipeline.run();
@@ -112,7 +108,7 @@ std::int64_t run_between_savepoints(Connection& connection, const UserStatement&
 }
 
 std::size_t add_deferred(Connection::Pipeline& pipeline, const UserSettings& settings) {
-  pipeline.add(set_sql, parameters_of(settings));
+  pipeline.add(statement_of(settings));
   pipeline.add("SET CONSTRAINTS ALL IMMEDIATE");
   return 2;
 }
@@ -124,13 +120,7 @@ void fail_deferred(Connection& connection, const Result& result) {
 }
 
 void add_check_of_events(Connection::Pipeline& pipeline, std::optional<std::int64_t> last) {
-  Parameters parameters;
-  if (last) {
-    parameters.add(*last);
-  } else {
-    parameters.add_null(type::int8);
-  }
-  pipeline.add("SELECT stela.refuse_foreign_events($1)", std::move(parameters));
+  pipeline.add(sql::refuse_foreign_events{.last = last});
 }
 
 void fail_if_foreign_events(const Result& result) {

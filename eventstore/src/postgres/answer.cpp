@@ -59,10 +59,8 @@ std::string answer_sql(bool with_tags) {
 Result ask(Connection& connection, const DecisionQuestion& question, const Query& query) {
   static const std::string with_tags = answer_sql(true);
   static const std::string without_tags = answer_sql(false);
-  Array types = Array::of_text();
-  Array tags = Array::of_text();
-  Array hashes = Array::of_int8();
-  add_query_items(query, types, tags, hashes);
+  sql::item_rows items;
+  add_query_items(query, items);
   Array is_backward = Array::of_bool();
   Array most = Array::of_int8();
   for (const DecisionQuestion::Part& one : question.parts) {
@@ -76,8 +74,8 @@ Result ask(Connection& connection, const DecisionQuestion& question, const Query
   } else {
     parameters.add(question.append_id);
   }
-  parameters.add(types).add(tags).add(hashes).add(is_backward).add(most);
-  parameters.add(question.up_to.value()).add(rows_of_answer);
+  items.add_to(parameters);
+  parameters.add(is_backward).add(most).add(question.up_to.value()).add(rows_of_answer);
   const bool wants_tags = std::any_of(question.parts.begin(), question.parts.end(),
                                       [](const auto& one) { return one.with_tags; });
   return connection.query(wants_tags ? with_tags : without_tags, std::move(parameters),

@@ -1,6 +1,7 @@
 // How the writer makes sure of an answer before it is given.
 #include "postgres/event_rows.hpp"
 #include "postgres/writer.hpp"
+#include "postgres_sql/settlement.hpp"
 
 #include <stela/framework/detail/append_check.hpp>
 #include <stela/framework/error.hpp>
@@ -27,17 +28,10 @@ struct Appended {
 /// What an append that took these sequences appended to which stream.
 std::map<std::string, Appended, std::less<>> streams_of(Connection& connection,
                                                         const AppendResult& append) {
-  Parameters parameters;
-  parameters.add(append.first.value()).add(append.last.value());
-  const Result rows = connection.query(
-      "SELECT s.name, count(*), max(e.version) FROM stela.events AS e "
-      "JOIN stela.streams AS s ON s.stream = e.stream "
-      "WHERE e.sequence BETWEEN $1 AND $2 GROUP BY s.name",
-      std::move(parameters), "finding a repeated append");
+  auto rows = connection.rows(
+      sql::appended_streams{.first = append.first.value(), .last = append.last.value()});
   std::map<std::string, Appended, std::less<>> streams;
-  for (int row = 0; row < rows.rows(); ++row) {
-    streams[std::string{rows.bytes(row, 0)}] = {rows.integer(row, 1), rows.integer(row, 2)};
-  }
+  while (rows.step()) streams[std::string{rows.name()}] = {rows.events(), rows.version()};
   return streams;
 }
 
@@ -155,14 +149,8 @@ void Writer::find_result(WriteWork& work, const Settled& settled) {
   std::int64_t first = 0;
   std::map<Uuid, std::pair<std::int64_t, std::int64_t>> found;
   reading_.read([&](Connection& connection) {
-    Parameters parameters;
-    parameters.add(settled.first).add(settled.last);
-    const Result rows = connection.query(
-        "SELECT event_id, sequence, version FROM stela.events WHERE sequence BETWEEN $1 AND $2",
-        std::move(parameters), "finding an append");
-    for (int row = 0; row < rows.rows(); ++row) {
-      found[to_uuid(rows.bytes(row, 0))] = {rows.integer(row, 1), rows.integer(row, 2)};
-    }
+    auto rows = connection.rows(sql::appended_events{.first = settled.first, .last = settled.last});
+    while (rows.step()) found[rows.event_id()] = {rows.sequence(), rows.version()};
   });
   if (!work.ids.empty() && found.contains(work.ids.front())) first = found[work.ids.front()].first;
   if (first == 0) {

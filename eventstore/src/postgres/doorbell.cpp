@@ -1,6 +1,7 @@
 #include "postgres/doorbell.hpp"
 
 #include "database/checksum.hpp"
+#include "postgres_sql/presence.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -29,12 +30,7 @@ std::int64_t bell_lock(std::string_view schema) noexcept {
 }
 
 void ring(Connection& connection) noexcept try {
-  const std::string channel = channel_of(connection.options().schema);
-  Parameters parameters;
-  parameters.add(channel);
-  // The server has one lock for all that notify, which nobody may hold while it waits for the disk.
-  connection.query("SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, '')",
-                   std::move(parameters), "waking followers");
+  connection.run(sql::ring{.channel = channel_of(connection.options().schema)});
 } catch (const std::exception&) {
   // They look once a second.
 }
@@ -63,16 +59,16 @@ std::optional<std::int64_t> Doorbell::lie_down() {
   try {
     Connection& sleeping = connection();
     Connection::Pipeline pipeline{sleeping};
-    Parameters bell;
-    bell.add(bell_lock(sleeping.options().schema));
-    // The server counts how often it is taken.
-    if (!is_asleep_) pipeline.add("SELECT pg_try_advisory_lock_shared($1)", std::move(bell));
+    std::optional<Place<sql::sleep_by_bell>> bell;
+    if (!is_asleep_) {
+      bell = pipeline.add(sql::sleep_by_bell{.bell = bell_lock(sleeping.options().schema)});
+    }
     // A statement of its own, which sees what was committed before the lock was given.
-    pipeline.add("SELECT coalesce(max(sequence), 0) FROM stela.events");
-    const auto results = pipeline.run_all("listening for appends");
-    if (!is_asleep_) is_asleep_ = results.front().integer(0, 0) != 0;
+    const auto last = pipeline.add(sql::last_sequence{});
+    auto results = pipeline.run_all("listening for appends");
+    if (bell) is_asleep_ = bell->row(results).is_asleep();
     if (!is_asleep_) return {};
-    return results.back().integer(0, 0);
+    return last.row(results).last();
   } catch (const Error&) {
     close();
     throw;

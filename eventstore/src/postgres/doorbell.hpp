@@ -51,11 +51,7 @@ class Doorbell {
 /// The sleepers' lock.
 std::int64_t bell_lock(std::string_view schema) noexcept;
 
-/// For an append's transaction, under the order lock: false if there is a sleeper.
-inline constexpr std::string_view try_bell_sql = "SELECT pg_try_advisory_xact_lock($1)";
-
-/// Wakes the sleepers. Outside of a transaction. Failures are ignored, because sleepers also poll
-/// once a second.
+/// Wakes those who sleep. Outside of a transaction; what fails is left: they look once a second.
 void ring(Connection& connection) noexcept;
 
 /// Waits until one of two descriptors is readable, or until a time. Returns whether the first one

@@ -124,22 +124,20 @@ std::int64_t Durability::flush_on_session(Time deadline) {
     StandbyWait standby{connection, {sessions_, deadline}};
     Connection::Pipeline pipeline{connection};
     pipeline.add(begin_sql);
-    pipeline.add(confirmed_sql);
-    // What is visible now has its commit record before ours.
-    pipeline.add(
-        "SELECT (SELECT coalesce(max(sequence), 0) FROM stela.events), "
-        "pg_logical_emit_message(true, 'stela', '')");
+    pipeline.add(sql::commit_confirmed{});
+    const auto flushed = pipeline.add(sql::flush_through{});
     // A pooler may have given us another run. To ask costs as much as all of the rest.
     const bool is_pooled = connection.options().is_pooled;
-    if (is_pooled) pipeline.add(run_sql);
+    std::optional<Place<sql::server_run>> run;
+    if (is_pooled) run = pipeline.add(sql::server_run{});
     pipeline.add("COMMIT");
-    const auto results = pipeline.run_all("the flush");
+    auto results = pipeline.run_all("the flush");
     check_committed(results.back());
     standby.check_confirmed();
-    if (is_pooled && !take_run(connection, results[3])) {
+    if (run && !take_run(connection, run->row(results))) {
       throw ConnectionLost{"the server was started again behind the pooler"};
     }
-    return results[2].integer(0, 0);
+    return flushed.row(results).last();
   } catch (...) {
     session_.reset();
     throw;

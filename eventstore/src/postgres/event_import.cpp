@@ -3,6 +3,8 @@
 #include "database/postgres/connection.hpp"
 #include "postgres/checksums.hpp"
 #include "postgres/tags.hpp"
+#include "postgres_sql/event_import.hpp"
+#include "postgres_sql/participants.hpp"
 
 #include <stela/framework/query.hpp>
 
@@ -38,28 +40,15 @@ Heads find_heads(Connection& connection, std::span<const ParsedEvent> events) {
   for (const ParsedEvent& event : events) wanted.insert(event.stream.name());
   Array names = Array::of_text();
   for (const std::string_view name : wanted) names.add_bytes(name);
-  Parameters parameters;
-  parameters.add(names);
-  const Result rows = connection.query(
-      "SELECT n.at, t.stream, h.version, CASE WHEN k.publishes THEN h.version "
-      "ELSE h.published_before END "
-      "FROM unnest($1::text[]) WITH ORDINALITY AS n(name, at) "
-      "JOIN stela.streams AS t ON t.name = n.name "
-      "JOIN LATERAL (SELECT e.version, e.published_before, e.kind FROM stela.events AS e "
-      "WHERE e.stream = t.stream ORDER BY e.version DESC LIMIT 1) AS h ON true "
-      "LEFT JOIN stela.event_kinds AS k ON k.kind = h.kind ORDER BY n.at",
-      std::move(parameters), "finding the streams of an import");
+  auto rows = connection.rows(sql::heads{.names = names});
   Heads heads;
-  int row = 0;
+  bool is_found = rows.step();
   std::int64_t at = 0;
   for (const std::string_view name : wanted) {
-    Head head;
-    ++at;
-    if (row < rows.rows() && rows.integer(row, 0) == at) {
-      head = {rows.integer(row, 1), rows.integer(row, 2), rows.integer(row, 3)};
-      ++row;
-    }
-    heads.emplace(name, head);
+    Head& head = heads[name];
+    if (++at != (is_found ? rows.at() : 0)) continue;
+    head = {rows.stream(), rows.version(), rows.published()};
+    is_found = rows.step();
   }
   return heads;
 }
@@ -77,161 +66,73 @@ void insert_streams(Connection& connection, std::span<const ParsedEvent> events,
     names.add_bytes(event.stream.name());
   }
   if (added.empty()) return;
-  Parameters parameters;
-  parameters.add(names);
-  const Result rows = connection.query(
-      "INSERT INTO stela.streams (stream, name) "
-      "SELECT (SELECT coalesce(max(t.stream), 0) FROM stela.streams AS t) + n.at, n.name "
-      "FROM unnest($1::text[]) WITH ORDINALITY AS n(name, at) ORDER BY n.at RETURNING stream",
-      std::move(parameters), "storing the streams of an import");
-  for (std::size_t i = 0; i < added.size(); ++i) {
-    added[i]->stream = rows.integer(static_cast<int>(i), 0);
+  auto rows = connection.rows(sql::insert_streams{.names = names});
+  for (Head* const head : added) {
+    rows.step();
+    head->stream = rows.stream();
   }
 }
-
-struct KindArrays {
-  Array categories = Array::of_text();
-  Array types = Array::of_text();
-  Array versions = Array::of_int4();
-  Array publishes = Array::of_bool();
-
-  Parameters parameters() {
-    Parameters all;
-    all.add(categories).add(types).add(versions).add(publishes);
-    return all;
-  }
-};
 
 Kinds settle_kinds(Connection& connection, std::span<const ParsedEvent> events) {
   Kinds kinds;
-  KindArrays arrays;
+  sql::imported_kind_rows wanted;
   for (const ParsedEvent& event : events) kinds.emplace(kind_of(event), 0);
   for (const auto& [key, number] : kinds) {
     const auto& [category, type, version, publishes] = key;
-    arrays.categories.add_bytes(category);
-    arrays.types.add_bytes(type);
-    arrays.versions.add_int4(version);
-    arrays.publishes.add_bool(publishes);
+    wanted.add({.category = category, .type = type, .version = version, .publishes = publishes});
   }
-  constexpr std::string_view insert =
-      "INSERT INTO stela.event_kinds (kind, category, type, version, publishes) "
-      "SELECT (SELECT coalesce(max(k.kind), 0) FROM stela.event_kinds AS k) "
-      "+ row_number() OVER (ORDER BY n.at), n.category, n.type, n.version, n.publishes "
-      "FROM unnest($1::text[], $2::text[], $3::integer[], $4::boolean[]) WITH ORDINALITY "
-      "AS n(category, type, version, publishes, at) "
-      "WHERE NOT EXISTS (SELECT FROM stela.event_kinds AS k WHERE k.category = n.category "
-      "AND k.type = n.type AND k.version = n.version AND k.publishes = n.publishes)";
-  constexpr std::string_view find =
-      "SELECT k.kind FROM unnest($1::text[], $2::text[], $3::integer[], $4::boolean[]) "
-      "WITH ORDINALITY AS n(category, type, version, publishes, at) "
-      "JOIN stela.event_kinds AS k ON k.category = n.category AND k.type = n.type "
-      "AND k.version = n.version AND k.publishes = n.publishes ORDER BY n.at";
   Connection::Pipeline pipeline{connection};
-  pipeline.add(insert, arrays.parameters());
-  pipeline.add(find, arrays.parameters());
-  const auto results = pipeline.run_all("storing the kinds of an import");
-  int row = 0;
-  for (auto& [key, number] : kinds) number = results[1].integer(row++, 0);
+  pipeline.add(sql::insert_kinds{.kinds = wanted});
+  const auto found = pipeline.add(sql::find_kinds{.kinds = wanted});
+  auto results = pipeline.run_all("storing the kinds of an import");
+  auto rows = found.rows(results);
+  for (auto& [key, number] : kinds) {
+    rows.step();
+    number = rows.kind();
+  }
   return kinds;
 }
 
-/// Empty and nil stand for NULL.
-void add_text(Array& array, std::string_view text) {
-  text.empty() ? array.add_null() : array.add_bytes(text);
-}
-
-/// The rows of one statement, a column in an array.
-class EventTable {
+/// The rows of the events, of their tags, and the entries of the index of tags.
+class ImportedRows {
  public:
   void add(std::int64_t stream, std::int64_t kind, const StoredEvent& event) {
-    sequences_.add(event.sequence.value());
-    streams_.add(stream);
-    versions_.add(event.version.value());
-    times_.add(event.recorded_at.time_since_epoch().count());
-    published_.add(event.published_before.value());
-    checksums_.add(event_checksum(event));
-    kinds_.add_int4(kind);
-    ids_.add_uuid(event.id);
-    event.causation_id.is_nil() ? causations_.add_null() : causations_.add_uuid(event.causation_id);
-    add_text(correlations_, event.correlation);
-    add_text(metadata_, event.metadata);
-    payloads_.add_bytes(event.payload);
+    events_.add({.sequence = event.sequence.value(),
+                 .stream = stream,
+                 .version = event.version.value(),
+                 .recorded_at = event.recorded_at,
+                 .published_before = event.published_before.value(),
+                 .checksum = event_checksum(event),
+                 .kind = kind,
+                 .event_id = event.id,
+                 .causation_id = database::or_null(event.causation_id),
+                 .correlation_id = database::or_null(event.correlation),
+                 .metadata = database::or_null(event.metadata),
+                 .payload = event.payload});
   }
-
-  void insert(Connection& connection) {
-    Parameters parameters;
-    parameters.add(sequences_).add(streams_).add(versions_).add(times_).add(published_);
-    parameters.add(checksums_).add(kinds_).add(ids_).add(causations_).add(correlations_);
-    parameters.add(metadata_).add(payloads_);
-    connection.query(
-        "INSERT INTO stela.events (sequence, stream, version, recorded_at, published_before, "
-        "checksum, kind, event_id, causation_id, correlation_id, metadata, payload) "
-        "SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], "
-        "$5::bigint[], $6::bigint[], $7::integer[], $8::uuid[], $9::uuid[], $10::text[], "
-        "$11::text[], $12::bytea[])",
-        std::move(parameters), "storing the events of an import");
-  }
-
- private:
-  Array sequences_ = Array::of_int8();
-  Array streams_ = Array::of_int8();
-  Array versions_ = Array::of_int8();
-  Array times_ = Array::of_int8();
-  Array published_ = Array::of_int8();
-  Array checksums_ = Array::of_int8();
-  Array kinds_ = Array::of_int4();
-  Array ids_ = Array::of_uuid();
-  Array causations_ = Array::of_uuid();
-  Array correlations_ = Array::of_text();
-  Array metadata_ = Array::of_text();
-  Array payloads_ = Array::of_bytes();
-};
-
-/// The tags of the events that have any, and the entries of their index.
-class TagTable {
- public:
-  void add(const ParsedEvent& event, std::int64_t kind) {
+  void add_tags(const ParsedEvent& event, std::int64_t kind) {
     const std::int64_t sequence = event.sequence.value();
     const std::string tags = join_tags(event.tags, event.stream);
     if (tags.empty()) return;
-    is_empty_ = false;
-    sequences_.add(sequence);
-    texts_.add_bytes(tags);
-    checksums_.add(tags_checksum(tags, sequence, 0));
+    tags_.add({.sequence = sequence, .tags = tags, .checksum = tags_checksum(tags, sequence, 0)});
     split_tags(tags, [&](std::string_view tag) {
-      hashes_.add(hash_of_tag(tag));
-      places_.add(sequence);
-      kinds_.add_int4(kind);
+      entries_.add({.tag = hash_of_tag(tag), .sequence = sequence, .kind = kind});
     });
   }
 
   void insert(Connection& connection) {
-    if (is_empty_) return;
-    Parameters rows;
-    rows.add(sequences_).add(texts_).add(checksums_);
-    Parameters entries;
-    entries.add(hashes_).add(places_).add(kinds_);
+    connection.run(sql::insert_events{.events = events_});
+    if (tags_.is_empty()) return;
     Connection::Pipeline pipeline{connection};
-    pipeline.add(
-        "INSERT INTO stela.event_tags (sequence, part, tags, checksum) "
-        "SELECT n.sequence, 0, n.tags, n.checksum "
-        "FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS n(sequence, tags, checksum)",
-        std::move(rows));
-    pipeline.add(
-        "INSERT INTO stela.tag_index (tag, sequence, kind) "
-        "SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[]) ON CONFLICT DO NOTHING",
-        std::move(entries));
+    pipeline.add(sql::insert_tags{.tags = tags_});
+    pipeline.add(sql::insert_tag_entries{.entries = entries_});
     pipeline.run_all("storing the tags of an import");
   }
 
  private:
-  bool is_empty_ = true;
-  Array sequences_ = Array::of_int8();
-  Array texts_ = Array::of_text();
-  Array checksums_ = Array::of_int8();
-  Array hashes_ = Array::of_int8();
-  Array places_ = Array::of_int8();
-  Array kinds_ = Array::of_int4();
+  sql::imported_event_rows events_;
+  sql::imported_tags_rows tags_;
+  sql::imported_entry_rows entries_;
 };
 
 /// Those that follow their streams' heads and have their tags, up to the first that doesn't.
@@ -260,21 +161,16 @@ void EventImport::settle_tag_types(database::Connection& any, std::span<const Ta
   bool has_added = false;
   for (const TagFact& fact : types) {
     if (tag_facts_.find(fact.type, fact.category) != nullptr) continue;
-    Array flags = Array::of_bool();
-    flags.add_bool(fact.always);
-    flags.add_bool(fact.several);
-    Parameters parameters;
-    parameters.add(std::string_view{fact.type}).add(std::string_view{fact.category});
-    parameters.add(flags).add(fact.since);
-    connection.query(
-        "INSERT INTO stela.tag_types (type, category, always, several, since) "
-        "VALUES ($1, $2, ($3::boolean[])[1], ($3::boolean[])[2], $4)",
-        std::move(parameters), "noting the tags of a type");
+    connection.run(sql::insert_tag_type{.type = fact.type,
+                                        .category = fact.category,
+                                        .always = fact.always,
+                                        .several = fact.several,
+                                        .since = fact.since});
     tag_facts_.add(fact);
     has_added = true;
   }
   // Writers that know of these types what was so before must learn it.
-  if (has_added) connection.query("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()");
+  if (has_added) connection.run(sql::change_epoch{});
 }
 
 EventImport::Outcome EventImport::store(database::Connection& any,
@@ -286,17 +182,15 @@ EventImport::Outcome EventImport::store(database::Connection& any,
   if (fitting.empty()) return outcome;
   insert_streams(connection, fitting, heads);
   const Kinds kinds = settle_kinds(connection, fitting);
-  EventTable rows;
-  TagTable tags;
+  ImportedRows rows;
   for (const ParsedEvent& event : fitting) {
     Head& head = heads.at(event.stream.name());
     const std::int64_t kind = kinds.at(kind_of(event));
     rows.add(head.stream, kind, event.view(event.kind, StreamVersion{head.published}));
-    tags.add(event, kind);
+    rows.add_tags(event, kind);
     if (event.kind.publishes) head.published = event.version.value();
   }
   rows.insert(connection);
-  tags.insert(connection);
   return outcome;
 }
 

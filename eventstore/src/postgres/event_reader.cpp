@@ -1,6 +1,7 @@
 #include "postgres/event_reader.hpp"
 
 #include "postgres/tags.hpp"
+#include "postgres_sql/streams.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -87,16 +88,12 @@ bool EventReader::fill(database::Connection& connection, std::int64_t first, Eve
 }
 
 const StreamId& EventReader::stream(database::Connection& connection, std::int64_t number) {
-  Parameters parameters;
-  parameters.add(number);
-  const Result rows = connection_of(connection)
-                          .query("SELECT name FROM stela.streams WHERE stream = $1",
-                                 std::move(parameters), "finding a stream");
-  if (rows.rows() == 0) {
+  auto found = connection_of(connection).rows(sql::stream{.stream = number});
+  if (!found.step()) {
     throw CorruptEvent{"there is no stream of number " + std::to_string(number)};
   }
   try {
-    return names_.find(rows.bytes(0, 0));
+    return names_.find(found.name());
   } catch (const UsageError& e) {
     throw CorruptEvent{"stream " + std::to_string(number) + " has an invalid name: " + e.what()};
   }

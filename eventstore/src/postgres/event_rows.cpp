@@ -2,6 +2,7 @@
 
 #include "postgres/checksums.hpp"
 #include "postgres/server_session.hpp"
+#include "postgres_sql/streams.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -90,17 +91,13 @@ void StreamNumbers::learn(Connection& connection, const Result& rows) {
   if (unknown.empty()) return;
   Array numbers = Array::of_int8();
   for (const std::int64_t number : unknown) numbers.add(number);
-  Parameters parameters;
-  parameters.add(numbers);
-  const Result found =
-      connection.query("SELECT stream, name FROM stela.streams WHERE stream = ANY ($1)",
-                       std::move(parameters), "reading the names of streams");
+  auto found = connection.rows(sql::streams{.streams = numbers});
   invalid_.clear();
-  for (int row = 0; row < found.rows(); ++row) {
+  while (found.step()) {
     try {
-      names_.emplace(found.integer(row, 0), StreamId::parse(found.bytes(row, 1)));
+      names_.emplace(found.stream(), StreamId::parse(found.name()));
     } catch (const UsageError& e) {
-      invalid_.emplace(found.integer(row, 0), e.what());
+      invalid_.emplace(found.stream(), e.what());
     }
   }
 }

@@ -11,40 +11,10 @@
 #include <algorithm>
 
 namespace stela::postgres {
+
+using database::or_null;
+
 namespace {
-
-/// The elements of an array of integers, in binary; 0 for NULL.
-std::vector<std::int64_t> integers(const Result& row, int column) {
-  constexpr std::size_t header = 20;
-  std::vector<std::int64_t> all;
-  std::string_view bytes = row.bytes(0, column);
-  if (row.is_null(0, column) || bytes.size() < header) return all;
-  bytes.remove_prefix(header);
-  while (bytes.size() >= 4) {
-    const std::int64_t size = to_integer(bytes.substr(0, 4));
-    bytes.remove_prefix(4);
-    const auto length = static_cast<std::size_t>(size < 0 ? 0 : size);
-    all.push_back(length > 0 ? to_integer(bytes.substr(0, length)) : 0);
-    bytes.remove_prefix(std::min(length, bytes.size()));
-  }
-  return all;
-}
-
-void add_text_or_null(Array& array, std::string_view text) {
-  if (text.empty()) {
-    array.add_null();
-  } else {
-    array.add_bytes(text);
-  }
-}
-
-void add_uuid_or_null(Array& array, const Uuid& id) {
-  if (id.is_nil()) {
-    array.add_null();
-  } else {
-    array.add_uuid(id);
-  }
-}
 
 std::int64_t number_of(std::size_t index) noexcept {
   return static_cast<std::int64_t>(index) + 1;
@@ -194,12 +164,6 @@ void Group::events_of(std::size_t number, const GroupAnswer& answer, KindTable& 
   }
 }
 
-Parameters Group::guard(std::int64_t order_lock) {
-  Parameters parameters;
-  parameters.add(order_lock).add(keys_).add(newest_key_);
-  return parameters;
-}
-
 std::vector<Uuid> Group::ids_of(std::size_t number) const {
   std::vector<Uuid> ids;
   for (const Event& event : events_) {
@@ -223,82 +187,243 @@ bool Group::is_plain() const noexcept {
                       [](const Event& event) { return event.tags.empty(); }));
 }
 
+void Group::add_names(Array& streams, sql::kind_rows& kinds) const {
+  for (const std::string_view name : stream_names_) streams.add_bytes(name);
+  for (const auto& [category, type, version, publishes] : kind_keys_) {
+    kinds.add({.category = category, .type = type, .version = version, .publishes = publishes});
+  }
+}
+
+void Group::add_events(sql::group_event_rows& events, Array& keys) const {
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    const Event& event = events_[i];
+    events.add({.append = number_of(event.append),
+                .ordinal = number_of(i - appends_[event.append].first_event),
+                .previous = event.previous,
+                .kind = number_of(event.kind),
+                .id = event.id,
+                .correlation = or_null(event.correlation),
+                .checksum = event.checksum,
+                .payload = event.request->payload});
+    if (data_ == nullptr) continue;
+    event.key ? keys.add(*event.key) : keys.add_null();
+  }
+}
+
+void Group::add_members(sql::member_rows& members) const {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const Member& member = members_[i];
+    const AppendRequest& request = *member.request;
+    members.add({.appends = static_cast<std::int64_t>(end_of_appends(i) - member.first_append),
+                 .append_id = or_null(request.append_id),
+                 .id_checksum = id_checksum(request.append_id),
+                 .causation = or_null(request.context.causation_id),
+                 .metadata = or_null(member.metadata)});
+  }
+}
+
+void Group::add_appends(sql::stream_append_rows& appends) const {
+  for (const Append& append : appends_) {
+    appends.add({.member = number_of(append.member),
+                 .stream = number_of(append.stream),
+                 .expected = append.expected(),
+                 .events = static_cast<std::int64_t>(append.request->events.size()),
+                 .published = append.last_published});
+  }
+}
+
+void Group::add_appends(sql::plain_append_rows& appends) const {
+  for (const Append& append : appends_) {
+    const Member& member = members_[append.member];
+    appends.add({.expected = append.expected(),
+                 .events = static_cast<std::int64_t>(append.request->events.size()),
+                 .published = append.last_published,
+                 .causation = or_null(member.request->context.causation_id),
+                 .metadata = or_null(member.metadata)});
+  }
+}
+
+void Group::add_contexts(sql::own_context_rows& contexts) const {
+  if (own_metadata_.empty()) return;
+  for (const Event& event : events_) {
+    const bool is_own = event.has_own_context();
+    contexts.add({.is_own = is_own,
+                  .causation = or_null(is_own ? event.request->context->causation_id : Uuid{}),
+                  .metadata = or_null(is_own ? event.metadata : std::string_view{})});
+  }
+}
+
+void Group::add_tags(sql::event_tags_rows& tags, sql::tag_hash_rows& hashes) const {
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    const std::string& text = events_[i].tags;
+    if (text.empty()) continue;
+    tags.add({.event = number_of(i), .tags = text, .checksum = tags_checksum(text)});
+    split_tags(text, [&](std::string_view tag) {
+      hashes.add({.event = number_of(i), .tag = hash_of_tag(tag)});
+    });
+  }
+}
+
+void Group::add_conditions(sql::condition_rows& conditions, sql::item_rows& items) const {
+  for (const Member& member : members_) {
+    const AppendCondition* const condition = member.request->condition;
+    if (condition == nullptr) {
+      conditions.add({.after = {}, .epoch = {}, .items = 0});
+      continue;
+    }
+    conditions.add({.after = member.required_position(),
+                    .epoch = condition->tag_epoch,
+                    .items = static_cast<std::int64_t>(condition->query.items.size())});
+    add_query_items(condition->query, items);
+  }
+}
+
 Group::Call Group::Call::of_group(const Group& group, const std::optional<Own>& own,
                                   const Uuid& epoch, const Uuid& run) {
-  Call call{group,
-            "SELECT * FROM stela.append_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
-            "$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, "
-            "$30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43)",
-            answer_of_group};
-  call.add_head(own, epoch, run);
-  call.add_names();
-  call.add_members();
-  call.add_appends();
-  call.add_events();
-  call.add_keys();
-  call.add_own_contexts();
-  call.add_tags();
-  call.add_conditions();
-  for (Array& one : call.arrays_) call.parameters.add(one);
-  return call;
+  struct Rows {
+    Array streams = Array::of_text();
+    sql::kind_rows kinds;
+    sql::member_rows members;
+    sql::stream_append_rows appends;
+    sql::group_event_rows events;
+    Array keys = Array::of_int8();
+    sql::own_context_rows contexts;
+    sql::event_tags_rows tags;
+    sql::tag_hash_rows hashes;
+    sql::condition_rows conditions;
+    sql::item_rows items;
+  };
+  const auto rows = std::make_shared<Rows>();
+  group.add_names(rows->streams, rows->kinds);
+  group.add_members(rows->members);
+  group.add_appends(rows->appends);
+  group.add_events(rows->events, rows->keys);
+  group.add_contexts(rows->contexts);
+  group.add_tags(rows->tags, rows->hashes);
+  group.add_conditions(rows->conditions, rows->items);
+  return {group,
+          sql::append_group{.order_lock = own ? std::optional{own->order_lock} : std::nullopt,
+                            .group = own ? std::optional{own->id} : std::nullopt,
+                            .epoch = epoch,
+                            .run = run,
+                            .now = group.now_,
+                            .streams = rows->streams,
+                            .kinds = rows->kinds,
+                            .members = rows->members,
+                            .appends = rows->appends,
+                            .events = rows->events,
+                            .keys = rows->keys,
+                            .contexts = rows->contexts,
+                            .tags = rows->tags,
+                            .hashes = rows->hashes,
+                            .conditions = rows->conditions,
+                            .items = rows->items},
+          rows};
 }
 
 Group::Call Group::Call::of_plain(const Group& group, const Own& own, const Uuid& epoch,
                                   const Uuid& run) {
-  if (group.is_one_event()) {
-    Call call{group,
-              "SELECT * FROM stela.append_one($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
-              "$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)",
-              answer_of_one};
-    call.add_head(own, epoch, run);
-    call.add_one_append();
-    call.add_one_tags();
-    call.add_one_condition();
-    call.parameters.add(own.bell);
-    return call;
-  }
-  Call call{
+  if (group.is_one_event()) return of_one(group, own, epoch, run);
+  struct Rows {
+    Array streams = Array::of_text();
+    sql::kind_rows kinds;
+    sql::plain_append_rows appends;
+    sql::group_event_rows events;
+    Array keys = Array::of_int8();
+  };
+  const auto rows = std::make_shared<Rows>();
+  group.add_names(rows->streams, rows->kinds);
+  group.add_appends(rows->appends);
+  group.add_events(rows->events, rows->keys);
+  return {group,
+          sql::append_group_plain{.order_lock = own.order_lock,
+                                  .group = own.id,
+                                  .epoch = epoch,
+                                  .run = run,
+                                  .now = group.now_,
+                                  .streams = rows->streams,
+                                  .kinds = rows->kinds,
+                                  .appends = rows->appends,
+                                  .events = rows->events,
+                                  .keys = rows->keys,
+                                  .bell = own.bell},
+          rows};
+}
+
+Group::Call Group::Call::of_one(const Group& group, const Own& own, const Uuid& epoch,
+                                const Uuid& run) {
+  struct Rows {
+    Array hashes = Array::of_int8();
+    sql::item_rows items;
+  };
+  const auto rows = std::make_shared<Rows>();
+  const Member& member = group.members_.front();
+  const Append& append = group.appends_.front();
+  const Event& event = group.events_.front();
+  const auto& [category, type, version, publishes] = group.kind_keys_.front();
+  const AppendCondition* const condition = member.request->condition;
+  const bool has_tags = !event.tags.empty();
+  split_tags(event.tags, [&](std::string_view tag) { rows->hashes.add(hash_of_tag(tag)); });
+  if (condition != nullptr) add_query_items(condition->query, rows->items);
+  return {
       group,
-      "SELECT * FROM stela.append_group_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
-      "$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)",
-      answer_of_plain};
-  call.add_head(own, epoch, run);
-  call.add_names();
-  call.add_plain_appends();
-  call.add_events();
-  call.add_keys();
-  for (Array& one : call.arrays_) call.parameters.add(one);
-  call.parameters.add(own.bell);
-  return call;
+      sql::append_one{
+          .order_lock = own.order_lock,
+          .group = own.id,
+          .epoch = epoch,
+          .run = run,
+          .now = group.now_,
+          .stream = append.request->stream.name(),
+          .category = category,
+          .type = type,
+          .version = version,
+          .publishes = publishes,
+          .expected = append.expected(),
+          .causation = or_null(member.request->context.causation_id),
+          .metadata = or_null(member.metadata),
+          .id = event.id,
+          .correlation = or_null(event.correlation),
+          .checksum = event.checksum,
+          .payload = event.request->payload,
+          .key = event.key,
+          .tags = or_null(event.tags),
+          .tags_checksum = has_tags ? std::optional{tags_checksum(event.tags)} : std::nullopt,
+          .hashes = rows->hashes,
+          .condition_after = condition ? std::optional{member.required_position()} : std::nullopt,
+          .condition_epoch = condition ? std::optional{condition->tag_epoch} : std::nullopt,
+          .items = rows->items,
+          .bell = own.bell},
+      rows};
 }
 
-GroupAnswer Group::Call::answer_of_group(const Group&, const Result& row) {
-  return {.is_stale = row.integer(0, 0) != 0,
-          .before = row.integer(0, 1),
-          .after = row.integer(0, 2),
-          .outcomes = integers(row, 3),
-          .firsts = integers(row, 4),
-          .lasts = integers(row, 5),
-          .id_checksums = integers(row, 6),
-          .conflicts = integers(row, 7),
-          .actual = integers(row, 8),
-          .versions = integers(row, 9),
-          .published = integers(row, 10),
-          .kinds = integers(row, 11)};
+GroupAnswer Group::answer_of(const sql::append_group::Row& row) const {
+  return {.is_stale = row.is_stale(),
+          .before = row.before(),
+          .after = row.after(),
+          .outcomes = row.outcomes(),
+          .firsts = row.firsts(),
+          .lasts = row.lasts(),
+          .id_checksums = row.id_checksums(),
+          .conflicts = row.conflicts(),
+          .actual = row.actual(),
+          .versions = row.versions(),
+          .published = row.published(),
+          .kinds = row.kind_numbers()};
 }
 
-GroupAnswer Group::Call::answer_of_plain(const Group& group, const Result& row) {
-  GroupAnswer answer{.is_stale = row.integer(0, 0) != 0,
-                     .is_awaited = !row.is_null(0, 7) && row.integer(0, 7) != 0,
-                     .before = row.integer(0, 1),
-                     .after = row.integer(0, 2),
-                     .versions = integers(row, 4),
-                     .published = integers(row, 5),
-                     .kinds = integers(row, 6)};
+template <class Row>
+GroupAnswer Group::plain_answer_of(const Row& row) const {
+  GroupAnswer answer{.is_stale = row.is_stale(),
+                     .is_awaited = row.is_awaited(),
+                     .before = row.before(),
+                     .after = row.after(),
+                     .versions = row.versions(),
+                     .published = row.published(),
+                     .kinds = row.kind_numbers()};
   if (answer.is_stale) return answer;
-  const std::vector<std::int64_t> bases = integers(row, 3);
+  const std::vector<std::int64_t> bases = row.bases();
   for (std::size_t i = 0; i < bases.size(); ++i) {
-    const auto events = static_cast<std::int64_t>(group.appends_[i].request->events.size());
+    const auto events = static_cast<std::int64_t>(appends_[i].request->events.size());
     const bool has_appended = bases[i] >= 0 && events > 0;
     answer.outcomes.push_back(bases[i] < 0 ? GroupAnswer::in_conflict : GroupAnswer::appended);
     answer.firsts.push_back(has_appended ? bases[i] + 1 : 0);
@@ -309,227 +434,18 @@ GroupAnswer Group::Call::answer_of_plain(const Group& group, const Result& row) 
   return answer;
 }
 
-GroupAnswer Group::Call::answer_of_one(const Group& group, const Result& row) {
-  enum Column : int { broken_item = 8, broken_at };
-  GroupAnswer answer = answer_of_plain(group, row);
-  if (answer.is_stale || row.is_null(0, broken_item)) return answer;
+GroupAnswer Group::answer_of(const sql::append_group_plain::Row& row) const {
+  return plain_answer_of(row);
+}
+
+GroupAnswer Group::answer_of(const sql::append_one::Row& row) const {
+  GroupAnswer answer = plain_answer_of(row);
+  if (answer.is_stale || !row.broken_item()) return answer;
   answer.outcomes = {GroupAnswer::in_condition};
   answer.firsts = answer.lasts = {0};
-  answer.conflicts = {row.integer(0, broken_item)};
-  answer.actual = {row.integer(0, broken_at)};
+  answer.conflicts = {*row.broken_item()};
+  answer.actual = {row.broken_at()};
   return answer;
-}
-
-void Group::Call::add_head(const std::optional<Own>& own, const Uuid& epoch, const Uuid& run) {
-  if (own) {
-    parameters.add(own->order_lock).add_uuid(own->id);
-  } else {
-    parameters.add_null(type::int8);
-    parameters.add_null(type::uuid);
-  }
-  parameters.add_uuid(epoch).add_uuid(run);
-  parameters.add(std::int64_t{group_.now_.time_since_epoch().count()});
-}
-
-void Group::Call::add_plain_appends() {
-  Array& expected = array(Array::of_int8());
-  Array& events = array(Array::of_int4());
-  Array& published = array(Array::of_int4());
-  Array& causations = array(Array::of_uuid());
-  Array& metadata = array(Array::of_text());
-  for (const Append& append : group_.appends_) {
-    const Member& member = group_.members_[append.member];
-    const auto version = append.request->expected.version();
-    expected.add(version ? version->value() : -1);
-    events.add_int4(static_cast<std::int64_t>(append.request->events.size()));
-    published.add_int4(append.last_published);
-    add_uuid_or_null(causations, member.request->context.causation_id);
-    add_text_or_null(metadata, member.metadata);
-  }
-}
-
-void Group::Call::add_one_append() {
-  const auto add_text = [&](std::string_view text) {
-    text.empty() ? parameters.add_null(type::text) : parameters.add(text);
-  };
-  const Member& member = group_.members_.front();
-  const StreamAppend& append = *group_.appends_.front().request;
-  const Event& event = group_.events_.front();
-  const auto& [category, type_name, version, is_published] = group_.kind_keys_.front();
-  parameters.add(append.stream.name()).add(category).add(type_name);
-  parameters.add(std::int64_t{version}).add(std::int64_t{is_published});
-  const auto expected = append.expected.version();
-  parameters.add(expected ? expected->value() : -1);
-  const Uuid& causation = member.request->context.causation_id;
-  causation.is_nil() ? parameters.add_null(type::uuid) : parameters.add_uuid(causation);
-  add_text(member.metadata);
-  parameters.add_uuid(event.id);
-  add_text(event.correlation);
-  parameters.add(event.checksum).add_bytes(event.request->payload);
-  event.key ? parameters.add(std::int64_t{*event.key}) : parameters.add_null(type::int8);
-}
-
-void Group::Call::add_one_tags() {
-  const std::string& text = group_.events_.front().tags;
-  Array& hashes = array(Array::of_int8());
-  if (text.empty()) {
-    parameters.add_null(type::text).add_null(type::int8);
-  } else {
-    parameters.add(text).add(tags_checksum(text));
-    split_tags(text, [&](std::string_view tag) { hashes.add(hash_of_tag(tag)); });
-  }
-  parameters.add(hashes);
-}
-
-void Group::Call::add_one_condition() {
-  const Member& member = group_.members_.front();
-  const AppendCondition* const condition = member.request->condition;
-  Array& types = array(Array::of_text());
-  Array& tags = array(Array::of_text());
-  Array& hashes = array(Array::of_int8());
-  if (condition == nullptr) {
-    parameters.add_null(type::int8).add_null(type::int8);
-  } else {
-    parameters.add(member.required_position()).add(condition->tag_epoch);
-    add_query_items(condition->query, types, tags, hashes);
-  }
-  parameters.add(types).add(tags).add(hashes);
-}
-
-void Group::Call::add_own_contexts() {
-  Array& owns = array(Array::of_bool());
-  Array& causations = array(Array::of_uuid());
-  Array& metadata = array(Array::of_text());
-  if (group_.own_metadata_.empty()) return;
-  for (const Event& event : group_.events_) {
-    owns.add_bool(event.has_own_context());
-    add_uuid_or_null(causations,
-                     event.has_own_context() ? event.request->context->causation_id : Uuid{});
-    add_text_or_null(metadata, event.has_own_context() ? event.metadata : std::string_view{});
-  }
-}
-
-void Group::Call::add_tags() {
-  Array& events = array(Array::of_int4());
-  Array& tags = array(Array::of_text());
-  Array& checksums = array(Array::of_int8());
-  Array& hashed = array(Array::of_int4());
-  Array& hashes = array(Array::of_int8());
-  for (std::size_t i = 0; i < group_.events_.size(); ++i) {
-    const std::string& text = group_.events_[i].tags;
-    if (text.empty()) continue;
-    events.add_int4(number_of(i));
-    tags.add_bytes(text);
-    checksums.add(tags_checksum(text));
-    split_tags(text, [&](std::string_view tag) {
-      hashed.add_int4(number_of(i));
-      hashes.add(hash_of_tag(tag));
-    });
-  }
-}
-
-void Group::Call::add_conditions() {
-  Array& positions = array(Array::of_int8());
-  Array& epochs = array(Array::of_int8());
-  Array& counts = array(Array::of_int4());
-  Array& types = array(Array::of_text());
-  Array& tags = array(Array::of_text());
-  Array& hashes = array(Array::of_int8());
-  for (const Member& member : group_.members_) {
-    const AppendCondition* const condition = member.request->condition;
-    if (condition == nullptr) {
-      positions.add_null();
-      epochs.add_null();
-      counts.add_int4(0);
-      continue;
-    }
-    positions.add(member.required_position());
-    epochs.add(condition->tag_epoch);
-    counts.add_int4(static_cast<std::int64_t>(condition->query.items.size()));
-    add_query_items(condition->query, types, tags, hashes);
-  }
-}
-
-void Group::Call::add_names() {
-  Array& streams = array(Array::of_text());
-  for (const std::string_view name : group_.stream_names_) streams.add_bytes(name);
-  Array& categories = array(Array::of_text());
-  Array& types = array(Array::of_text());
-  Array& versions = array(Array::of_int4());
-  Array& publishes = array(Array::of_bool());
-  for (const auto& [category, type, version, is_published] : group_.kind_keys_) {
-    categories.add_bytes(category);
-    types.add_bytes(type);
-    versions.add_int4(version);
-    publishes.add_bool(is_published);
-  }
-}
-
-void Group::Call::add_members() {
-  Array& appends = array(Array::of_int4());
-  Array& ids = array(Array::of_text());
-  Array& checksums = array(Array::of_int8());
-  Array& causations = array(Array::of_uuid());
-  Array& metadata = array(Array::of_text());
-  for (std::size_t i = 0; i < group_.members_.size(); ++i) {
-    const Member& member = group_.members_[i];
-    const AppendRequest& request = *member.request;
-    appends.add_int4(static_cast<std::int64_t>(group_.end_of_appends(i) - member.first_append));
-    add_text_or_null(ids, request.append_id);
-    checksums.add(id_checksum(request.append_id));
-    add_uuid_or_null(causations, request.context.causation_id);
-    add_text_or_null(metadata, member.metadata);
-  }
-}
-
-void Group::Call::add_appends() {
-  Array& members = array(Array::of_int4());
-  Array& streams = array(Array::of_int4());
-  Array& expected = array(Array::of_int8());
-  Array& events = array(Array::of_int4());
-  Array& published = array(Array::of_int4());
-  for (const Append& append : group_.appends_) {
-    members.add_int4(number_of(append.member));
-    streams.add_int4(number_of(append.stream));
-    const auto version = append.request->expected.version();
-    expected.add(version ? version->value() : -1);
-    events.add_int4(static_cast<std::int64_t>(append.request->events.size()));
-    published.add_int4(append.last_published);
-  }
-}
-
-void Group::Call::add_events() {
-  Array& appends = array(Array::of_int4());
-  Array& ordinals = array(Array::of_int4());
-  Array& previous = array(Array::of_int4());
-  Array& kinds = array(Array::of_int4());
-  Array& ids = array(Array::of_uuid());
-  Array& correlations = array(Array::of_text());
-  Array& checksums = array(Array::of_int8());
-  Array& payloads = array(Array::of_bytes());
-  for (std::size_t i = 0; i < group_.events_.size(); ++i) {
-    const Event& event = group_.events_[i];
-    appends.add_int4(number_of(event.append));
-    ordinals.add_int4(number_of(i - group_.appends_[event.append].first_event));
-    previous.add_int4(event.previous);
-    kinds.add_int4(number_of(event.kind));
-    ids.add_uuid(event.id);
-    add_text_or_null(correlations, event.correlation);
-    checksums.add(event.checksum);
-    payloads.add_bytes(event.request->payload);
-  }
-}
-
-void Group::Call::add_keys() {
-  Array& keys = array(Array::of_int8());
-  if (group_.data_ == nullptr) return;
-  for (const Event& event : group_.events_) {
-    if (event.key) {
-      keys.add(*event.key);
-    } else {
-      keys.add_null();
-    }
-  }
 }
 
 }  // namespace stela::postgres

@@ -4,6 +4,7 @@
 #include "database/data_participant.hpp"
 #include "database/postgres/connection.hpp"
 #include "postgres/kinds.hpp"
+#include "postgres_sql/calls.hpp"
 
 #include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/event_store.hpp>
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,7 +24,7 @@
 
 namespace stela::postgres {
 
-/// The result of stela.append_group, in its order.
+/// What stela.append_group gives.
 struct GroupAnswer {
   enum Outcome : std::int64_t { appended, repeated, in_conflict, in_condition };
 
@@ -53,12 +55,12 @@ class Group {
   struct Call;
   /// Whether one of the lean functions can carry it out.
   bool is_plain() const noexcept;
-  /// Whether events are sealed with keys. `guard_sql` checks those before the append, in its
-  /// transaction.
+  /// Events are sealed with keys, which `guard` checks before the append, in its transaction.
   bool has_keys() const noexcept { return has_keys_; }
-  static constexpr std::string_view guard_sql = "SELECT stela.guard_keys($1, $2, $3)";
-  /// The parameters refer to the group.
-  Parameters guard(std::int64_t order_lock);
+  /// It refers to the group.
+  sql::guard_keys guard(std::int64_t order_lock) noexcept {
+    return {.order_lock = order_lock, .keys = keys_, .newest_key = newest_key_};
+  }
   std::size_t size() const noexcept { return members_.size(); }
 
   /// The outcome of member `number`: throws ConcurrencyConflict, ConditionConflict, or CorruptEvent
@@ -93,6 +95,12 @@ class Group {
     std::size_t stream;
     std::size_t first_event;
     std::int64_t last_published;
+
+    /// -1: any.
+    std::int64_t expected() const noexcept {
+      const auto version = request->expected.version();
+      return version ? version->value() : -1;
+    }
   };
   struct Event {
     const NewEvent* request;
@@ -119,9 +127,22 @@ class Group {
   bool is_one_event() const noexcept {
     return members_.size() == 1 && appends_.size() == 1 && events_.size() == 1;
   }
-  const AppendRequest& request_of(std::size_t append) const noexcept {
-    return *members_[appends_[append].member].request;
-  }
+
+  void add_names(Array& streams, sql::kind_rows& kinds) const;
+  /// `keys`: what the data participant made of each; nothing if there is no such participant.
+  void add_events(sql::group_event_rows& events, Array& keys) const;
+  void add_members(sql::member_rows& members) const;
+  void add_appends(sql::stream_append_rows& appends) const;
+  void add_appends(sql::plain_append_rows& appends) const;
+  void add_contexts(sql::own_context_rows& contexts) const;
+  void add_tags(sql::event_tags_rows& tags, sql::tag_hash_rows& hashes) const;
+  void add_conditions(sql::condition_rows& conditions, sql::item_rows& items) const;
+
+  GroupAnswer answer_of(const sql::append_group::Row& row) const;
+  GroupAnswer answer_of(const sql::append_group_plain::Row& row) const;
+  GroupAnswer answer_of(const sql::append_one::Row& row) const;
+  template <class Row>
+  GroupAnswer plain_answer_of(const Row& row) const;
 
   const Timestamp now_;
   database::DataParticipant* const data_;
@@ -142,7 +163,7 @@ class Group {
   bool has_keys_ = false;
 };
 
-/// A function call: its arrays, and the parameters that refer to them.
+/// A call of one of the functions, and the rows that its parameters refer to.
 struct Group::Call {
   /// For a call in a transaction of its own, which must not be flushed, with the participants of
   /// `epoch` and the connection's run.
@@ -158,37 +179,28 @@ struct Group::Call {
   /// A call on a lane: stela.append_one for one event, otherwise stela.append_group_plain.
   static Call of_plain(const Group& group, const Own& own, const Uuid& epoch, const Uuid& run);
 
-  GroupAnswer answer(const Result& row) const { return read_(group_, row); }
+  GroupAnswer answer(Result result) const { return read_(group_, std::move(result)); }
 
   std::string_view sql;
   Parameters parameters;
 
  private:
-  using Read = GroupAnswer (*)(const Group&, const Result&);
-
-  Call(const Group& group, std::string_view text, Read read) noexcept
-      : sql{text}, group_{group}, read_{read} {}
-  void add_head(const std::optional<Own>& own, const Uuid& epoch, const Uuid& run);
-  void add_names();
-  void add_members();
-  void add_appends();
-  void add_plain_appends();
-  void add_one_append();
-  void add_one_tags();
-  void add_one_condition();
-  void add_events();
-  void add_keys();
-  void add_own_contexts();
-  void add_tags();
-  void add_conditions();
-  static GroupAnswer answer_of_group(const Group& group, const Result& row);
-  static GroupAnswer answer_of_plain(const Group& group, const Result& row);
-  static GroupAnswer answer_of_one(const Group& group, const Result& row);
-  Array& array(Array made) { return arrays_.emplace_back(std::move(made)); }
+  template <class Named>
+  Call(const Group& group, const Named& call, std::shared_ptr<const void> rows)
+      : sql{Named::sql},
+        parameters{call.parameters()},
+        group_{group},
+        rows_{std::move(rows)},
+        read_{[](const Group& of, Result result) {
+          typename Named::Row row{std::move(result)};
+          row.step();
+          return of.answer_of(row);
+        }} {}
+  static Call of_one(const Group& group, const Own& own, const Uuid& epoch, const Uuid& run);
 
   const Group& group_;
-  const Read read_;
-  std::deque<Array> arrays_;
+  std::shared_ptr<const void> rows_;
+  GroupAnswer (*read_)(const Group&, Result);
 };
 
 }  // namespace stela::postgres

@@ -26,17 +26,13 @@ void GroupPruning::note_append(const Conventions& conventions) noexcept {
 
 void GroupPruning::prune() {
   const auto begin = [](Connection& connection) {
-    begin_transaction(connection, begin_sql, "pruning the groups of appends",
-                      [](Connection::Pipeline& pipeline) {
-                        pipeline.add("SELECT set_config('synchronous_commit', 'off', true)");
-                      });
+    begin_transaction(
+        connection, begin_sql, "pruning the groups of appends",
+        [](Connection::Pipeline& pipeline) { pipeline.add(sql::commit_unflushed{}); });
   };
   sessions_.run(begin, [](Connection& connection) {
-    Parameters parameters;
-    parameters.add(rows_at_once);
-    connection.query("SELECT stela.prune_groups($1::integer)", std::move(parameters),
-                     "pruning the groups of appends");
-    check_committed(connection.query("COMMIT", {}, "pruning the groups of appends"));
+    connection.run(sql::prune_groups{.at_once = rows_at_once});
+    check_committed(connection.query("COMMIT", {}, sql::prune_groups::doing));
   });
 }
 

@@ -3,6 +3,8 @@
 #include "postgres/inspection.hpp"
 #include "postgres/schema.hpp"
 #include "postgres_sql.hpp"
+#include "postgres_sql/inspection.hpp"
+#include "postgres_sql/schema.hpp"
 
 #include <stela/framework/error.hpp>
 #include <stela/framework/uuid.hpp>
@@ -18,57 +20,6 @@ namespace {
 constexpr std::string_view hand_advice =
     "it was changed by hand: restore a backup, or recreate it as in docs/schema-postgresql.md";
 
-/// Tables with their columns, constraints, indexes, triggers and functions of the schema $1, as
-/// text that doesn't name the schema.
-constexpr std::string_view objects_sql =
-    "WITH here AS (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1), found AS ("
-    "SELECT CASE c.relkind WHEN 'v' THEN 'view ' ELSE 'table ' END || c.relname AS name, "
-    "c.relpersistence::text || ': ' || string_agg(concat_ws(' ', a.attname, "
-    "format_type(a.atttypid, a.atttypmod), CASE WHEN a.attnotnull THEN 'NOT NULL' END, "
-    "(SELECT l.collname FROM pg_catalog.pg_collation AS l WHERE l.oid = a.attcollation), "
-    "pg_get_expr(d.adbin, d.adrelid)), ', ' ORDER BY a.attnum) AS definition "
-    "FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid "
-    "AND a.attnum > 0 AND NOT a.attisdropped "
-    "LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = a.attnum "
-    "WHERE c.relnamespace = (SELECT oid FROM here) AND c.relkind IN ('r', 'v') "
-    "GROUP BY c.oid, c.relname, c.relkind, c.relpersistence "
-    "UNION ALL SELECT 'view ' || c.relname || ', its query', pg_get_viewdef(c.oid) "
-    "FROM pg_catalog.pg_class AS c "
-    "WHERE c.relnamespace = (SELECT oid FROM here) AND c.relkind = 'v' "
-    "UNION ALL SELECT 'constraint ' || k.conname, k.conrelid::regclass::text || ': ' || "
-    "pg_get_constraintdef(k.oid) FROM pg_catalog.pg_constraint AS k "
-    "WHERE k.connamespace = (SELECT oid FROM here) "
-    "UNION ALL SELECT 'index ' || c.relname, pg_get_indexdef(c.oid) || CASE WHEN i.indisvalid "
-    "THEN '' ELSE ' (invalid)' END FROM pg_catalog.pg_class AS c "
-    "JOIN pg_catalog.pg_index AS i ON i.indexrelid = c.oid "
-    "WHERE c.relnamespace = (SELECT oid FROM here) AND c.relkind = 'i' "
-    "UNION ALL SELECT 'trigger ' || t.tgname || ' on ' || c.relname, pg_get_triggerdef(t.oid) || ' "
-    "' || t.tgenabled::text "
-    "FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid "
-    "WHERE c.relnamespace = (SELECT oid FROM here) AND NOT t.tgisinternal "
-    "UNION ALL SELECT 'function ' || p.proname, string_agg(pg_get_functiondef(p.oid), ' ' "
-    "ORDER BY p.oid) FROM pg_catalog.pg_proc AS p "
-    "WHERE p.pronamespace = (SELECT oid FROM here) GROUP BY p.proname) "
-    "SELECT name, replace(replace(definition, quote_ident($1) || '.', ''), quote_literal($1), "
-    "'''the schema''') FROM found";
-
-/// What somebody else has put on the tables of the schema $1, that changes what is written to them
-/// or read from them.
-constexpr std::string_view foreign_sql =
-    "WITH own AS (SELECT oid, relname, relrowsecurity, relforcerowsecurity "
-    "FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p') AND relnamespace = "
-    "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1)) "
-    "SELECT 'trigger ' || t.tgname || ' on ' || c.relname AS name FROM pg_catalog.pg_trigger AS t "
-    "JOIN own AS c ON c.oid = t.tgrelid JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid "
-    "JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace "
-    "WHERE NOT t.tgisinternal AND n.nspname <> $1 "
-    "UNION ALL SELECT 'rule ' || r.rulename || ' on ' || c.relname "
-    "FROM pg_catalog.pg_rewrite AS r JOIN own AS c ON c.oid = r.ev_class "
-    "UNION ALL SELECT 'row level security of ' || relname FROM own "
-    "WHERE relrowsecurity OR relforcerowsecurity "
-    "UNION ALL SELECT 'table ' || i.inhrelid::regclass::text || ', which inherits ' || c.relname "
-    "FROM pg_catalog.pg_inherits AS i JOIN own AS c ON c.oid = i.inhparent ORDER BY name";
-
 /// A role that may not do it, or a server that only reads.
 bool lacks_rights(std::string_view error) {
   return error.find("SQLSTATE 42501") != std::string_view::npos ||
@@ -79,14 +30,9 @@ bool lacks_rights(std::string_view error) {
 using Objects = std::map<std::string, std::string>;
 
 Objects objects_of(Connection& connection, const std::string& schema) {
-  Parameters parameters;
-  parameters.add(schema);
-  const Result rows =
-      connection.query(objects_sql, std::move(parameters), "reading the objects of a schema");
+  auto rows = connection.rows(sql::objects{.schema = schema});
   Objects objects;
-  for (int row = 0; row < rows.rows(); ++row) {
-    objects.emplace(rows.bytes(row, 0), rows.bytes(row, 1));
-  }
+  while (rows.step()) objects.emplace(rows.name(), rows.definition());
   return objects;
 }
 
@@ -125,29 +71,24 @@ Objects objects_made_by(ConnectionOptions options, std::string_view module,
 void check_ledger(ServerInspection& inspection, std::string_view module,
                   std::span<const database::Migration> migrations) {
   inspection.query([&](Connection& connection) {
-    Parameters parameters;
-    parameters.add(module);
-    const Result rows = connection.query(
-        "SELECT number, name, checksum FROM stela.stela_migrations WHERE module = $1 "
-        "ORDER BY number",
-        std::move(parameters), "reading the ledger of migrations");
-    for (int row = 0; row < rows.rows(); ++row) {
-      const auto at = static_cast<std::size_t>(row);
-      const bool is_known = at < migrations.size() &&
-                            rows.integer(row, 0) == migrations[at].number &&
-                            rows.bytes(row, 1) == migrations[at].name &&
-                            rows.bytes(row, 2) == checksum_of(migrations[at]);
+    auto rows = connection.rows(sql::ledger{.module = module});
+    std::size_t noted = 0;
+    for (; rows.step(); ++noted) {
+      const bool is_known = noted < migrations.size() &&
+                            rows.number() == migrations[noted].number &&
+                            rows.name() == migrations[noted].name &&
+                            rows.checksum() == checksum_of(migrations[noted]);
       if (is_known) continue;
       inspection.report("the migration ledger",
-                        "migration " + std::to_string(rows.integer(row, 0)) + " of '" +
+                        "migration " + std::to_string(rows.number()) + " of '" +
                             std::string{module} + "' isn't one that this Stela knows",
                         std::string{hand_advice});
     }
-    if (static_cast<std::size_t>(rows.rows()) >= migrations.size()) return;
-    inspection.report("the migration ledger",
-                      "migration " + std::to_string(rows.rows() + 1) + " of '" +
-                          std::string{module} + "' isn't noted",
-                      std::string{hand_advice});
+    if (noted >= migrations.size()) return;
+    inspection.report(
+        "the migration ledger",
+        "migration " + std::to_string(noted + 1) + " of '" + std::string{module} + "' isn't noted",
+        std::string{hand_advice});
   });
 }
 
@@ -179,12 +120,9 @@ void compare(ServerInspection& inspection, const Objects& expected) {
 
 void check_foreign(ServerInspection& inspection) {
   inspection.query([&](Connection& connection) {
-    Parameters parameters;
-    parameters.add(inspection.server().schema);
-    const Result rows = connection.query(foreign_sql, std::move(parameters),
-                                         "looking for what isn't Stela's on its tables");
-    for (int row = 0; row < rows.rows(); ++row) {
-      inspection.report(std::string{rows.bytes(row, 0)},
+    auto rows = connection.rows(sql::foreign_objects{.schema = inspection.server().schema});
+    while (rows.step()) {
+      inspection.report(std::string{rows.name()},
                         "it isn't Stela's, and may change what is written or read",
                         "drop it, and verify again");
     }
@@ -194,11 +132,8 @@ void check_foreign(ServerInspection& inspection) {
 void check_facts(ServerInspection& inspection) {
   inspection.query([&](Connection& connection) {
     for (const char* const name : {"store_id", "codec"}) {
-      Parameters parameters;
-      parameters.add(name);
-      const Result rows = connection.query("SELECT value FROM stela.stela_facts WHERE name = $1",
-                                           std::move(parameters), "reading the facts");
-      if (rows.rows() > 0 && !rows.bytes(0, 0).empty()) continue;
+      auto fact = connection.rows(sql::fact{.name = name});
+      if (fact.step() && !fact.value().empty()) continue;
       inspection.report(std::string{"fact '"} + name + "'", "it's gone", "restore a backup");
     }
   });
@@ -231,11 +166,8 @@ namespace {
 std::string find_index_check(ServerInspection& inspection) {
   std::string function;
   inspection.query([&](Connection& connection) {
-    const Result rows = connection.query(
-        "SELECT quote_ident(n.nspname) || '.bt_index_check' FROM pg_catalog.pg_extension AS e "
-        "JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'amcheck'",
-        {}, "looking for amcheck");
-    if (rows.rows() > 0) function = rows.bytes(0, 0);
+    auto rows = connection.rows(sql::find_index_check{});
+    if (rows.step()) function = rows.function();
   });
   return function;
 }
@@ -243,15 +175,8 @@ std::string find_index_check(ServerInspection& inspection) {
 std::vector<std::string> list_indexes(ServerInspection& inspection) {
   std::vector<std::string> indexes;
   inspection.query([&](Connection& connection) {
-    Parameters parameters;
-    parameters.add(inspection.server().schema);
-    const Result rows = connection.query(
-        "SELECT c.oid::regclass::text FROM pg_catalog.pg_class AS c "
-        "JOIN pg_catalog.pg_am AS a ON a.oid = c.relam AND a.amname = 'btree' "
-        "WHERE c.relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1) "
-        "AND c.relkind = 'i' AND c.relpersistence = 'p' ORDER BY c.relname",
-        std::move(parameters), "listing indexes");
-    for (int row = 0; row < rows.rows(); ++row) indexes.emplace_back(rows.bytes(row, 0));
+    auto rows = connection.rows(sql::indexes{.schema = inspection.server().schema});
+    while (rows.step()) indexes.emplace_back(rows.index());
   });
   return indexes;
 }

@@ -42,8 +42,4 @@ struct Flight {
   std::chrono::steady_clock::time_point deadline = {};
 };
 
-/// Follows an append: a commit record of its own, which the server flushes together with everything
-/// before it.
-inline constexpr std::string_view flush_sql = "SELECT pg_logical_emit_message(true, 'stela', '')";
-
 }  // namespace stela::postgres

@@ -46,10 +46,11 @@ void Core::read_inside(std::string_view begin_with, Work work) {
     work(connection);
     Connection::Pipeline pipeline{connection};
     // Not before everything that was read.
-    pipeline.add("SELECT coalesce(max(sequence), 0) FROM stela.events");
+    const auto last = pipeline.add(sql::last_sequence{});
     // What SQL of the user's set for the session goes with its transaction.
     pipeline.add(connection.ran_users_sql() ? "ROLLBACK" : "COMMIT");
-    reached = pipeline.run_all("reading")[0].integer(0, 0);
+    auto results = pipeline.run_all("reading");
+    reached = last.row(results).last();
     connection.note_users_sql(false);
   });
   if (reached == 0 || vouch(run, reached)) return;
@@ -73,16 +74,9 @@ void Core::write_along(Work work, database::Sync sync) {
   const std::string timeout = std::to_string(options_.busy_timeout.count());
   const auto begin = [&](Connection& connection) {
     begin_transaction(connection, begin_sql, "beginning to write", [&](auto& pipeline) {
-      Parameters settings;
-      settings.add(sync_word(sync)).add(timeout);
       pipeline.add(
-          "SELECT set_config('synchronous_commit', $1, true), "
-          "set_config('lock_timeout', $2, true), "
-          "set_config('idle_in_transaction_session_timeout', '60000', true)",
-          std::move(settings));
-      Parameters lock;
-      lock.add(module_lock(options_.schema));
-      pipeline.add("SELECT pg_advisory_xact_lock_shared($1)", std::move(lock));
+          sql::set_transaction{.synchronous_commit = sync_word(sync), .lock_timeout = timeout});
+      pipeline.add(sql::lock_shared{.lock = module_lock(options_.schema)});
     });
   };
   refuse_durably([&] {

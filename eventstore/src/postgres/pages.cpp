@@ -138,15 +138,14 @@ class Pages final : public ledger::Pages {
                             EventPage& page) override {
     static const Directed<PageText> sql{"e.sequence = ANY ($1)", "sequence", "$2"};
     Connection& own = connection_of(connection);
-    const Result places = find_places(own, query, direction, left, wanted);
     Array sequences = Array::of_int8();
-    for (int row = 0; row < places.rows(); ++row) sequences.add(places.integer(row, 0));
+    const std::int64_t places = find_places(own, query, direction, left, wanted, sequences);
     Parameters parameters;
     parameters.add(sequences).add(wanted);
     const Result found =
         own.query(sql.of(direction).text, std::move(parameters), "reading events by a query");
     const bool is_complete = rows(own, found, true).fill(page, found, wanted);
-    if (page.empty() || (is_complete && places.rows() < wanted)) {
+    if (page.empty() || (is_complete && places < wanted)) {
       return direction == Direction::forward ? left.end : left.begin;
     }
     return page.events().back().sequence.value();
@@ -209,31 +208,21 @@ class Pages final : public ledger::Pages {
     return found;
   }
 
-  /// The sequences of the next page, of no more than `wanted` events.
-  static Result find_places(Connection& connection, const stela::Query& query, Direction direction,
-                            const Range& left, std::int64_t wanted) {
-    const auto text = [](std::string_view order) {
-      return std::string{
-          "SELECT DISTINCT m.s FROM unnest($1::text[], $2::text[], $3::bigint[]) "
-          "AS i(types, tags, hash), LATERAL stela.matching(i.types, i.tags, i.hash, $4, $5, "
-          "($7::boolean[])[1], $6) AS m(s) ORDER BY "}
-          .append(order)
-          .append(" LIMIT $6");
-    };
-    static const std::string forward = text("s");
-    static const std::string backward = text("s DESC");
-    const bool is_forward = direction == Direction::forward;
-    Array types = Array::of_text();
-    Array tags = Array::of_text();
-    Array hashes = Array::of_int8();
-    add_query_items(query, types, tags, hashes);
-    Array is_backward = Array::of_bool();
-    is_backward.add_bool(!is_forward);
-    Parameters parameters;
-    parameters.add(types).add(tags).add(hashes).add(left.begin - 1).add(left.end);
-    parameters.add(wanted).add(is_backward);
-    return connection.query(is_forward ? forward : backward, std::move(parameters),
-                            "finding events by a query");
+  /// Adds the sequences of the next page, of no more than `wanted` events. How many there are.
+  static std::int64_t find_places(Connection& connection, const stela::Query& query,
+                                  Direction direction, const Range& left, std::int64_t wanted,
+                                  Array& sequences) {
+    sql::item_rows items;
+    add_query_items(query, items);
+    const std::int64_t after = left.begin - 1;
+    auto places = direction == Direction::forward
+                      ? connection.rows(sql::places{
+                            .items = items, .after = after, .to = left.end, .limit = wanted})
+                      : connection.rows(sql::places_backward{
+                            .items = items, .after = after, .to = left.end, .limit = wanted});
+    std::int64_t count = 0;
+    for (; places.step(); ++count) sequences.add(places.sequence());
+    return count;
   }
 
   /// So many rows like these fill a page.

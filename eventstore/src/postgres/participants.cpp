@@ -1,4 +1,5 @@
-// Who takes part in appends: what the writer knows of its participants.
+// The table of required participants.
+#include "postgres_sql/participants.hpp"
 #include "postgres/writer.hpp"
 
 #include <stela/framework/error.hpp>
@@ -28,40 +29,29 @@ void Writer::check_room_for(const database::DataParticipant&) const {
 }
 
 void Writer::insert_participant(database::Connection&, const Participant& participant) {
-  Parameters parameters;
-  parameters.add(participant.name()).add(participant.detail());
-  parameters.add(std::int64_t{settings_.clock->now().time_since_epoch().count()});
-  connection().query("INSERT INTO stela.stela_participants VALUES ($1, $2, $3)",
-                     std::move(parameters), "registering a participant");
-  connection().query("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()");
+  connection().run(sql::add_participant{
+      .name = participant.name(), .detail = participant.detail(), .now = settings_.clock->now()});
+  connection().run(sql::change_epoch{});
 }
 
 void Writer::delete_participant(database::Connection&, std::string_view name) {
-  Parameters parameters;
-  parameters.add(name);
-  connection().query("DELETE FROM stela.stela_participants WHERE name = $1", std::move(parameters),
-                     "forgetting a participant");
-  connection().query("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()");
+  connection().run(sql::delete_participant{.name = name});
+  connection().run(sql::change_epoch{});
 }
 
 void Writer::load_participants(Connection& connection) {
-  // The epoch first: participants that are newer than it are looked for again.
-  const Result epoch = connection.query("SELECT epoch FROM stela.stela_configuration", {},
-                                        "reading the participants");
-  if (epoch.rows() != 1) throw SchemaMismatch{"the row of stela_configuration is missing"};
+  // The epoch first: participants newer than it are read again.
+  auto configuration = connection.rows(sql::epoch{});
+  if (!configuration.step()) throw SchemaMismatch{"the row of stela_configuration is missing"};
   // A migration that shuts out older writers changes the epoch as well.
   check_writer(connection, known_schemas());
-  const Result rows =
-      connection.query("SELECT name, detail FROM stela.stela_participants ORDER BY name", {},
-                       "reading the participants");
+  auto rows = connection.rows(sql::participants{});
   std::vector<ledger::Participants::Required> required;
-  for (int row = 0; row < rows.rows(); ++row) {
-    required.push_back({std::string{rows.bytes(row, 0)}, std::string{rows.bytes(row, 1)}});
-  }
+  while (rows.step()) required.push_back({std::string{rows.name()}, std::string{rows.detail()}});
   participants_.require(std::move(required));
   tag_facts_ = read_tag_facts(connection);
   personal_types_ = read_personal_types(connection);
-  epoch_ = to_uuid(epoch.bytes(0, 0));
+  epoch_ = configuration.epoch();
 }
 
 void Writer::check_participants(Connection& connection) {
@@ -69,7 +59,7 @@ void Writer::check_participants(Connection& connection) {
     try {
       return participants_.check();
     } catch (const ParticipantMissing&) {
-      // Maybe another process has forgotten it.
+      // Another process may have removed the requirement.
     }
   }
   load_participants(connection);

@@ -1,6 +1,7 @@
 #include "postgres/presence.hpp"
 
 #include "database/checksum.hpp"
+#include "postgres_sql/presence.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -56,21 +57,17 @@ void Presences::hold(std::int64_t number) {
   find_connection();
   for (auto& [each, is_locked] : numbers_) {
     if (is_locked) continue;
-    Parameters parameters;
-    parameters.add(lock_of(sessions_.options().schema)).add(each);
-    const Result locked =
-        session_->connection.query("SELECT pg_try_advisory_lock($1::integer, $2::integer)",
-                                   std::move(parameters), "telling that this process lives");
+    const sql::appear presence{.store = lock_of(sessions_.options().schema), .number = each};
     // Otherwise the server hasn't noticed that the other connection is lost, and shows that one;
     // the next time it may have.
-    is_locked = locked.integer(0, 0) != 0;
+    is_locked = session_->connection.row(presence).is_locked();
   }
 }
 
 void Presences::find_connection() {
   if (session_ != nullptr) {
     try {
-      session_->connection.query("SELECT 1");
+      session_->connection.run(sql::is_alive{});
       return;
     } catch (const ConnectionLost&) {
       session_.reset();
@@ -89,10 +86,8 @@ void Presences::drop(std::int64_t number) noexcept try {
   numbers_.erase(found);
   if (numbers_.empty()) return session_.reset();
   if (!is_locked || session_ == nullptr) return;
-  Parameters parameters;
-  parameters.add(lock_of(sessions_.options().schema)).add(number);
-  session_->connection.query("SELECT pg_advisory_unlock($1::integer, $2::integer)",
-                             std::move(parameters), "telling that a worker has ended");
+  session_->connection.run(
+      sql::disappear{.store = lock_of(sessions_.options().schema), .number = number});
 } catch (...) {
   // It ends with the connection, at the latest when the last of them is gone.
 }
@@ -104,14 +99,8 @@ std::optional<bool> is_present(Sessions& sessions, std::int64_t number) noexcept
   sessions.read([&](Connection& connection) {
     // The locks are the primary's.
     if (connection.is_standby()) return is_there.reset();
-    Parameters parameters;
-    parameters.add(lock_of(connection.options().schema)).add(number);
-    const Result found = connection.query(
-        "SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 "
-        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
-        "AND classid = $1::bigint::oid AND objid = $2::bigint::oid",
-        std::move(parameters), "looking for a process");
-    is_there = found.rows() > 0;
+    const sql::is_present lock{.store = lock_of(connection.options().schema), .number = number};
+    is_there = connection.run(lock) > 0;
   });
   return is_there;
 } catch (...) {

@@ -1,5 +1,7 @@
 #include "postgres/readers.hpp"
 
+#include "postgres_sql/sessions.hpp"
+
 #include <stela/framework/error.hpp>
 
 namespace stela::postgres {
@@ -15,9 +17,7 @@ void read_durably(Reading& reading, FunctionRef<std::int64_t(Connection&)> work)
 }
 
 std::int64_t last_sequence(Connection& connection) {
-  return connection
-      .query("SELECT coalesce(max(sequence), 0) FROM stela.events", {}, "reading the last sequence")
-      .integer(0, 0);
+  return connection.row(sql::last_sequence{}).last();
 }
 
 }  // namespace stela::postgres

@@ -4,6 +4,8 @@
 #include "database/postgres/sql_text.hpp"
 #include "postgres/server_session.hpp"
 #include "postgres_sql.hpp"
+#include "postgres_sql/participants.hpp"
+#include "postgres_sql/schema.hpp"
 
 #include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
@@ -29,14 +31,7 @@ constexpr std::string_view shut_out_writers_line = "-- Shuts out older writers.\
 constexpr std::string_view shut_out_readers_line = "-- Shuts out older readers.\n";
 
 bool has_ledger(Connection& connection, const std::string& schema) {
-  Parameters parameters;
-  parameters.add(schema);
-  return connection
-             .query(
-                 "SELECT FROM pg_catalog.pg_tables "
-                 "WHERE schemaname = $1 AND tablename = 'stela_migrations'",
-                 std::move(parameters), "looking for Stela's tables")
-             .rows() > 0;
+  return connection.run(sql::has_ledger{.schema = schema}) > 0;
 }
 
 /// What a module's tables have had.
@@ -49,19 +44,14 @@ struct Applied {
 };
 
 Applied read_ledger(Connection& connection, const Module& module) {
-  Parameters parameters;
-  parameters.add(module.name);
-  const Result rows = connection.query(
-      "SELECT number, checksum, oldest_reader, oldest_writer FROM stela.stela_migrations "
-      "WHERE module = $1 ORDER BY number",
-      std::move(parameters), "reading the ledger of migrations");
+  auto rows = connection.rows(sql::ledger{.module = module.name});
   Applied applied;
-  for (int row = 0; row < rows.rows(); ++row) {
-    applied.oldest_reader = std::max(applied.oldest_reader, rows.integer(row, 2));
-    applied.oldest_writer = std::max(applied.oldest_writer, rows.integer(row, 3));
+  while (rows.step()) {
+    applied.oldest_reader = std::max(applied.oldest_reader, rows.oldest_reader());
+    applied.oldest_writer = std::max(applied.oldest_writer, rows.oldest_writer());
     if (applied.count == module.migrations.size()) continue;
     const database::Migration& known = module.migrations[applied.count++];
-    if (rows.integer(row, 0) == known.number && rows.bytes(row, 1) == checksum_of(known)) continue;
+    if (rows.number() == known.number && rows.checksum() == checksum_of(known)) continue;
     throw SchemaMismatch{
         "migration " + std::to_string(known.number) +
         " of the tables isn't this Stela's; they were made by a version that wasn't "
@@ -84,19 +74,14 @@ bool is_up_to_date(Connection& connection, const Module& module, bool is_read_on
 }
 
 void make_ledger(Connection& connection, const std::string& schema) {
-  Parameters parameters;
-  parameters.add(schema);
-  const Result found = connection.query(
-      "SELECT (SELECT c.relname::text FROM pg_catalog.pg_class AS c "
-      "WHERE c.relnamespace = n.oid ORDER BY c.relname LIMIT 1) "
-      "FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1",
-      std::move(parameters), "looking for the schema");
-  if (found.rows() > 0 && !found.is_null(0, 0)) {
-    throw SchemaMismatch{"the schema '" + schema + "' holds '" + std::string{found.bytes(0, 0)} +
+  auto found = connection.rows(sql::first_object{.schema = schema});
+  const bool is_there = found.step();
+  if (is_there && found.name()) {
+    throw SchemaMismatch{"the schema '" + schema + "' holds '" + std::string{*found.name()} +
                          "', which isn't Stela's; name another schema"};
   }
   // A role that isn't let make one may have been given it.
-  if (found.rows() == 0) connection.execute("CREATE SCHEMA " + postgres::quoted(schema));
+  if (!is_there) connection.execute("CREATE SCHEMA " + postgres::quoted(schema));
   connection.execute(
       "CREATE TABLE stela.stela_migrations (module text NOT NULL, number integer NOT NULL, "
       "name text NOT NULL, checksum text NOT NULL, "
@@ -111,59 +96,37 @@ void apply(Connection& connection, const Module& module, const database::Migrati
   const bool shuts_out_readers = migration.text.starts_with(shut_out_readers_line);
   const bool shuts_out_writers =
       shuts_out_readers || migration.text.starts_with(shut_out_writers_line);
-  const std::string checksum = checksum_of(migration);
-  Parameters parameters;
-  parameters.add(module.name).add(std::int64_t{migration.number});
-  parameters.add(migration.name).add(checksum);
-  parameters.add(shuts_out_readers ? migration.number : before.oldest_reader);
-  parameters.add(shuts_out_writers ? migration.number : before.oldest_writer);
-  connection.query(
-      "INSERT INTO stela.stela_migrations "
-      "(module, number, name, checksum, oldest_reader, oldest_writer) "
-      "VALUES ($1, $2, $3, $4, $5, $6)",
-      std::move(parameters), "noting a migration");
-  if (!shuts_out_writers) return;
+  connection.run(sql::note_migration{
+      .module = module.name,
+      .number = migration.number,
+      .name = migration.name,
+      .checksum = checksum_of(migration),
+      .oldest_reader = shuts_out_readers ? migration.number : before.oldest_reader,
+      .oldest_writer = shuts_out_writers ? migration.number : before.oldest_writer});
   // Whoever appends looks at the ledger again.
-  connection.query("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()", {},
-                   "shutting out older writers");
+  if (shuts_out_writers) connection.run(sql::change_epoch{}, "shutting out older writers");
 }
 
 /// Whoever makes a table owns it: that is the owner of the others, or of the schema that was given.
 /// StoreFailed if this role isn't a member of that one.
 void act_as_owner(Connection& connection, const std::string& schema, const std::string& problem) {
-  Parameters parameters;
-  parameters.add(schema);
-  const Result found = connection.query(
-      "SELECT r.rolname::text, r.rolname = current_user, pg_has_role(r.oid, 'MEMBER'), "
-      "current_user::text FROM pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_roles AS r "
-      "ON r.oid = coalesce((SELECT c.relowner FROM pg_catalog.pg_class AS c "
-      "WHERE c.relnamespace = n.oid AND c.relname = 'stela_migrations' AND c.relkind = 'r'), "
-      "CASE n.nspowner WHEN 'pg_database_owner'::regrole THEN (SELECT d.datdba "
-      "FROM pg_catalog.pg_database AS d WHERE d.datname = current_database()) "
-      "ELSE n.nspowner END) WHERE n.nspname = $1",
-      std::move(parameters), "looking for the owner of the tables");
-  if (found.rows() == 0 || found.integer(0, 1) != 0) return;
-  const std::string owner{found.bytes(0, 0)};
-  if (found.integer(0, 2) == 0) {
+  auto found = connection.rows(sql::owner{.schema = schema});
+  if (!found.step() || found.is_mine()) return;
+  const std::string owner{found.owner()};
+  if (!found.may_be_acted_as()) {
     throw StoreFailed{problem + ", and only '" + owner + "', who owns the schema '" + schema +
-                      "', may change that, not '" + std::string{found.bytes(0, 3)} +
+                      "', may change that, not '" + std::string{found.me()} +
                       "': run 'stela migrate' as '" + owner + "', and grants.sql after it"};
   }
-  Parameters role;
-  role.add(owner);
-  connection.query("SELECT set_config('role', $1, true)", std::move(role),
-                   "acting as the owner of the tables");
+  connection.run(sql::act_as{.role = owner});
 }
 
 /// False if another process has the lock of those who migrate.
 bool try_to_migrate(Connection& connection, const std::string& schema, const Module& module) {
   connection.query(begin_sql);
-  Parameters parameters;
-  parameters.add(
-      static_cast<std::int64_t>(database::text_checksum("stela, migrations: " + schema)));
-  const Result locked =
-      connection.query("SELECT pg_try_advisory_xact_lock($1)", std::move(parameters));
-  const bool is_mine = locked.integer(0, 0) != 0;
+  const auto lock =
+      static_cast<std::int64_t>(database::text_checksum("stela, migrations: " + schema));
+  const bool is_mine = connection.row(sql::try_to_lock{.lock = lock}).is_mine();
   if (is_mine) {
     act_as_owner(connection, schema,
                  "the tables of '" + std::string{module.name} + "' are missing or older");
@@ -191,16 +154,11 @@ void make_sql_schema(Connection& connection, const std::string& name) {
     throw UsageError{"the schema '" + name +
                      "' is another store's; name one for SQL of your own by sql_schema"};
   }
-  Parameters parameters;
-  parameters.add(name);
-  const Result found = connection.query(
-      "SELECT to_regnamespace(quote_ident($1)) IS NOT NULL, "
-      "has_database_privilege(current_database(), 'CREATE'), current_user::text",
-      std::move(parameters), "looking for the schema of the user's SQL");
-  if (found.integer(0, 0) != 0) return;
-  const std::string role{found.bytes(0, 2)};
-  if (found.integer(0, 1) == 0) {
-    throw StoreFailed{"the schema '" + name + "', for SQL of your own, is missing, and '" + role +
+  const auto found = connection.row(sql::sql_schema{.schema = name});
+  if (found.is_there()) return;
+  if (!found.may_make()) {
+    throw StoreFailed{"the schema '" + name + "', for SQL of your own, is missing, and '" +
+                      std::string{found.me()} +
                       "' may not make it: make it for that role, as grants.sql does, or name "
                       "another one by sql_schema"};
   }
@@ -209,28 +167,24 @@ void make_sql_schema(Connection& connection, const std::string& name) {
 
 /// Those that aren't set.
 void set_facts(Connection& connection, const Options& options) {
-  const std::string id = make_uuid().to_string();
   const std::string sql_schema = sql_schema_of(options);
   connection.query(begin_sql);
   act_as_owner(connection, options.schema, "facts of the store aren't set");
-  Parameters parameters;
-  parameters.add(id).add(to_string(options.codec.value_or(Codec::json))).add(sql_schema);
   // Whoever was faster is waited for, and has set them all.
-  const Result set = connection.query(
-      "INSERT INTO stela.stela_facts (name, value) "
-      "VALUES ('store_id', $1), ('codec', $2), ('sql_schema', $3) ON CONFLICT DO NOTHING",
-      std::move(parameters), "setting the facts of the store");
-  if (set.changes() > 0) make_sql_schema(connection, sql_schema);
-  check_committed(connection.query("COMMIT", {}, "setting the facts of the store"));
+  const std::int64_t set =
+      connection.run(sql::set_facts{.store_id = make_uuid().to_string(),
+                                    .codec = to_string(options.codec.value_or(Codec::json)),
+                                    .sql_schema = sql_schema});
+  if (set > 0) make_sql_schema(connection, sql_schema);
+  check_committed(connection.query("COMMIT", {}, sql::set_facts::doing));
 }
 
 Facts read_facts(Connection& connection) {
-  const Result rows =
-      connection.query("SELECT name, value FROM stela.stela_facts", {}, "reading the facts");
+  auto rows = connection.rows(sql::facts{});
   Facts facts;
-  for (int row = 0; row < rows.rows(); ++row) {
-    const std::string_view name = rows.bytes(row, 0);
-    const std::string value{rows.bytes(row, 1)};
+  while (rows.step()) {
+    const std::string_view name = rows.name();
+    const std::string value{rows.value()};
     if (name == "store_id") facts.store_id = Uuid::parse(value).value_or(Uuid{});
     if (name == "sql_schema") facts.sql_schema = value;
     if (name != "codec") continue;
@@ -281,12 +235,10 @@ void migrate(Connection& connection, const Options& options, const Module& modul
 }
 
 void check_writer(Connection& connection, const KnownModules& known) {
-  const Result rows = connection.query(
-      "SELECT module, max(oldest_writer) FROM stela.stela_migrations GROUP BY module", {},
-      "reading the ledger of migrations");
-  for (int row = 0; row < rows.rows(); ++row) {
-    const auto module = known.find(rows.bytes(row, 0));
-    if (module == known.end() || module->second >= rows.integer(row, 1)) continue;
+  auto rows = connection.rows(sql::oldest_writers{});
+  while (rows.step()) {
+    const auto module = known.find(rows.module());
+    if (module == known.end() || module->second >= rows.oldest_writer()) continue;
     throw SchemaMismatch{"a newer Stela has migrated the tables of '" + module->first +
                          "'; restart this process with it"};
   }

@@ -1,5 +1,7 @@
 #include "postgres/server_clock.hpp"
 
+#include "postgres_sql/sessions.hpp"
+
 namespace stela::postgres {
 namespace {
 
@@ -11,10 +13,7 @@ constexpr std::chrono::seconds lifetime{1};
 }  // namespace
 
 Timestamp ask_for_time(Connection& connection) {
-  const Result row =
-      connection.query("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", {},
-                       "asking for the time");
-  return Timestamp{microseconds{row.integer(0, 0)}};
+  return connection.row(sql::clock{}).now();
 }
 
 ServerTime ServerTime::ask(Connection& connection) {

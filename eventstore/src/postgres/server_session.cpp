@@ -8,19 +8,12 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
 namespace stela::postgres {
-Uuid to_uuid(std::string_view bytes) noexcept {
-  Uuid::Bytes raw{};
-  if (bytes.size() == raw.size()) std::memcpy(raw.data(), bytes.data(), raw.size());
-  return Uuid{raw};
-}
-
 namespace {
 
 /// The first connection of this run; or another one is that, and faster. Also where transactions
@@ -28,7 +21,7 @@ namespace {
 void note_run(Connection& connection) {
   Connection::Pipeline pipeline{connection};
   pipeline.add(begin_sql);
-  pipeline.add("SELECT stela.note_run()");
+  pipeline.add(sql::note_run{});
   pipeline.add("COMMIT");
   try {
     pipeline.run_all("noting the run");
@@ -44,22 +37,14 @@ void note_run(Connection& connection) {
 
 /// Read before the session's own path is set.
 std::string users_path_of(Connection& connection) {
-  Parameters parameters;
-  parameters.add(std::string_view{connection.options().schema});
-  const Result row = connection.query(
-      "SELECT coalesce(string_agg(quote_ident(s.name), ', ' ORDER BY s.at), '') "
-      "FROM unnest(current_schemas(false)) WITH ORDINALITY AS s(name, at) WHERE s.name <> $1 "
-      // Nor are they another store's.
-      "AND to_regclass(quote_ident(s.name) || '.stela_migrations') IS NULL",
-      std::move(parameters), "finding the user's schemas");
-  return std::string{row.bytes(0, 0)};
+  return std::string{
+      connection.row(sql::users_schemas{.schema = connection.options().schema}).path()};
 }
 
 }  // namespace
 
 bool is_behind_pooler(Connection& connection) {
-  const Result row = connection.query("SELECT pg_backend_pid()", {}, "looking for a pooler");
-  return row.integer(0, 0) != PQbackendPID(connection.handle());
+  return connection.row(sql::backend{}).pid() != PQbackendPID(connection.handle());
 }
 
 void find_first_in(Connection& connection, const std::string& schema) {
@@ -72,20 +57,9 @@ void set_up(Connection& connection) {
   connection.set_users_path(users_path_of(connection));
   find_first_in(connection, connection.options().sql_schema);
   if (connection.options().is_pooled) return;
+  const std::int64_t pid = PQbackendPID(connection.handle());
   const std::string path = own_path(connection.options().schema);
-  Parameters parameters;
-  parameters.add(path).add(std::int64_t{PQbackendPID(connection.handle())});
-  // What is set for a session behind a pooler would be set for others. Compiling a page's query
-  // takes longer than reading the page. A server that waits for the rest of what a client sends,
-  // under locks, finds out that its host is gone.
-  const Result row = connection.query(
-      "SELECT pg_backend_pid(), CASE WHEN pg_backend_pid() = $2 THEN "
-      "set_config('jit', 'off', false) || set_config('search_path', $1, false) || "
-      "set_config('tcp_keepalives_idle', '10', false) || "
-      "set_config('tcp_keepalives_interval', '5', false) || "
-      "set_config('tcp_keepalives_count', '3', false) END",
-      std::move(parameters), "setting up a session");
-  if (row.integer(0, 0) == PQbackendPID(connection.handle())) return;
+  if (connection.row(sql::set_up_session{.path = path, .pid = pid}).pid() == pid) return;
   throw UsageError{
       "this connection goes through a pooler, and the first one didn't; name poolers only, or "
       "servers only"};
@@ -98,26 +72,21 @@ void add_restoring(Connection::Pipeline& pipeline, const Connection& connection)
   pipeline.add("RESET ROLE");
   pipeline.add("SELECT set_config('client_encoding', 'UTF8', false)");
   if (connection.options().is_pooled) return;
+  // A copy: the path itself doesn't outlive the run.
   Parameters path;
   path.add_untyped(own_path(connection.options().schema));
-  pipeline.add(
-      "SELECT set_config('jit', 'off', false), set_config('search_path', $1, false), "
-      "set_config('tcp_keepalives_idle', '10', false), "
-      "set_config('tcp_keepalives_interval', '5', false), "
-      "set_config('tcp_keepalives_count', '3', false)",
-      std::move(path));
+  pipeline.add(sql::restore_session::sql, std::move(path));
 }
 
-bool take_run(Connection& connection, const Result& row) {
-  const bool is_standby = row.integer(0, 0) != 0;
-  if (is_standby && !connection.options().is_read_only) {
+bool take_run(Connection& connection, const sql::server_run::Row& row) {
+  if (row.is_standby() && !connection.options().is_read_only) {
     throw StoreBusy{
         "the server is a standby; wait for the failover, name the primary, or open the store "
         "read-only"};
   }
-  const Uuid run = row.is_null(0, 1) ? Uuid{} : to_uuid(row.bytes(0, 1));
+  const Uuid run = row.run().value_or(Uuid{});
   connection.set_run(run);
-  return is_standby || !run.is_nil();
+  return row.is_standby() || !run.is_nil();
 }
 
 void begin_transaction(Connection& connection, std::string_view begin, std::string_view doing,
@@ -128,16 +97,14 @@ void begin_transaction(Connection& connection, std::string_view begin, std::stri
   for (int i = 0; i < attempts; ++i) {
     Connection::Pipeline pipeline{connection};
     pipeline.add(begin);
+    std::optional<Place<sql::server_run>> run;
     if (is_pooled) {
-      pipeline.add(run_sql);
-      Parameters settings;
-      settings.add(path);
-      pipeline.add("SELECT set_config('jit', 'off', true), set_config('search_path', $1, true)",
-                   std::move(settings));
+      run = pipeline.add(sql::server_run{});
+      pipeline.add(sql::set_pooled_transaction{.path = path});
     }
     more(pipeline);
-    const auto results = pipeline.run_all(doing);
-    if (!is_pooled || take_run(connection, results[1])) return;
+    auto results = pipeline.run_all(doing);
+    if (!run || take_run(connection, run->row(results))) return;
     connection.roll_back();
     note_run(connection);
   }
@@ -151,9 +118,9 @@ ServerSession::ServerSession(const ConnectionOptions& options) : connection{opti
 
 void ServerSession::find_run() {
   run_found_at = std::chrono::steady_clock::now();
-  if (take_run(connection, connection.query(run_sql, {}, "finding the run"))) return;
+  if (take_run(connection, connection.row(sql::server_run{}))) return;
   note_run(connection);
-  if (!take_run(connection, connection.query(run_sql, {}, "finding the run"))) fail_without_run();
+  if (!take_run(connection, connection.row(sql::server_run{}))) fail_without_run();
 }
 
 void ServerSession::check_is_standby() const {

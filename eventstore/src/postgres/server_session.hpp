@@ -5,6 +5,7 @@
 #include "database/owner.hpp"
 #include "database/postgres/connection.hpp"
 #include "postgres/outage.hpp"
+#include "postgres_sql/sessions.hpp"
 
 #include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/uuid.hpp>
@@ -20,9 +21,7 @@
 
 namespace stela::postgres {
 
-Uuid to_uuid(std::string_view bytes) noexcept;
-
-/// Sets the schema where the user's SQL finds its tables first.
+/// Where SQL of the user's finds its tables first.
 void find_first_in(Connection& connection, const std::string& schema);
 /// Applies a session's lasting settings; none behind a pooler. UsageError if there is a pooler that
 /// the options don't mention.
@@ -36,15 +35,13 @@ bool is_behind_pooler(Connection& connection);
 /// Begins each writing transaction, whatever the server's defaults are.
 inline constexpr std::string_view begin_sql =
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE NOT DEFERRABLE";
-/// Tells whether the server is a standby, and its run.
-inline constexpr std::string_view run_sql = "SELECT is_standby, run FROM stela.server_run()";
 
 /// Begins a transaction by `begin` and the statements that `more` adds, in one round trip. Behind a
 /// pooler it also applies the session's settings, and records the connection's run.
 void begin_transaction(Connection& connection, std::string_view begin, std::string_view doing,
                        FunctionRef<void(Connection::Pipeline&)> more);
-/// Records the result of `run_sql` in the connection. False if the server's run isn't recorded yet.
-bool take_run(Connection& connection, const Result& row);
+/// Tells the connection in which run it is. False if the run isn't noted yet.
+bool take_run(Connection& connection, const sql::server_run::Row& row);
 
 /// A connection ends with the server's run, so it stays in one run, unless a restored dump replaces
 /// the tables meanwhile; behind a pooler each transaction has its own run. A standby has none. The
@@ -139,8 +136,6 @@ class Sessions {
   std::list<Waiter*> waiting_;
   std::chrono::steady_clock::time_point distrusted_at_ = {};
 };
-
-inline constexpr std::string_view lock_sql = "SELECT pg_advisory_xact_lock($1)";
 
 /// The order lock of the store in `schema`.
 std::int64_t order_lock(std::string_view schema) noexcept;

@@ -1,5 +1,7 @@
 #include "postgres/settlement.hpp"
 
+#include "postgres_sql/settlement.hpp"
+
 namespace stela::postgres {
 
 Settled settle_group(ServerSession& session, const Uuid& group, std::int64_t order_lock,
@@ -7,26 +9,18 @@ Settled settle_group(ServerSession& session, const Uuid& group, std::int64_t ord
   StandbyWait standby{session.connection, patience};
   Connection::Pipeline pipeline{session.connection};
   pipeline.add(begin_sql);
-  Parameters timeout;
-  timeout.add(lock_timeout);
-  pipeline.add(confirmed_sql);
-  pipeline.add("SELECT set_config('lock_timeout', $1, true)", std::move(timeout));
-  Parameters lock;
-  lock.add(order_lock);
-  pipeline.add(lock_sql, std::move(lock));
-  Parameters wanted;
-  wanted.add_uuid(group);
-  pipeline.add("SELECT is_void, first, last FROM stela.settle_group($1)", std::move(wanted));
+  pipeline.add(sql::commit_confirmed{});
+  pipeline.add(sql::set_lock_timeout{.timeout = lock_timeout});
+  pipeline.add(sql::lock{.lock = order_lock});
+  const auto settled = pipeline.add(sql::settle_group{.group = group});
   // So that the commit flushes, also if it finds the group.
-  pipeline.add("SELECT pg_logical_emit_message(true, 'stela', '')");
+  pipeline.add(sql::flush{});
   pipeline.add("COMMIT");
-  const auto results = pipeline.run_all("settling a commit in doubt");
+  auto results = pipeline.run_all("settling a commit in doubt");
   check_committed(results.back());
   standby.check_confirmed();
-  const Result& found = results[4];
-  return {.is_void = found.integer(0, 0) != 0,
-          .first = found.is_null(0, 1) ? 0 : found.integer(0, 1),
-          .last = found.is_null(0, 2) ? 0 : found.integer(0, 2)};
+  const auto found = settled.row(results);
+  return {.is_void = found.is_void(), .first = found.first(), .last = found.last()};
 }
 
 }  // namespace stela::postgres

@@ -1,6 +1,8 @@
 #include "postgres/snapshots.hpp"
 
 #include "database/checksum.hpp"
+#include "postgres_sql/sessions.hpp"
+#include "postgres_sql/snapshots.hpp"
 
 #include <array>
 #include <string>
@@ -23,23 +25,13 @@ void log_skipped(const Conventions& conventions, const StreamId& stream) {
                           .fields = fields});
 }
 
-Result find(Connection& connection, const StreamId& stream, StreamVersion to,
-            GlobalSequence up_to) {
-  Parameters parameters;
-  parameters.add(stream.name()).add(to.value()).add(up_to.value());
-  return connection.query(
-      "SELECT n.version, n.sequence, n.state_version, n.taken_at, n.checksum, n.payload "
-      "FROM stela.snapshots AS n JOIN stela.streams AS s ON s.stream = n.stream "
-      "WHERE s.name = $1 AND n.version <= $2 AND n.sequence <= $3",
-      std::move(parameters), "finding a snapshot");
-}
-
 /// One that nobody misses if it is lost.
-void run_relaxed(Connection& connection, std::string_view sql, Parameters parameters) {
+template <class Named>
+void run_relaxed(Connection& connection, const Named& statement) {
   Connection::Pipeline pipeline{connection};
   pipeline.add(begin_sql);
-  pipeline.add("SELECT set_config('synchronous_commit', 'off', true)");
-  pipeline.add(sql, std::move(parameters));
+  pipeline.add(sql::commit_unflushed{});
+  pipeline.add(statement);
   pipeline.add("COMMIT");
   try {
     check_committed(pipeline.run_all("a snapshot")[3]);
@@ -58,13 +50,14 @@ std::optional<StoredSnapshot> find_snapshot(Reading& reading, const Conventions&
   bool is_intact = true;
   read_durably(reading, [&](Connection& connection) -> std::int64_t {
     snapshot.reset();
-    const Result row = find(connection, stream, to, up_to);
-    if (row.rows() == 0) return 0;
-    snapshot = StoredSnapshot{.version = StreamVersion{row.integer(0, 0)},
-                              .sequence = GlobalSequence{row.integer(0, 1)},
-                              .state_version = static_cast<int>(row.integer(0, 2)),
-                              .payload = std::string{row.bytes(0, 5)}};
-    is_intact = row.integer(0, 4) == checksum_of(stream, *snapshot, row.integer(0, 3));
+    auto row = connection.rows(
+        sql::find_snapshot{.stream = stream.name(), .to = to.value(), .up_to = up_to.value()});
+    if (!row.step()) return 0;
+    snapshot = StoredSnapshot{.version = StreamVersion{row.version()},
+                              .sequence = GlobalSequence{row.sequence()},
+                              .state_version = static_cast<int>(row.state_version()),
+                              .payload = std::string{row.payload()}};
+    is_intact = row.checksum() == checksum_of(stream, *snapshot, row.taken_at());
     return snapshot->sequence.value();
   });
   if (is_intact) return snapshot;
@@ -75,28 +68,17 @@ std::optional<StoredSnapshot> find_snapshot(Reading& reading, const Conventions&
 void save_snapshot(Connection& connection, const StreamId& stream, const StoredSnapshot& snapshot,
                    Timestamp now) {
   const std::int64_t taken_at = now.time_since_epoch().count();
-  Parameters parameters;
-  parameters.add(stream.name()).add(snapshot.version.value()).add(snapshot.sequence.value());
-  parameters.add(std::int64_t{snapshot.state_version}).add(taken_at);
-  parameters.add(checksum_of(stream, snapshot, taken_at)).add_bytes(snapshot.payload);
-  run_relaxed(connection,
-              "INSERT INTO stela.snapshots AS n (stream, version, sequence, state_version, "
-              "taken_at, checksum, payload) "
-              "SELECT s.stream, $2, $3, $4, $5, $6, $7 FROM stela.streams AS s WHERE s.name = $1 "
-              "ON CONFLICT (stream) DO UPDATE SET version = excluded.version, "
-              "sequence = excluded.sequence, state_version = excluded.state_version, "
-              "taken_at = excluded.taken_at, checksum = excluded.checksum, "
-              "payload = excluded.payload WHERE excluded.version >= n.version",
-              std::move(parameters));
+  run_relaxed(connection, sql::save_snapshot{.stream = stream.name(),
+                                             .version = snapshot.version.value(),
+                                             .sequence = snapshot.sequence.value(),
+                                             .state_version = snapshot.state_version,
+                                             .taken_at = taken_at,
+                                             .checksum = checksum_of(stream, snapshot, taken_at),
+                                             .payload = snapshot.payload});
 }
 
 void drop_snapshot(Connection& connection, const StreamId& stream) {
-  Parameters parameters;
-  parameters.add(stream.name());
-  run_relaxed(connection,
-              "DELETE FROM stela.snapshots WHERE stream = "
-              "(SELECT s.stream FROM stela.streams AS s WHERE s.name = $1)",
-              std::move(parameters));
+  run_relaxed(connection, sql::drop_snapshot{.stream = stream.name()});
 }
 
 }  // namespace stela::postgres

@@ -1,6 +1,7 @@
 #include "postgres/standby_wait.hpp"
 
 #include "database/postgres/user_statement.hpp"
+#include "postgres_sql/presence.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -15,18 +16,10 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds pause_between_looks{1000};
 
-/// A role sees what its own sessions wait for, and the names of the standbys.
-constexpr std::string_view wait_sql =
-    "SELECT current_setting('synchronous_standby_names'), (SELECT coalesce(string_agg(r.name, "
-    "', ' ORDER BY r.name), '') FROM (SELECT DISTINCT application_name AS name "
-    "FROM pg_catalog.pg_stat_replication) AS r) WHERE EXISTS (SELECT FROM "
-    "pg_catalog.pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database() "
-    "AND ($1 = 0 OR pid = $1))";
-
-std::string described(const Result& row) {
-  const std::string connected{row.bytes(0, 1)};
+std::string described(const sql::awaited_standby::Row& row) {
+  const std::string connected{row.connected()};
   std::string text = "commits wait for the standby that synchronous_standby_names = '";
-  text.append(row.bytes(0, 0)).append("' names, and ");
+  text.append(row.wanted()).append("' names, and ");
   text += connected.empty() ? "no standby is connected" : "only " + connected + " is connected";
   return text + "; start the standby, or change synchronous_standby_names";
 }
@@ -38,11 +31,8 @@ std::string find_awaited_standby(Sessions& sessions, std::int64_t pid) noexcept 
   // It is asked while others wait for a flush, and by a deadline.
   const Sessions::Urgent urgent;
   sessions.read([&](Connection& connection) {
-    Parameters parameters;
-    parameters.add(pid);
-    const Result row =
-        connection.query(wait_sql, std::move(parameters), "asking what commits wait for");
-    found = row.rows() > 0 ? described(row) : std::string{};
+    auto row = connection.rows(sql::awaited_standby{.pid = pid});
+    found = row.step() ? described(row) : std::string{};
   });
   return found;
 } catch (const std::exception&) {
@@ -98,8 +88,10 @@ void commit_statements(Connection& connection, database::Sync sync,
   }
   const bool is_confirmed = sync != database::Sync::none;
   // Last of all: what the statements call may have changed it.
-  if (is_confirmed || connection.ran_users_sql()) {
-    pipeline.add(is_confirmed ? confirmed_sql : unconfirmed_sql);
+  if (is_confirmed) {
+    pipeline.add(sql::commit_confirmed{});
+  } else if (connection.ran_users_sql()) {
+    pipeline.add(sql::commit_unflushed{});
   }
   pipeline.add("COMMIT");
   const auto commit = [&] {

@@ -45,18 +45,9 @@ class StandbyWait final : private Connection::Silence {
   std::string standby_;
 };
 
-/// For a transaction before a COMMIT that waits for a standby: makes the server report an
-/// unconfirmed commit, whatever messages the role asks for.
-inline constexpr std::string_view confirmed_sql =
-    "SELECT set_config('synchronous_commit', 'on', true), "
-    "set_config('client_min_messages', 'warning', true)";
-/// The same for a COMMIT that doesn't wait.
-inline constexpr std::string_view unconfirmed_sql =
-    "SELECT set_config('synchronous_commit', 'off', true)";
-
-/// Ends a transaction of Stela's own statements. CommitInDoubt if the answer is lost, unless the
-/// commit may be lost anyway. StoreBusy, naming the standby, if it hasn't confirmed the commit at
-/// the deadline.
+/// Ends a transaction of statements of Stela's own. CommitInDoubt if the answer is lost, unless it
+/// may be lost itself; StoreBusy, which names the standby, if that hasn't confirmed it at the
+/// deadline.
 void commit_statements(Connection& connection, database::Sync sync,
                        const StandbyPatience& patience);
 

@@ -8,6 +8,8 @@
 #include "postgres/core.hpp"
 #include "postgres/pages.hpp"
 #include "postgres/transaction.hpp"
+#include "postgres_sql/participants.hpp"
+#include "postgres_sql/tags.hpp"
 
 #include <stela/framework/error.hpp>
 #include <stela/framework/query.hpp>
@@ -32,14 +34,6 @@ std::string joined(const List& list, Text text) {
   return all;
 }
 
-void add_or_null(Array& array, const std::string& text) {
-  if (text.empty()) {
-    array.add_null();
-  } else {
-    array.add_bytes(text);
-  }
-}
-
 struct TagPart {
   std::int64_t number = 0;
   std::int64_t checksum = 0;
@@ -62,26 +56,21 @@ std::int64_t hash_of_tag(std::string_view tag) noexcept {
   return static_cast<std::int64_t>(database::text_checksum(tag));
 }
 
-void add_query_items(const Query& query, Array& types, Array& tags, Array& hashes) {
+void add_query_items(const Query& query, sql::item_rows& items) {
   for (const QueryItem& item : query.items) {
-    add_or_null(types, joined(item.types, [](const std::string& type) { return type; }));
-    add_or_null(tags, joined(item.tags, [](const Tag& tag) { return tag.name(); }));
-    hashes.add(item.tags.empty() ? 0 : hash_of_tag(item.tags.front().name()));
+    const std::string types = joined(item.types, [](const std::string& type) { return type; });
+    const std::string tags = joined(item.tags, [](const Tag& tag) { return tag.name(); });
+    items.add({.types = database::or_null(types),
+               .tags = database::or_null(tags),
+               .hash = item.tags.empty() ? 0 : hash_of_tag(item.tags.front().name())});
   }
 }
 
 std::map<std::int64_t, std::string> read_tags(Connection& connection, Array& sequences) {
   std::map<std::int64_t, std::string> all;
-  Parameters parameters;
-  parameters.add(sequences);
-  const Result rows = connection.query(
-      "SELECT sequence, part, tags, checksum FROM stela.event_tags WHERE sequence = ANY ($1) "
-      "ORDER BY sequence, part",
-      std::move(parameters), "reading tags");
-  for (int row = 0; row < rows.rows(); ++row) {
-    const std::int64_t sequence = rows.integer(row, 0);
-    add_part({rows.integer(row, 1), rows.integer(row, 3), rows.bytes(row, 2)}, sequence,
-             all[sequence]);
+  auto rows = connection.rows(sql::tags_of{.sequences = sequences});
+  while (rows.step()) {
+    add_part({rows.part(), rows.checksum(), rows.tags()}, rows.sequence(), all[rows.sequence()]);
   }
   return all;
 }
@@ -106,67 +95,46 @@ std::string join_tag_parts(std::string_view lines, std::int64_t sequence) {
 
 TagFacts read_tag_facts(Connection& connection) {
   TagFacts facts;
-  const Result rows = connection.query(
-      "SELECT type, category, always, several, since FROM stela.tag_types ORDER BY type, category",
-      {}, "reading which types carry which tags");
-  for (int row = 0; row < rows.rows(); ++row) {
-    facts.add({std::string{rows.bytes(row, 0)}, std::string{rows.bytes(row, 1)},
-               rows.integer(row, 2) != 0, rows.integer(row, 3) != 0, rows.integer(row, 4)});
+  auto rows = connection.rows(sql::tag_types{});
+  while (rows.step()) {
+    facts.add({std::string{rows.type()}, std::string{rows.category()}, rows.always(),
+               rows.several(), rows.since()});
   }
   return facts;
 }
 
 PersonalTypes read_personal_types(Connection& connection) {
   PersonalTypes all;
-  const Result rows = connection.query("SELECT type FROM stela.stela_personal_types", {},
-                                       "reading which types have personal fields");
-  for (int row = 0; row < rows.rows(); ++row) all.emplace(rows.bytes(row, 0));
+  auto rows = connection.rows(sql::personal_types{});
+  while (rows.step()) all.emplace(rows.type());
   return all;
 }
 
 void add_personal_types(Connection& connection, const PersonalTypes& types) {
-  for (const std::string& type : types) {
-    Parameters parameters;
-    parameters.add(std::string_view{type});
-    connection.query(
-        "INSERT INTO stela.stela_personal_types (type) VALUES ($1) ON CONFLICT (type) DO NOTHING",
-        std::move(parameters), "noting a type with personal fields");
-  }
-  connection.query("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()", {},
-                   "noting a type with personal fields");
+  for (const std::string& type : types) connection.run(sql::add_personal_type{.type = type});
+  connection.run(sql::change_epoch{}, sql::add_personal_type::doing);
 }
 
 void declare_tags(Connection& connection, std::span<const TagFact> additions) {
   for (const TagFact& fact : additions) {
-    Parameters parameters;
-    parameters.add(std::string_view{fact.type}).add(std::string_view{fact.category});
-    Array flags = Array::of_bool();
-    flags.add_bool(fact.always);
-    flags.add_bool(fact.several);
-    parameters.add(flags);
-    connection.query("SELECT stela.declare_tag($1, $2, ($3::boolean[])[1], ($3::boolean[])[2])",
-                     std::move(parameters), "noting the tags of a type");
+    connection.run(sql::declare_tag{.type = fact.type,
+                                    .category = fact.category,
+                                    .always = fact.always,
+                                    .several = fact.several});
   }
 }
 
 void check_needs(Connection& connection, std::span<const TagNeed> needs) {
   for (const TagNeed& need : needs) {
-    Parameters parameters;
-    Array several = Array::of_bool();
-    several.add_bool(need.is_of_several());
-    parameters.add(need.type).add(need.category).add(several);
-    const Result lacks = connection.query("SELECT stela.lacks_tags($1, $2, ($3::boolean[])[1])",
-                                          std::move(parameters), "looking for events without tags");
-    if (lacks.integer(0, 0) != 0) throw_tags_missing(need);
+    const sql::lacks_tags question{
+        .type = need.type, .category = need.category, .several = need.is_of_several()};
+    if (connection.row(question).lacks()) throw_tags_missing(need);
   }
 }
 
 Standpoint read_standpoint(Connection& connection) {
-  const Result row = connection.query(
-      "SELECT (SELECT coalesce(max(sequence), 0) FROM stela.events), "
-      "(SELECT epoch FROM stela.tag_epoch)",
-      {}, "reading the head");
-  return {GlobalSequence{row.integer(0, 0)}, row.integer(0, 1)};
+  const auto row = connection.row(sql::standpoint{});
+  return {GlobalSequence{row.head()}, row.tag_epoch()};
 }
 
 namespace {
@@ -174,13 +142,9 @@ namespace {
 std::optional<AppendResult> find_append_id(Connection& connection, std::string_view append_id) {
   // There is none, and the server fails if it is asked.
   if (!database::is_storable(append_id)) return std::nullopt;
-  Parameters parameters;
-  parameters.add(append_id);
-  const Result found = connection.query(
-      "SELECT first_sequence, last_sequence, checksum FROM stela.append_ids WHERE append_id = $1",
-      std::move(parameters), "looking up an append id");
-  if (found.rows() == 0) return std::nullopt;
-  return append_of({append_id, found.integer(0, 0), found.integer(0, 1), found.integer(0, 2)});
+  auto found = connection.rows(sql::find_append_id{.append_id = append_id});
+  if (!found.step()) return std::nullopt;
+  return append_of({append_id, found.first_sequence(), found.last_sequence(), found.checksum()});
 }
 
 }  // namespace
@@ -211,27 +175,6 @@ namespace {
 
 constexpr std::int64_t first_listed_tags = 128;
 constexpr std::int64_t most_listed_tags = 1024;
-
-/// The hashes of the next tags, each with its first event: a leap in the index for each.
-std::vector<std::pair<std::int64_t, std::int64_t>> next_tags(Connection& connection,
-                                                             std::int64_t from,
-                                                             std::int64_t limit) {
-  Parameters parameters;
-  parameters.add(from).add(limit);
-  const Result rows = connection.query(
-      "WITH RECURSIVE next (tag, sequence) AS ("
-      "(SELECT i.tag, i.sequence FROM stela.tag_index AS i WHERE i.tag >= $1 "
-      "ORDER BY i.tag, i.sequence LIMIT 1) UNION ALL "
-      "SELECT n.tag, n.sequence FROM next AS l CROSS JOIN LATERAL ("
-      "SELECT i.tag, i.sequence FROM stela.tag_index AS i WHERE i.tag > l.tag "
-      "ORDER BY i.tag, i.sequence LIMIT 1) AS n) SELECT tag, sequence FROM next LIMIT $2",
-      std::move(parameters), "listing tags");
-  std::vector<std::pair<std::int64_t, std::int64_t>> found;
-  for (int row = 0; row < rows.rows(); ++row) {
-    found.emplace_back(rows.integer(row, 0), rows.integer(row, 1));
-  }
-  return found;
-}
 
 }  // namespace
 
@@ -287,9 +230,7 @@ TagCatalogue Core::tag_catalogue() {
   TagCatalogue catalogue;
   read_durably(*this, [&](Connection& connection) {
     catalogue.types = read_tag_facts(connection).list();
-    catalogue.has_tags =
-        connection.query("SELECT 1 FROM stela.event_tags LIMIT 1", {}, "looking for tags").rows() >
-        0;
+    catalogue.has_tags = connection.run(sql::has_tags{}) > 0;
     return std::int64_t{0};
   });
   return catalogue;
@@ -305,12 +246,14 @@ void Core::for_each_tag(std::string_view after,
     std::vector<std::pair<std::int64_t, std::int64_t>> found;
     std::map<std::int64_t, std::string> tags;
     read_durably(*this, [&](Connection& connection) {
-      found = next_tags(connection, from, limit);
+      found.clear();
       std::int64_t newest = 0;
       Array sequences = Array::of_int8();
-      for (const auto& [hash, sequence] : found) {
-        sequences.add(sequence);
-        newest = std::max(newest, sequence);
+      auto rows = connection.rows(sql::next_tags{.from = from, .limit = limit});
+      while (rows.step()) {
+        found.emplace_back(rows.tag(), rows.sequence());
+        sequences.add(rows.sequence());
+        newest = std::max(newest, rows.sequence());
       }
       tags = read_tags(connection, sequences);
       return newest;
@@ -346,26 +289,13 @@ bool add_tags(Connection& connection, const TagsOfEvent& event) {
   }
   const std::string text = join_tags(missing, event.stream);
   if (text.empty()) return false;
-  Parameters asked;
-  asked.add(sequence);
-  const std::int64_t part =
-      connection
-          .query("SELECT coalesce(max(part), -1) + 1 FROM stela.event_tags WHERE sequence = $1",
-                 std::move(asked), "adding tags")
-          .integer(0, 0);
-  Parameters row;
-  row.add(sequence).add(part).add(std::string_view{text}).add(tags_checksum(text, sequence, part));
-  connection.query(
-      "INSERT INTO stela.event_tags (sequence, part, tags, checksum) VALUES ($1, $2, $3, $4)",
-      std::move(row), "adding tags");
+  const std::int64_t part = connection.row(sql::next_part{.sequence = sequence}).part();
+  connection.run(sql::add_part{.sequence = sequence,
+                               .part = part,
+                               .tags = text,
+                               .checksum = tags_checksum(text, sequence, part)});
   split_tags(text, [&](std::string_view tag) {
-    Parameters entry;
-    entry.add(hash_of_tag(tag)).add(sequence);
-    connection.query(
-        "INSERT INTO stela.tag_index (tag, sequence, kind) "
-        "SELECT $1, e.sequence, e.kind FROM stela.events AS e WHERE e.sequence = $2 "
-        "ON CONFLICT DO NOTHING",
-        std::move(entry), "adding tags");
+    connection.run(sql::index_tag{.tag = hash_of_tag(tag), .sequence = sequence});
   });
   return true;
 }
@@ -384,28 +314,18 @@ std::int64_t Core::write_tags(std::span<const TagsOfEvent> events) {
 void Core::complete_tags(std::span<const TagNeed> needs) {
   writer_.run_statements([&](Connection& connection) {
     for (const TagNeed& need : needs) {
-      Parameters parameters;
-      parameters.add(need.type).add(need.category);
-      connection.query("UPDATE stela.tag_types SET since = 0 WHERE type = $1 AND category = $2",
-                       std::move(parameters), "completing tags");
+      connection.run(sql::complete_tag_type{.type = need.type, .category = need.category});
     }
-    connection.query("UPDATE stela.tag_epoch SET epoch = epoch + 1");
+    connection.run(sql::change_tag_epoch{});
   });
 }
 
 bool Core::forget_tags(std::string_view type, std::string_view category) {
   bool was_known = false;
   writer_.run_statements([&](Connection& connection) {
-    Parameters parameters;
-    parameters.add(type).add(category);
-    was_known = connection
-                    .query(
-                        "DELETE FROM stela.tag_types WHERE type = $1 AND category = $2 "
-                        "RETURNING 1",
-                        std::move(parameters), "forgetting tags")
-                    .rows() > 0;
-    connection.query("UPDATE stela.tag_epoch SET epoch = epoch + 1");
-    connection.query("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()");
+    was_known = connection.run(sql::forget_tag_type{.type = type, .category = category}) > 0;
+    connection.run(sql::change_tag_epoch{});
+    connection.run(sql::change_epoch{});
   });
   return was_known;
 }

@@ -5,6 +5,7 @@
 #include "database/postgres/parameters.hpp"
 #include "forgotten_keys.hpp"
 #include "postgres/readers.hpp"
+#include "postgres_sql/calls.hpp"
 
 #include <stela/framework/detail/tag_facts.hpp>
 #include <stela/framework/event_store.hpp>
@@ -22,7 +23,7 @@ std::int64_t hash_of_tag(std::string_view tag) noexcept;
 
 /// Adds one element for each item of a query: types and tags separated by spaces, NULL for any, and
 /// the hash of the first tag.
-void add_query_items(const Query& query, Array& types, Array& tags, Array& hashes);
+void add_query_items(const Query& query, sql::item_rows& items);
 
 /// The stored tags of those of these events that have any, by sequence. CorruptEvent if one doesn't
 /// match its checksum.

@@ -3,6 +3,7 @@
 #include "database/postgres/sql_text.hpp"
 #include "database/postgres/user_statement.hpp"
 #include "database/postgres/user_values.hpp"
+#include "postgres_sql/user_sql.hpp"
 
 #include <algorithm>
 #include <array>
@@ -28,13 +29,9 @@ bool is_temporary(std::string_view sql) {
 /// True if it names a schema that holds tables of Stela's: of this store, or of another one.
 bool names_schema_of_stela(Connection& connection, std::string_view sql) {
   if (names(sql, connection.options().schema)) return true;
-  const Result schemas = connection.query(
-      "SELECT n.nspname::text FROM pg_catalog.pg_namespace AS n WHERE EXISTS (SELECT "
-      "FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid "
-      "AND c.relname = 'stela_migrations')",
-      {}, "looking for the schemas of stores");
-  for (int row = 0; row < schemas.rows(); ++row) {
-    if (names(sql, schemas.bytes(row, 0))) return true;
+  auto schemas = connection.rows(sql::schemas_of_stores{});
+  while (schemas.step()) {
+    if (names(sql, schemas.name())) return true;
   }
   return false;
 }
@@ -44,16 +41,10 @@ bool names_schema_of_stela(Connection& connection, std::string_view sql) {
 void check_sql_schema(Connection& connection, const UserStatement& statement) {
   const std::string& schema = connection.options().sql_schema;
   if (schema.empty()) return;
-  Parameters parameters;
-  parameters.add(schema);
-  const Result found = connection.query(
-      "SELECT coalesce(has_schema_privilege(to_regnamespace(quote_ident($1)), 'USAGE'), false), "
-      "current_user::text",
-      std::move(parameters), "looking for the schema of the user's SQL");
-  if (found.integer(0, 0) != 0) return;
+  const auto found = connection.row(sql::may_use_sql_schema{.schema = schema});
+  if (found.may_use()) return;
   statement.refuse("isn't run: the schema '" + schema + "', for SQL of your own, is missing, or '" +
-                   std::string{found.bytes(0, 1)} +
-                   "' may not use it; make it, and run grants.sql again");
+                   std::string{found.me()} + "' may not use it; make it, and run grants.sql again");
 }
 
 /// Of a trigger the commit may be the right time.

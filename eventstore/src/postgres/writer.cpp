@@ -363,10 +363,8 @@ void Writer::declare_for(Members members) {
   if (all.is_empty()) return;
   Connection::Pipeline pipeline{writing};
   pipeline.add(begin_sql);
-  Parameters lock;
-  lock.add(order_lock_);
-  pipeline.add(lock_sql, std::move(lock));
-  pipeline.add("SELECT set_config('idle_in_transaction_session_timeout', '60000', true)");
+  pipeline.add(sql::lock{.lock = order_lock_});
+  pipeline.add(sql::end_if_idle{});
   try {
     pipeline.run_all("noting the tags of types");
     declare(writing, all);
@@ -424,39 +422,34 @@ bool Writer::commit_part(ServerSession& writing, Part& part, Flight* flight) {
   const bool is_pooled = writing.connection.options().is_pooled;
   if (!is_plain) {
     pipeline.add(begin_sql);
-    Parameters timeout;
-    timeout.add(lock_timeout_);
-    pipeline.add(
-        "SELECT set_config('synchronous_commit', 'off', true), "
-        "set_config('lock_timeout', $1, true)",
-        std::move(timeout));
+    pipeline.add(sql::set_append{.lock_timeout = lock_timeout_});
   }
-  if (has_keys) pipeline.add(Group::guard_sql, part.group.guard(order_lock_));
+  if (has_keys) pipeline.add(part.group.guard(order_lock_));
   const std::size_t place = pipeline.size();
   const Group::Call::Own own{order_lock_, bell_lock_, part.id};
   Group::Call call = is_plain ? Group::Call::of_plain(part.group, own, epoch_, writing.run())
                               : Group::Call::of_group(part.group, own, epoch_, writing.run());
   pipeline.add(call.sql, std::move(call.parameters));
+  std::optional<Place<sql::server_run>> run;
+  std::optional<Place<sql::try_to_lock>> bell;
   if (!is_plain) {
-    if (is_pooled) pipeline.add(postgres::run_sql);
-    Parameters bell;
-    bell.add(bell_lock_);
-    pipeline.add(try_bell_sql, std::move(bell));
+    if (is_pooled) run = pipeline.add(sql::server_run{});
+    bell = pipeline.add(sql::try_to_lock{.lock = bell_lock_});
     pipeline.add("COMMIT");
   }
   if (flight != nullptr) {
     pipeline.end_part();
-    pipeline.add(flush_sql);
+    pipeline.add(sql::flush{});
   }
   try {
-    const auto results = pipeline.run_all("the append");
+    auto results = pipeline.run_all("the append");
     if (!is_plain) check_committed(results.back());
-    if (is_pooled) learn_run(writing, part.members, results[place + 1]);
-    part.answer = call.answer(results[place]);
+    if (run) learn_run(writing, part.members, run->row(results));
+    part.answer = call.answer(std::move(results[place]));
     if (part.answer.is_stale) return false;
-    if (!is_plain) {
+    if (bell) {
       part.answer.is_awaited =
-          part.answer.after > part.answer.before && results[results.size() - 2].integer(0, 0) == 0;
+          part.answer.after > part.answer.before && !bell->row(results).is_mine();
     }
     if (flight == nullptr) {
       if (part.answer.is_awaited) ring(writing.connection);
@@ -473,7 +466,7 @@ bool Writer::commit_part(ServerSession& writing, Part& part, Flight* flight) {
   }
 }
 
-void Writer::learn_run(ServerSession& writing, Members members, const Result& row) {
+void Writer::learn_run(ServerSession& writing, Members members, const sql::server_run::Row& row) {
   if (!take_run(writing.connection, row)) {
     // It is committed, in a run that nobody has noted: settling finds it, and makes it durable.
     writing.connection.give_up();

@@ -180,8 +180,8 @@ class Writer final : public ledger::Writer {
   /// Commits in one transaction and one round trip. False, with nothing written, if the
   /// participants have changed, or the tables were replaced.
   bool commit_part(ServerSession& writing, Part& part, Flight* flight);
-  /// Behind a pooler the commit's own answer tells its run.
-  static void learn_run(ServerSession& writing, Members members, const Result& row);
+  /// Behind a pooler the commit's own answer says in which run it was.
+  static void learn_run(ServerSession& writing, Members members, const sql::server_run::Row& row);
   void end_member(WriteWork& work, const Group& group, std::size_t number,
                   const GroupAnswer& answer) noexcept;
   void fail_group(Members members, const std::exception_ptr& error) noexcept;

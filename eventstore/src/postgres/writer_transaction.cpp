@@ -6,6 +6,7 @@
 #include "postgres/transaction.hpp"
 #include "postgres/user_sql.hpp"
 #include "postgres/writer.hpp"
+#include "postgres_sql/settlement.hpp"
 
 #include <stela/framework/detail/append_check.hpp>
 #include <stela/framework/detail/transaction_scope.hpp>
@@ -91,14 +92,7 @@ void Writer::begin() {
 
 void Writer::begin_on_session() {
   const auto set = [&](Connection::Pipeline& pipeline) {
-    Parameters timeout;
-    timeout.add(lock_timeout_);
-    // Whoever holds the lock and dies lets all others wait no longer than that.
-    pipeline.add(
-        "SELECT set_config('synchronous_commit', 'off', true), "
-        "set_config('lock_timeout', $1, true), "
-        "set_config('idle_in_transaction_session_timeout', '60000', true)",
-        std::move(timeout));
+    pipeline.add(sql::set_transaction{.synchronous_commit = "off", .lock_timeout = lock_timeout_});
   };
   // What it only reads must be durable, too.
   sessions_.check_run(session());
@@ -110,25 +104,19 @@ void Writer::lock(WriteWork& work) {
   if (is_locked_) return;
   work.rest = {.run = session_->run(), .group = make_uuid()};
   Connection::Pipeline pipeline{connection()};
-  Parameters lock;
-  lock.add(order_lock_);
-  pipeline.add(lock_sql, std::move(lock));
-  Parameters group;
-  group.add_uuid(work.rest.group);
-  pipeline.add("SELECT before, epoch, run FROM stela.enter_group($1)", std::move(group));
+  pipeline.add(sql::lock{.lock = order_lock_});
+  const auto group = pipeline.add(sql::enter_group{.group = work.rest.group});
   // Whoever waits for a lock now lets everybody wait.
-  Parameters timeout;
-  timeout.add(locked_timeout_);
-  pipeline.add("SELECT set_config('lock_timeout', $1, true)", std::move(timeout));
-  const auto results = pipeline.run_all("taking the order lock");
-  const Uuid run = to_uuid(results[1].bytes(0, 2));
-  if (run.is_nil() || run != session_->run()) {
+  pipeline.add(sql::set_lock_timeout{.timeout = locked_timeout_});
+  auto results = pipeline.run_all("taking the order lock");
+  const auto entered = group.row(results);
+  if (entered.run().is_nil() || entered.run() != session_->run()) {
     connection().roll_back();
     fail_replaced();
   }
   is_locked_ = true;
-  begin_sequence_ = last_sequence_ = results[1].integer(0, 0);
-  if (to_uuid(results[1].bytes(0, 1)) != epoch_) load_participants(connection());
+  begin_sequence_ = last_sequence_ = entered.before();
+  if (entered.epoch() != epoch_) load_participants(connection());
   // What others appended since the transaction began doesn't depend on it.
   work.outcomes.begin(GlobalSequence{begin_sequence_});
 }
@@ -148,10 +136,7 @@ PGconn* Writer::lend(WriteWork& work) {
   lock(work);
   may_defer_ = true;
   connection().note_users_sql(true);
-  if (lent_.empty()) {
-    const Result number = connection().query("SELECT pg_current_xact_id()::text");
-    lent_ = number.bytes(0, 0);
-  }
+  if (lent_.empty()) lent_ = connection().row(sql::transaction_number{}).number();
   return connection().handle();
 }
 
@@ -162,18 +147,13 @@ bool Writer::is_ended_by_caller() noexcept try {
   const PGTransactionStatusType status = PQtransactionStatus(connection().handle());
   if (status == PQTRANS_IDLE || status == PQTRANS_ACTIVE) return true;
   if (status != PQTRANS_INTRANS) return false;
-  const Result now = connection().query("SELECT pg_current_xact_id_if_assigned()::text");
-  return now.bytes(0, 0) != lent_;
+  return connection().row(sql::transaction_number_if_any{}).number() != lent_;
 } catch (const std::exception&) {
   return false;
 }
 
 bool Writer::is_committed_by_caller() noexcept try {
-  Parameters number;
-  number.add(lent_);
-  const Result found =
-      connection().query("SELECT pg_xact_status($1::text::xid8)", std::move(number));
-  return found.bytes(0, 0) == "committed";
+  return connection().row(sql::transaction_status{.number = lent_}).status() == "committed";
 } catch (const std::exception&) {
   return false;
 }
@@ -211,19 +191,17 @@ void Writer::commit_on_session() {
   if (connection().ran_users_sql()) {
     add_restoring(pipeline, connection());
     add_check_of_events(pipeline, last_sequence_);
-    pipeline.add(unconfirmed_sql);
+    pipeline.add(sql::commit_unflushed{});
   }
   // Under the lock it was compared already.
-  const bool has_only_read = !is_locked_;
-  const bool has_appended = last_sequence_ > begin_sequence_;
-  if (has_only_read) pipeline.add(postgres::run_sql);
-  if (has_appended) {
-    Parameters bell;
-    bell.add(bell_lock_);
-    pipeline.add(try_bell_sql, std::move(bell));
+  std::optional<Place<sql::server_run>> has_only_read;
+  std::optional<Place<sql::try_to_lock>> has_appended;
+  if (!is_locked_) has_only_read = pipeline.add(sql::server_run{});
+  if (last_sequence_ > begin_sequence_) {
+    has_appended = pipeline.add(sql::try_to_lock{.lock = bell_lock_});
   }
   pipeline.add("COMMIT");
-  const std::vector<Result> results = pipeline.run();
+  std::vector<Result> results = pipeline.run();
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].is_error()) {
       fail_if_foreign_events(results[i]);
@@ -235,10 +213,11 @@ void Writer::commit_on_session() {
   connection().note_users_sql(false);
   const Uuid run = session_->run();
   if (has_only_read &&
-      (!take_run(connection(), results[results.size() - 2]) || session_->run() != run)) {
+      (!take_run(connection(), has_only_read->row(results)) || session_->run() != run)) {
     fail_replaced();
   }
-  if (has_appended && results[results.size() - 2].integer(0, 0) == 0) ring(connection());
+  // Somebody sleeps.
+  if (has_appended && !has_appended->row(results).is_mine()) ring(connection());
 }
 
 void Writer::roll_back() noexcept {
@@ -405,17 +384,10 @@ void Writer::execute_statements(WriteWork& work) noexcept {
     Connection& writing = connection();
     Connection::Pipeline pipeline{writing};
     // Before the order lock, which nobody may hold while he waits for another.
-    Parameters modules;
-    modules.add(module_lock_);
-    pipeline.add(lock_sql, std::move(modules));
-    Parameters lock;
-    lock.add(order_lock_);
-    pipeline.add(lock_sql, std::move(lock));
-    Parameters sync;
-    sync.add(sync_word(work.sync)).add(locked_timeout_);
-    pipeline.add(
-        "SELECT set_config('synchronous_commit', $1, true), set_config('lock_timeout', $2, true)",
-        std::move(sync));
+    pipeline.add(sql::lock{.lock = module_lock_});
+    pipeline.add(sql::lock{.lock = order_lock_});
+    pipeline.add(sql::set_commit{.synchronous_commit = sync_word(work.sync),
+                                 .lock_timeout = locked_timeout_});
     pipeline.run_all("taking the order lock");
     {
       // Handlers of projectors run in it.

@@ -6,6 +6,7 @@
 #include "database/reserved_names.hpp"
 #include "postgres/read_model.hpp"
 #include "projections_sql/builds.hpp"
+#include "projections_sql/server_tables.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -24,29 +25,18 @@ std::string note_of(const Build& build) {
 }
 
 std::vector<std::string> tables_in(postgres::Connection& connection, const std::string& schema) {
-  postgres::Parameters parameters;
-  parameters.add(schema);
-  const postgres::Result rows = connection.query(
-      "SELECT c.relname::text FROM pg_catalog.pg_class AS c "
-      "WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relkind IN ('r', 'p') "
-      "AND NOT c.relispartition ORDER BY 1",
-      std::move(parameters), "listing the tables of a build");
   std::vector<std::string> names;
-  for (int row = 0; row < rows.rows(); ++row) names.emplace_back(rows.bytes(row, 0));
+  auto rows = connection.rows(sql::tables_in{.schema = schema});
+  while (rows.step()) names.emplace_back(rows.name());
   return names;
 }
 
 /// True if the plain name shows a build of this projector; UsageError if it is something else.
 bool is_shown_on_server(postgres::Connection& connection, const Build& build,
                         const std::string& name) {
-  postgres::Parameters parameters;
-  parameters.add(connection.options().schema).add(name);
-  const postgres::Result found = connection.query(
-      "SELECT coalesce(obj_description(c.oid, 'pg_class'), '') FROM pg_catalog.pg_class AS c "
-      "WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relname = $2",
-      std::move(parameters), "looking for a view");
-  if (found.rows() == 0) return false;
-  if (found.bytes(0, 0) == note_of(build)) return true;
+  auto found = connection.rows(sql::note_on{.schema = connection.options().schema, .name = name});
+  if (!found.step()) return false;
+  if (found.note() == note_of(build)) return true;
   throw UsageError{build.describe() + " has a table {" + name +
                    "}, and the database has something else of that name; give the table another"};
 }
@@ -54,76 +44,35 @@ bool is_shown_on_server(postgres::Connection& connection, const Build& build,
 /// Whether the plain name shows this build.
 bool is_own_server_view(postgres::Connection& connection, const std::string& schema,
                         const std::string& name) {
-  postgres::Parameters parameters;
-  parameters.add(connection.options().schema).add(name).add(schema);
-  const postgres::Result found = connection.query(
-      "SELECT FROM pg_catalog.pg_class AS v "
-      "JOIN pg_catalog.pg_rewrite AS r ON r.ev_class = v.oid "
-      "JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid "
-      "JOIN pg_catalog.pg_class AS t ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.oid "
-      "WHERE v.relnamespace = to_regnamespace(quote_ident($1)) AND v.relname = $2 "
-      "AND v.relkind = 'v' AND t.relnamespace = to_regnamespace(quote_ident($3)) "
-      "AND t.relname = $2 LIMIT 1",
-      std::move(parameters), "looking at a view");
-  return found.rows() > 0;
+  return connection.run(sql::is_view_of{
+             .schema = connection.options().schema, .name = name, .of = schema}) > 0;
 }
 
-/// A checksum of names and types, which don't change with the server's version, unlike expressions.
 std::int64_t definitions_in(postgres::Connection& connection, const std::string& schema) {
-  postgres::Parameters parameters;
-  parameters.add(schema);
-  const postgres::Result rows = connection.query(
-      "SELECT c.relkind::text, c.relname::text, "
-      "coalesce((SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod) "
-      "|| CASE WHEN a.attnotnull THEN ' not null' ELSE '' END, ', ' ORDER BY a.attnum) "
-      "FROM pg_catalog.pg_attribute AS a "
-      "WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), ''), "
-      "coalesce((SELECT string_agg(t.tgname::text, ', ' ORDER BY t.tgname) "
-      "FROM pg_catalog.pg_trigger AS t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal), ''), "
-      "coalesce((SELECT string_agg(k.conname || ' ' || k.contype::text, ', ' ORDER BY k.conname) "
-      "FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = c.oid AND k.contype <> 'n'), '') "
-      "FROM pg_catalog.pg_class AS c WHERE c.relnamespace = to_regnamespace(quote_ident($1)) "
-      "ORDER BY c.relname, c.relkind",
-      std::move(parameters), "reading how tables are defined");
+  auto rows = connection.rows(sql::definitions_in{.schema = schema});
   std::int64_t sum = 0;
-  for (int row = 0; row < rows.rows(); ++row) {
-    sum = database::checksum_of({sum}, {rows.bytes(row, 0), rows.bytes(row, 1), rows.bytes(row, 2),
-                                        rows.bytes(row, 3), rows.bytes(row, 4)});
+  while (rows.step()) {
+    sum = database::checksum_of(
+        {sum}, {rows.kind(), rows.name(), rows.columns(), rows.triggers(), rows.constraints()});
   }
   return sum;
 }
 
-/// The owner of the build's tables, or of Stela's if they don't exist yet. Empty if this role is
-/// the owner, or isn't a member of it.
+/// Empty if it is this role, or one that it isn't a member of.
 std::string owner_of(postgres::Connection& connection, const std::string& schema) {
-  postgres::Parameters parameters;
-  parameters.add(connection.options().schema).add(schema);
-  const postgres::Result found = connection.query(
-      "SELECT r.rolname::text FROM pg_catalog.pg_roles AS r WHERE r.oid = coalesce("
-      "(SELECT n.nspowner FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $2), "
-      "(SELECT c.relowner FROM pg_catalog.pg_class AS c WHERE c.relname = 'projections' "
-      "AND c.relnamespace = to_regnamespace(quote_ident($1)))) "
-      "AND r.rolname <> current_user AND pg_has_role(r.oid, 'MEMBER')",
-      std::move(parameters), "looking for the tables' owner");
-  return found.rows() == 0 ? std::string{} : std::string{found.bytes(0, 0)};
-}
-
-void set_role(postgres::Connection& connection, const std::string& role) {
-  postgres::Parameters parameters;
-  parameters.add(role);
-  connection.query("SELECT set_config('role', $1, true)", std::move(parameters),
-                   "acting as the tables' owner");
+  auto found =
+      connection.rows(sql::owner_of{.store = connection.options().schema, .schema = schema});
+  return found.step() ? std::string{found.owner()} : std::string{};
 }
 
 /// Runs `work` as `role`, or as the present role if it is empty. An error rolls back the
 /// transaction and the role with it.
 void act_as(postgres::Connection& connection, const std::string& role, FunctionRef<void()> work) {
   if (role.empty()) return work();
-  const postgres::Result row = connection.query("SELECT current_setting('role')");
-  const std::string before{row.bytes(0, 0)};
-  set_role(connection, role);
+  const std::string before{connection.row(sql::role{}).role()};
+  connection.run(sql::set_role{.role = role});
   work();
-  set_role(connection, before);
+  connection.run(sql::set_role{.role = before});
 }
 
 void refuse_server_name(const Build& build, const std::string& name) {
@@ -136,17 +85,10 @@ void refuse_server_name(const Build& build, const std::string& name) {
 /// which event broke it.
 void refuse_deferred(postgres::Connection& connection, const Build& build,
                      const std::string& schema) {
-  postgres::Parameters parameters;
-  parameters.add(schema);
-  const postgres::Result found = connection.query(
-      "SELECT t.relname::text, c.conname::text FROM pg_catalog.pg_constraint AS c "
-      "JOIN pg_catalog.pg_class AS t ON t.oid = c.conrelid "
-      "WHERE t.relnamespace = to_regnamespace(quote_ident($1)) AND c.condeferred "
-      "ORDER BY 1, 2 LIMIT 1",
-      std::move(parameters), "looking for deferred constraints");
-  if (found.rows() == 0) return;
-  throw UsageError{build.describe() + " has a table {" + std::string{found.bytes(0, 0)} +
-                   "} whose constraint '" + std::string{found.bytes(0, 1)} +
+  auto found = connection.rows(sql::deferred_constraint{.schema = schema});
+  if (!found.step()) return;
+  throw UsageError{build.describe() + " has a table {" + std::string{found.table_name()} +
+                   "} whose constraint '" + std::string{found.name()} +
                    "' is left to the commit, where it is too late for the handler that breaks it; "
                    "declare it INITIALLY IMMEDIATE, or leave it out"};
 }
@@ -160,9 +102,7 @@ void show_as(postgres::Connection& connection, const std::string& schema, const 
   connection.query("CREATE VIEW stela." + postgres::quoted(full_name) + " AS SELECT * FROM " +
                        postgres::quoted(schema) + '.' + postgres::quoted(name),
                    {}, "naming a build's table");
-  postgres::Parameters parameters;
-  parameters.add(full_name);
-  connection.query("SELECT stela.share_view($1)", std::move(parameters), "sharing a view");
+  connection.run(sql::share_view{.name = full_name});
 }
 
 void make_tables(postgres::Connection& connection, const Build& build,
@@ -174,13 +114,8 @@ void make_tables(postgres::Connection& connection, const Build& build,
   model.allow_creation(false);
   if (auto failure = model.take_store_failure()) std::rethrow_exception(failure);
   refuse_deferred(connection, build, schema);
-  const auto call = [&](std::string_view sql, std::string_view doing) {
-    postgres::Parameters parameters;
-    parameters.add(schema);
-    connection.query(sql, std::move(parameters), doing);
-  };
-  call("SELECT stela.guard_read_model($1)", "guarding a build's tables");
-  call("SELECT stela.share_read_model($1)", "sharing a build's tables");
+  connection.run(sql::guard_read_model{.schema = schema});
+  connection.run(sql::share_read_model{.schema = schema});
   for (const std::string& name : tables_in(connection, schema)) {
     refuse_server_name(build, name);
     (void)is_shown_on_server(connection, build, name);
@@ -223,15 +158,12 @@ class PostgresTables final : public Tables {
     postgres::Connection& connection = postgres::connection_of(on);
     const std::string schema = schema_of(connection, build);
     const std::string note = note_of(build);
-    // While this waits for a reader of the view, others wait behind it.
-    connection.query("SELECT set_config('lock_timeout', '20ms', true)");
+    connection.run(sql::wait_hardly{});
     act_as(connection, owner_of(connection, schema), [&] {
       for (const std::string& name : tables_in(connection, schema)) {
         (void)is_shown_on_server(connection, build, name);
-        postgres::Parameters parameters;
-        parameters.add(schema).add(name).add(note);
-        connection.query("SELECT stela.show_read_model($1, $2, $3)", std::move(parameters),
-                         "turning the view '" + name + '\'');
+        connection.run(sql::show_read_model{.schema = schema, .name = name, .note = note},
+                       "turning the view '" + name + '\'');
       }
     });
   }
@@ -258,14 +190,7 @@ class PostgresTables final : public Tables {
 
   bool may_drop(database::Connection& on, const Build& build) const override {
     postgres::Connection& connection = postgres::connection_of(on);
-    postgres::Parameters parameters;
-    const std::string schema = schema_of(connection, build);
-    parameters.add(schema);
-    const postgres::Result found = connection.query(
-        "SELECT FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1 "
-        "AND NOT pg_has_role(n.nspowner, 'MEMBER')",
-        std::move(parameters), "looking for the tables' owner");
-    return found.rows() == 0;
+    return connection.run(sql::foreign_owner{.schema = schema_of(connection, build)}) == 0;
   }
 
   void query(database::Connection& on, std::string_view sql, std::span<const SqlValue> values,

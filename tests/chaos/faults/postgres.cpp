@@ -65,10 +65,8 @@ void hold_lock(World& world) {
   try {
     auto holder = std::make_shared<postgres::Connection>(
         postgres::ConnectionOptions{.conninfo = world.server->primary().url()});
-    postgres::Parameters lock;
-    lock.add(postgres::order_lock("stela"));
     holder->execute("BEGIN; SET LOCAL lock_timeout = 500");
-    holder->query(postgres::lock_sql, std::move(lock));
+    holder->run(postgres::sql::lock{.lock = postgres::order_lock("stela")});
     world.agenda.later(world.between(100, 2'500), [holder] {});
   } catch (const Error&) {
     return;

@@ -1,0 +1,74 @@
+-- Stela's tables, who may change them, and what the store's facts are.
+
+-- name: has_ledger
+-- doing: looking for Stela's tables
+-- takes: schema text
+SELECT FROM pg_catalog.pg_tables WHERE schemaname = :schema AND tablename = 'stela_migrations';
+
+-- name: ledger
+-- doing: reading the ledger of migrations
+-- takes: module text
+-- gives: number int, name text, checksum text, oldest_reader int, oldest_writer int
+SELECT number, name, checksum, oldest_reader, oldest_writer FROM stela.stela_migrations
+WHERE module = :module ORDER BY number;
+
+-- name: oldest_writers
+-- doing: reading the ledger of migrations
+-- gives: module text, oldest_writer int
+SELECT module, max(oldest_writer) AS oldest_writer FROM stela.stela_migrations GROUP BY module;
+
+-- name: note_migration
+-- doing: noting a migration
+-- takes: module text, number int, name text, checksum text, oldest_reader int, oldest_writer int
+INSERT INTO stela.stela_migrations (module, number, name, checksum, oldest_reader, oldest_writer)
+VALUES (:module, :number, :name, :checksum, :oldest_reader, :oldest_writer);
+
+-- name: first_object
+-- Of a schema, if there is such a one.
+-- doing: looking for the schema
+-- takes: schema text
+-- gives: name text?
+SELECT (SELECT c.relname::text FROM pg_catalog.pg_class AS c
+        WHERE c.relnamespace = n.oid ORDER BY c.relname LIMIT 1) AS name
+FROM pg_catalog.pg_namespace AS n WHERE n.nspname = :schema;
+
+-- name: owner
+-- Of the tables in the schema, or of the schema that was given to hold them.
+-- doing: looking for the owner of the tables
+-- takes: schema text
+-- gives: owner text, is_mine bool, may_be_acted_as bool, me text
+SELECT r.rolname::text AS owner, r.rolname = current_user AS is_mine,
+       pg_has_role(r.oid, 'MEMBER') AS may_be_acted_as, current_user::text AS me
+FROM pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_roles AS r ON r.oid = coalesce(
+  (SELECT c.relowner FROM pg_catalog.pg_class AS c
+   WHERE c.relnamespace = n.oid AND c.relname = 'stela_migrations' AND c.relkind = 'r'),
+  CASE n.nspowner WHEN 'pg_database_owner'::regrole
+  THEN (SELECT d.datdba FROM pg_catalog.pg_database AS d WHERE d.datname = current_database())
+  ELSE n.nspowner END)
+WHERE n.nspname = :schema;
+
+-- name: act_as
+-- Until the end of the transaction.
+-- doing: acting as the owner of the tables
+-- takes: role text
+SELECT set_config('role', :role, true);
+
+-- name: sql_schema
+-- doing: looking for the schema of the user's SQL
+-- takes: schema text
+-- gives: is_there bool, may_make bool, me text
+SELECT to_regnamespace(quote_ident(:schema)) IS NOT NULL AS is_there,
+       has_database_privilege(current_database(), 'CREATE') AS may_make, current_user::text AS me;
+
+-- name: set_facts
+-- Those that aren't set.
+-- doing: setting the facts of the store
+-- takes: store_id text, codec text, sql_schema text
+INSERT INTO stela.stela_facts (name, value)
+VALUES ('store_id', :store_id), ('codec', :codec), ('sql_schema', :sql_schema)
+ON CONFLICT DO NOTHING;
+
+-- name: facts
+-- doing: reading the facts
+-- gives: name text, value text
+SELECT name, value FROM stela.stela_facts;
