@@ -84,31 +84,6 @@ TEST_F(PostgresRestore, EndsOneTransactionThatWrites) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
 }
 
-TEST_F(PostgresRestore, LeavesNothingThatAReaderTakesForDurable) {
-  // Neither waits for long for what can't come.
-  Store appender = postgres::open(server.url(), {.commit_timeout = 1s});
-  Store reader = postgres::open(server.url(), {.commit_timeout = 1s});
-  const auto read = [&] { EXPECT_GE(reader.last_sequence(), GlobalSequence{2}); };
-  const auto read_in_a_transaction = [&] {
-    reader.transact([](Transaction& transaction) {
-      EventRange events = transaction.read_stream(StreamId::parse("order-1"));
-      EXPECT_NE(events.begin(), events.end());
-    });
-  };
-  read();
-  read_in_a_transaction();
-  restore();
-
-  // What is appended now is committed, but no standby has it.
-  server.ask("ALTER SYSTEM SET synchronous_standby_names = 'missing'");
-  server.ask("SELECT pg_reload_conf()");
-  EXPECT_TRUE(
-      eventually([&] { return fails<CommitInDoubt>([&] { append(appender, "order-1"); }); }));
-  // Sessions ask for their run each second.
-  EXPECT_TRUE(eventually([&] { return fails<StoreBusy>(read); }));
-  EXPECT_TRUE(eventually([&] { return fails<StoreBusy>(read_in_a_transaction); }));
-}
-
 TEST_F(PostgresRestore, LeavesNothingThatAFailureRestsOn) {
   Store appender = postgres::open(server.url(), {.commit_timeout = 1s});
   Store reader = postgres::open(server.url(), {.commit_timeout = 1s});

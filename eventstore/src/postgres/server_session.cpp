@@ -254,16 +254,13 @@ void Sessions::give_place(std::unique_ptr<ServerSession> session) noexcept {
 }
 
 void Sessions::check_run(ServerSession& session) {
-  // Its transactions ask for themselves, behind a pooler.
-  const bool was_asked = session.run_found_at != std::chrono::steady_clock::time_point{};
-  if (options_.is_pooled && was_asked) return;
-  constexpr std::chrono::seconds longest{1};
-  const auto found = session.run_found_at;
   const bool is_distrusted = [&] {
     const std::lock_guard lock{mutex_};
-    return found <= distrusted_at_;
+    return session.run_found_at <= distrusted_at_;
   }();
-  if (is_distrusted || std::chrono::steady_clock::now() - found > longest) session.find_run();
+  const bool was_asked = session.run_found_at != std::chrono::steady_clock::time_point{};
+  // Behind a pooler its transactions ask for themselves.
+  if (is_distrusted && !(options_.is_pooled && was_asked)) session.find_run();
 }
 
 void Sessions::distrust() noexcept {

@@ -103,10 +103,10 @@ class Sessions {
   /// Runs `begin`, again on a new connection if a kept one is lost; then runs `work` once, and
   /// rolls back any transaction left open. Returns its run. StoreBusy as above.
   Uuid run(FunctionRef<void(Connection&)> begin, FunctionRef<void(Connection&)> work);
-  /// Makes all sessions ask for their run before their next use. Otherwise they ask from time to
-  /// time.
+  /// Makes all sessions ask for their run before their next use.
   void distrust() noexcept;
-  /// Asks for the run of `session` if that is due. It may be a session that isn't kept.
+  /// Asks for the run of `session` if it is unknown or distrusted. It may be a session that isn't
+  /// kept.
   void check_run(ServerSession& session);
   const ConnectionOptions& options() const noexcept { return options_; }
 
