@@ -24,27 +24,16 @@ namespace stela::follow {
 /// length of the reader's leases.
 struct StoredLease {
   Timestamp until = {};
-  /// Its length when taken or renewed; unset if an older Stela wrote it.
-  std::optional<std::chrono::microseconds> length = {};
-  /// The owner's presence; unset if there is none, or an older Stela wrote the lease.
+  /// How long it is when it is taken or renewed.
+  std::chrono::microseconds length{0};
+  /// Of its holder; unset if the holder has none.
   std::optional<std::int64_t> presence = {};
 };
 
-/// Converts the stored form: microseconds.
-inline std::optional<std::chrono::microseconds> length_of(
-    std::optional<std::int64_t> stored) noexcept {
-  if (!stored) return std::nullopt;
-  return std::chrono::microseconds{*stored};
-}
-
-/// The longest plausible lease of unknown length. A process of an older Stela is trusted for this
-/// long.
-constexpr std::chrono::hours longest_unknown_length{1};
-
-/// The lease ends later than its length allows, even if two clocks differ by that length: a wrong
-/// clock set it.
+/// It ends further away than its length allows, even if two clocks differ by that length: it was
+/// taken by a clock that was wrong.
 inline bool is_absurd(const StoredLease& lease, Timestamp now) noexcept {
-  return (lease.until - now) / 2 > lease.length.value_or(longest_unknown_length);
+  return (lease.until - now) / 2 > lease.length;
 }
 
 /// The lease has run out or is absurd: its owner may renew it, and anybody may take it.

@@ -123,7 +123,7 @@ KeyFile::KeyFile(const std::string& path, const KeyOptions& options)
   recognise_key_store(connection_, path, options.create && !options.read_only);
   place_.emplace(path, connection_);
   if (options.read_only) {
-    sqlite::check_migrated(connection_, "keys", sql::migrations, sql::migrations.size());
+    sqlite::check_migrated(connection_, "keys", sql::migrations);
   } else {
     connection_.execute(key_settings);
     migrate(options.clock->now());

@@ -3,7 +3,6 @@
 #include "database/database.hpp"
 #include "operations_sql/catalogue.hpp"
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +30,7 @@ class Purge {
  private:
   struct Id {
     std::string text;
-    std::optional<Timestamp> used_at;
+    Timestamp used_at;
   };
 
   Store& store_;
@@ -51,9 +50,7 @@ bool Purge::look() {
     while (ids.step()) {
       ++rows;
       last_ = ids.append_id();
-      // Appends without events, from before times were recorded, have no time, and are kept.
-      const std::optional<Timestamp> last_use = ids.last_use();
-      if (last_use && *last_use < before_) old_.push_back({last_, ids.used_at()});
+      if (ids.used_at() < before_) old_.push_back({last_, ids.used_at()});
     }
   });
   looked_ += rows;

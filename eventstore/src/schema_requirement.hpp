@@ -8,8 +8,9 @@
 
 namespace stela {
 
-/// The participant that represents a migration which shuts out older writers: version 0.1.0 refuses
-/// to append when it finds a participant that it doesn't have.
+/// What stands in `stela_participants` in the name of a migration that shuts out older writers. A
+/// process reads the participants whenever they change, and refuses to write if it knows the
+/// module, and fewer of its migrations.
 struct SchemaRequirement {
   std::string_view module;
   std::int64_t number = 0;

@@ -95,21 +95,7 @@ SELECT (SELECT count(*) FROM events AS e JOIN event_kinds AS k ON k.kind = e.kin
          + CAST((SELECT coalesce(sum(published), 0) FROM outbox_partitions) AS bigint)
          AS in_a_state;
 
--- name: inspect_purged
--- Partitions that count more discarded messages than exist, because an older Stela purged the rows.
--- gives: partition int, purged int
-SELECT p.partition,
-       p.discarded - (SELECT count(*) FROM outbox_discarded AS d WHERE d.partition = p.partition)
-         AS purged
-FROM outbox_partitions AS p
-WHERE p.discarded > (SELECT count(*) FROM outbox_discarded AS d WHERE d.partition = p.partition)
-ORDER BY p.partition;
-
 -- name: mend_counts
 -- takes: partition int, parked int, redeliveries int
 UPDATE outbox_partitions SET parked = :parked, redeliveries = :redeliveries
 WHERE partition = :partition;
-
--- name: uncount_discarded
--- takes: partition int, count int
-UPDATE outbox_partitions SET discarded = discarded - :count WHERE partition = :partition;

@@ -44,12 +44,12 @@ INSERT INTO outbox_partitions (partition) VALUES (:partition)
 ON CONFLICT (partition) DO UPDATE SET retired_at = NULL;
 
 -- name: partitions
--- With the first pending sequence of each, whether it has redeliveries, whether its owner must look
--- at the broker, and whether one that is backing off must try at once.
--- gives: partition int, owner text?, lease_until time, stopped text?, lease_ttl int?,
+-- With the first sequence that waits in each, whether anything is to be sent again, whether an owner is
+-- to look at the broker, and whether one that is backed off is to try at once.
+-- gives: partition int, owner text?, lease_until time, stopped text?, lease_ttl int,
 --        first_waiting int?, has_redeliveries bool, adopted bool, is_to_retry bool
 SELECT p.partition, p.owner, p.lease_until, p.stopped,
-       CASE WHEN p.lease_epoch = p.epoch THEN p.lease_ttl END AS lease_ttl,
+       p.lease_ttl,
        (SELECT m.sequence FROM outbox_messages AS m
         WHERE m.partition = p.partition ORDER BY m.sequence LIMIT 1) AS first_waiting,
        EXISTS (SELECT 1 FROM outbox_redeliveries AS r WHERE r.partition = p.partition)
@@ -58,7 +58,7 @@ SELECT p.partition, p.owner, p.lease_until, p.stopped,
 FROM outbox_partitions AS p WHERE p.retired_at IS NULL ORDER BY p.partition;
 -- engine: postgres
 SELECT p.partition, p.owner, p.lease_until, p.stopped,
-       CASE WHEN p.lease_epoch = p.epoch THEN p.lease_ttl END AS lease_ttl,
+       p.lease_ttl,
        (SELECT m.sequence FROM outbox_messages AS m
         WHERE m.partition = p.partition AND m.sequence > p.drained_through
         ORDER BY m.sequence LIMIT 1) AS first_waiting,

@@ -2,11 +2,11 @@
 
 -- name: standing
 -- takes: partition int
--- gives: owner text?, epoch int, lease_until time, lease_ttl int?, published_through int,
+-- gives: owner text?, epoch int, lease_until time, lease_ttl int, published_through int,
 --        broker_sequence int, broker_id text, flight_count int, flight_through int, attempts int,
 --        next_attempt_at time, adopted bool
-SELECT owner, epoch, lease_until, CASE WHEN lease_epoch = epoch THEN lease_ttl END AS lease_ttl,
-       published_through, broker_sequence, broker_id, flight_count, flight_through, attempts,
+SELECT owner, epoch, lease_until, lease_ttl, published_through,
+       broker_sequence, broker_id, flight_count, flight_through, attempts,
        next_attempt_at, adopted
 FROM outbox_partitions WHERE partition = :partition;
 
@@ -17,8 +17,7 @@ FROM outbox_partitions WHERE partition = :partition;
 --        stopped text
 UPDATE outbox_partitions
 SET takeovers = takeovers + CASE WHEN owner <> :worker THEN 1 ELSE 0 END,
-    owner = :worker, epoch = epoch + 1, lease_until = :until, lease_ttl = :ttl,
-    lease_epoch = epoch + 1
+    owner = :worker, epoch = epoch + 1, lease_until = :until, lease_ttl = :ttl
 WHERE partition = :partition AND coalesce(stopped, '') = :stopped
   AND epoch = :found_epoch AND lease_until = :found_until;
 

@@ -75,8 +75,8 @@ FROM outbox_partitions;
 SELECT count(*) AS count FROM outbox_messages WHERE partition = :partition;
 
 -- name: status_of_workers
--- gives: worker text, host text, pid int, started_at time, heartbeat_until time, heartbeat_ttl int?,
---        partitions int, broker text, is_cut_off bool, presence int?, broker_since time?
+-- gives: worker text, host text, pid int, started_at time, heartbeat_until time, heartbeat_ttl int,
+--        partitions int, broker text, is_cut_off bool, presence int, broker_since time
 SELECT w.worker, w.host, w.pid, w.started_at, w.heartbeat_until, w.heartbeat_ttl,
        (SELECT count(*) FROM outbox_partitions AS p WHERE p.owner = w.worker) AS partitions,
        w.broker, w.is_cut_off, w.presence, w.broker_since

@@ -120,7 +120,7 @@ FROM json_each(:rows);
 INSERT INTO outbox_messages
 SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
      jsonb_populate_record(NULL::outbox_messages,
-  j.line || jsonb_build_object('claimed_until', 0, 'claim', NULL, 'stream',
+  j.line || jsonb_build_object('stream',
   (SELECT s.stream FROM streams AS s WHERE s.name = j.line ->> 'stream'))) AS r;
 
 -- name: save_parked
@@ -222,7 +222,7 @@ FROM json_each(:rows);
 INSERT INTO outbox_redeliveries OVERRIDING SYSTEM VALUE
 SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
      jsonb_populate_record(NULL::outbox_redeliveries,
-  j.line || jsonb_build_object('claimed_until', 0, 'claim', NULL, 'stream',
+  j.line || jsonb_build_object('stream',
   (SELECT s.stream FROM streams AS s WHERE s.name = j.line ->> 'stream'))) AS r;
 
 -- name: save_batches
@@ -300,8 +300,8 @@ SELECT 0 AS a, 0 AS b, t.partition AS c,
                    'discarded', t.discarded, 'attempts', t.attempts,
                    'next_attempt_at', t.next_attempt_at, 'last_error', t.last_error,
                    'stopped', t.stopped, 'stopped_detail', t.stopped_detail,
-                   'retired_at', t.retired_at, 'adopted', t.adopted, 'lost_at', t.lost_at,
-                   'lost', t.lost, 'moved_at', t.moved_at, 'stopped_at', t.stopped_at,
+                   'retired_at', t.retired_at, 'adopted', t.adopted,
+                   'moved_at', t.moved_at, 'stopped_at', t.stopped_at,
                    'backing_since', t.backing_since, 'failures', t.failures,
                    'takeovers', t.takeovers, 'uncompared_since', t.uncompared_since,
                    'broker_first', t.broker_first, 'failure_class', t.failure_class) AS line
@@ -320,7 +320,7 @@ INSERT INTO outbox_partitions (partition, owner, epoch, lease_until, published_t
                                broker_sequence, broker_id, flight_through, flight_count,
                                removed, published, redeliveries, parked, discarded, attempts,
                                next_attempt_at, last_error, stopped, stopped_detail, retired_at,
-                               adopted, lost_at, lost, moved_at, stopped_at, backing_since,
+                               adopted, moved_at, stopped_at, backing_since,
                                failures, takeovers, uncompared_since, broker_first,
                                failure_class)
 SELECT value ->> 'partition', NULL, value ->> 'epoch', 0, value ->> 'published_through',
@@ -329,8 +329,8 @@ SELECT value ->> 'partition', NULL, value ->> 'epoch', 0, value ->> 'published_t
        value ->> 'redeliveries', value ->> 'parked',
        value ->> 'discarded', value ->> 'attempts', value ->> 'next_attempt_at',
        value ->> 'last_error', value ->> 'stopped', value ->> 'stopped_detail',
-       value ->> 'retired_at', value ->> 'adopted', value ->> 'lost_at', value ->> 'lost',
-       value ->> 'moved_at', value ->> 'stopped_at', value ->> 'backing_since',
+       value ->> 'retired_at', value ->> 'adopted', value ->> 'moved_at', value ->> 'stopped_at',
+       value ->> 'backing_since',
        coalesce(value ->> 'failures', 0), coalesce(value ->> 'takeovers', 0),
        value ->> 'uncompared_since', coalesce(value ->> 'broker_first', 1),
        value ->> 'failure_class'
@@ -339,5 +339,5 @@ FROM json_each(:rows);
 INSERT INTO outbox_partitions
 SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
      jsonb_populate_record(NULL::outbox_partitions,
-  '{"failures": 0, "takeovers": 0, "broker_first": 1}' || j.line || '{"owner": null, "lease_until": 0, "lease_ttl": null, "lease_epoch": null,
+  '{"failures": 0, "takeovers": 0, "broker_first": 1}' || j.line || '{"owner": null, "lease_until": 0, "lease_ttl": 0,
               "drained_through": 0}') AS r;

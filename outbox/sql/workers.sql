@@ -2,7 +2,7 @@
 
 -- name: find_worker
 -- takes: worker text
--- gives: host text, pid int, presence int?, heartbeat_until time, heartbeat_ttl int?,
+-- gives: host text, pid int, presence int, heartbeat_until time, heartbeat_ttl int,
 --        is_cut_off bool
 SELECT host, pid, presence, heartbeat_until, heartbeat_ttl, is_cut_off
 FROM outbox_workers WHERE worker = :worker;
@@ -38,6 +38,7 @@ DELETE FROM outbox_workers WHERE worker = :worker AND heartbeat_until = :found_u
 DELETE FROM outbox_workers WHERE worker = :worker AND presence = :presence;
 
 -- name: workers
--- gives: worker text, host text, pid int, presence int?, heartbeat_until time, heartbeat_ttl int?,
+-- gives: worker text, host text, pid int, presence int, heartbeat_until time, heartbeat_ttl int,
 --        is_cut_off bool
-SELECT worker, host, pid, presence, heartbeat_until, heartbeat_ttl, is_cut_off FROM outbox_workers ORDER BY worker;
+SELECT worker, host, pid, presence, heartbeat_until, heartbeat_ttl, is_cut_off
+FROM outbox_workers ORDER BY worker;

@@ -430,7 +430,7 @@ std::vector<FailureGroup> OutboxOperations::groups() {
     groups.clear();
     auto rows = connection.rows(sql::failure_groups{});
     while (rows.step()) {
-      groups.push_back({.group = std::string{rows.failure().value_or("")},
+      groups.push_back({.group = std::string{rows.failure()},
                         .streams = rows.streams(),
                         .first_at = rows.first_at(),
                         .last_at = rows.last_at(),

@@ -12,11 +12,10 @@ SELECT to_regclass('projections') IS NOT NULL AS present;
 -- gives: name text, build int, version int, kind text, state text, position int, epoch int, owner text,
 --        lease_until time, attempts int, next_attempt_at time, failing int, error text, stopped bool,
 --        definitions int, began_at time, changed_at time, filter text, upto int, target int,
---        lease_ttl int?, presence int?, failing_since time?, stopped_at time?
+--        lease_ttl int, presence int?, failing_since time?, stopped_at time?
 SELECT name, build, version, kind, state, position, epoch, owner, lease_until, attempts,
        next_attempt_at, failing, error, halted AS stopped, definitions, began_at, changed_at, filter, upto,
-       target, CASE WHEN lease_epoch = epoch THEN lease_ttl END AS lease_ttl,
-       CASE WHEN lease_epoch = epoch THEN presence END AS presence, failing_since, stopped_at
+       target, lease_ttl, presence, failing_since, stopped_at
 FROM projections ORDER BY name, build;
 
 -- name: next_build
@@ -47,8 +46,8 @@ UPDATE projections SET state = :state, changed_at = :now WHERE name = :name AND 
 --        presence int?
 -- gives: epoch int, position int
 UPDATE projections
-SET owner = :owner, epoch = epoch + 1, turn = turn + 1, lease_until = :until, lease_ttl = :ttl,
-    presence = :presence, lease_epoch = epoch + 1
+SET owner = :owner, epoch = epoch + 1, lease_until = :until, lease_ttl = :ttl,
+    presence = :presence
 WHERE name = :name AND build = :build AND state <> 'retired'
   AND epoch = :found_epoch AND lease_until = :found_until
 RETURNING epoch, position;
@@ -58,8 +57,8 @@ RETURNING epoch, position;
 -- takes: name text, build int, owner text, until time, ttl int, presence int?
 -- gives: epoch int, position int
 UPDATE projections
-SET owner = :owner, epoch = epoch + 1, turn = turn + 1, lease_until = :until, lease_ttl = :ttl,
-    presence = :presence, lease_epoch = epoch + 1
+SET owner = :owner, epoch = epoch + 1, lease_until = :until, lease_ttl = :ttl,
+    presence = :presence
 WHERE name = :name AND build = :build
 RETURNING epoch, position;
 

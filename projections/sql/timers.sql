@@ -1,12 +1,5 @@
 -- Timers of processes: the tables projection_timers, projection_processes and projection_timer_holds.
 
--- name: has_timer_tables
--- gives: present bool
-SELECT EXISTS (SELECT 1 FROM sqlite_schema
-               WHERE type = 'table' AND name = 'projection_timers') AS present;
--- engine: postgres
-SELECT to_regclass('projection_timers') IS NOT NULL AS present;
-
 -- row: timer
 -- gives: process text, key text, kind text, version int, generation int, state text, due_at time,
 --        wake_at time, attempts int, error text, recurrence text, set_at time, correlation_id text,

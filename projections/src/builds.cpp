@@ -39,7 +39,7 @@ Build read_build(const sql::builds::Row& row) {
       .position = row.position(),
       .epoch = row.epoch(),
       .owner = std::string{row.owner()},
-      .lease = {row.lease_until(), follow::length_of(row.lease_ttl()), row.presence()},
+      .lease = {row.lease_until(), std::chrono::microseconds{row.lease_ttl()}, row.presence()},
       .failing = {row.failing(), static_cast<int>(row.attempts()), row.next_attempt_at(),
                   std::string{row.error()}},
       .stopped = row.stopped(),
@@ -70,6 +70,11 @@ std::string Build::describe() const {
   text += name + '\'';
   if (kind != ProjectionKind::reaction) text += " v" + std::to_string(version);
   return text;
+}
+
+bool has_tables(Connection& connection) {
+  auto row = connection.rows(sql::has_projections{});
+  return row.step() && row.present();
 }
 
 std::vector<Build> list_builds(Connection& connection) {
@@ -206,9 +211,8 @@ bool advance(Connection& connection, const Build& build, std::int64_t position,
                                                     .until = lease_until,
                                                     .resumes = build.resumes}) == 1;
   if (advanced && build.resumes) {
-    const auto length = build.lease.length.value_or(std::chrono::microseconds{0});
     database::note(
-        connection, lease_until - length,
+        connection, lease_until - build.lease.length,
         database::StateChange{.part = "projections", .subject = build.name, .what = "resumed"});
   }
   return advanced;

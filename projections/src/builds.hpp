@@ -38,8 +38,9 @@ struct Build {
   bool resumes = false;
   std::optional<Timestamp> failing_since = {};
   std::optional<Timestamp> stopped_at = {};
-  /// For a replay: its purpose, its end, and the build whose tables it writes if not its own. For
-  /// other builds `upto` is the checksum of the statements that created their tables; 0 if unknown.
+  /// Of a replay: what it is for, where it ends, and whose tables it writes if not its own. Of
+  /// other builds `upto` is the checksum of the statements that made their tables; 0 if there are
+  /// none.
   std::string filter = {};
   std::int64_t upto = 0;
   std::int64_t target = 0;
@@ -55,7 +56,9 @@ struct Build {
   std::string describe() const;
 };
 
-/// All builds, by name and number, including those that only a newer Stela knows.
+/// All of them, by name and number, also those that only a newer Stela knows.
+/// Whether projections were ever used in this database.
+bool has_tables(database::Connection& connection);
 std::vector<Build> list_builds(database::Connection& connection);
 /// All builds, for working on them. SchemaMismatch if only a newer Stela knows one.
 std::vector<Build> read_builds(database::Connection& connection);

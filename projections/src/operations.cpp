@@ -24,11 +24,6 @@ using projections::Build;
 
 namespace {
 
-bool has_projections(Connection& connection) {
-  auto row = connection.rows(sql::has_projections{});
-  return row.step() && row.present();
-}
-
 [[noreturn]] void refuse_missing(std::string_view projector, std::string_view what) {
   std::string text = "projector '";
   throw NotFound{text.append(projector).append("' ").append(what)};
@@ -54,7 +49,8 @@ void with_builds(Store& store, const database::StateChange& change,
   const std::string_view projector = change.subject;
   store.database().write([&](Connection& connection) {
     std::vector<Build> builds;
-    if (has_projections(connection)) builds = projections::read_builds(connection, projector);
+    if (projections::has_tables(connection))
+      builds = projections::read_builds(connection, projector);
     if (builds.empty()) refuse_missing(projector, "isn't in this database");
     work(connection, builds);
     database::note(connection, store.database().now(), change);
@@ -130,7 +126,7 @@ std::vector<ProjectorStatus> ProjectionOperations::status() {
   const std::int64_t last = store_.last_sequence().value();
   store_.database().read([&](Connection& connection) {
     all.clear();
-    if (!has_projections(connection)) return;
+    if (!projections::has_tables(connection)) return;
     for (const Build& build : projections::list_builds(connection)) {
       all.push_back(status_of(connection, build, last, store_.database().now()));
     }
@@ -144,7 +140,8 @@ std::vector<ParkedEvent> ProjectionOperations::parked(std::string_view projector
   std::vector<ParkedEvent> all;
   store_.database().read([&](Connection& connection) {
     std::vector<Build> builds;
-    if (has_projections(connection)) builds = projections::read_builds(connection, projector);
+    if (projections::has_tables(connection))
+      builds = projections::read_builds(connection, projector);
     const Build& living = living_of(builds, projector);
     all.clear();
     const auto walk = [&](const auto& statement) {
@@ -252,9 +249,7 @@ void ProjectionOperations::remove(std::string_view projector) {
                     projections::tables_of(connection).hide(connection, build);
                   projections::drop(connection, build);
                 }
-                if (projections::has_timer_tables(connection)) {
-                  projections::forget_process(connection, projector);
-                }
+                projections::forget_process(connection, projector);
               });
 }
 

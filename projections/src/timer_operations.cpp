@@ -220,7 +220,7 @@ void change(Store& store, const std::string& who, std::string_view what, const T
             const std::string& how, FunctionRef<std::int64_t(Connection&, Timestamp)> work) {
   store.database().write([&](Connection& connection) {
     const Timestamp now = store.database().now();
-    if (!projections::has_timer_tables(connection) || work(connection, now) == 0) {
+    if (!projections::has_tables(connection) || work(connection, now) == 0) {
       refuse_missing(timer);
     }
     note(connection, who, what, in_words(timer) + how, now);
@@ -250,7 +250,7 @@ std::vector<ProcessStatus> TimerOperations::processes() {
   const Timestamp now = store_.database().now();
   store_.database().read([&](Connection& connection) {
     all.clear();
-    if (!projections::has_timer_tables(connection)) return;
+    if (!projections::has_tables(connection)) return;
     const std::vector<Build> builds = projections::list_builds(connection);
     const auto add = [&](std::string_view name, std::int64_t fired, std::int64_t failed) {
       const Build* const build = projections::find(builds, name, BuildState::living);
@@ -270,7 +270,7 @@ std::vector<TimerStatus> TimerOperations::list(const TimerQuery& query) {
   std::vector<TimerStatus> all;
   store_.database().read([&](Connection& connection) {
     all.clear();
-    if (!projections::has_timer_tables(connection)) return;
+    if (!projections::has_tables(connection)) return;
     all = list_timers(connection, query, store_.database().now());
   });
   return all;
@@ -280,7 +280,7 @@ std::optional<Timestamp> TimerOperations::due_after(const TimerQuery& query, std
   std::optional<Timestamp> first;
   store_.database().read([&](Connection& connection) {
     first.reset();
-    if (!projections::has_timer_tables(connection)) return;
+    if (!projections::has_tables(connection)) return;
     for (const std::string& process : processes_asked_for(connection, query)) {
       auto row = connection.rows(sql::nth_pending_timer{
           .process = process, .from_wake = Start::of(query, process).due, .skipped = timers});
@@ -301,7 +301,7 @@ std::vector<TimerHold> TimerOperations::holds() {
   std::vector<TimerHold> all;
   store_.database().read([&](Connection& connection) {
     all.clear();
-    if (!projections::has_timer_tables(connection)) return;
+    if (!projections::has_tables(connection)) return;
     all = published(projections::read_holds(connection));
   });
   return all;
@@ -313,7 +313,7 @@ std::vector<OperatorAction> TimerOperations::actions(const ActionQuery& query) {
   if (query.items_of != 0) return all;
   store_.database().read([&](Connection& connection) {
     all.clear();
-    if (!projections::has_timer_tables(connection)) return;
+    if (!projections::has_tables(connection)) return;
     const std::int64_t before = query.before.value_or(std::numeric_limits<std::int64_t>::max());
     const auto add = [&](const auto& statement) {
       auto rows = connection.rows(statement);
@@ -361,7 +361,7 @@ void TimerOperations::fire(const TimerName& timer) {
 std::int64_t TimerOperations::retry(std::string_view process, std::string_view kind) {
   std::int64_t count = 0;
   store_.database().write([&](Connection& connection) {
-    const bool is_known = projections::has_timer_tables(connection) &&
+    const bool is_known = projections::has_tables(connection) &&
                           projections::process_names(connection).contains(std::string{process});
     if (!is_known) {
       throw NotFound{"process '" + std::string{process} + "' isn't in this database"};
@@ -386,7 +386,7 @@ std::vector<TimerHold> TimerOperations::resume() {
   std::vector<TimerHold> held;
   store_.database().write([&](Connection& connection) {
     held.clear();
-    if (!projections::has_timer_tables(connection)) return;
+    if (!projections::has_tables(connection)) return;
     const auto holds = projections::read_holds(connection);
     held = published(holds);
     for (const projections::Hold& hold : holds) {

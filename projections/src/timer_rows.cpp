@@ -145,11 +145,6 @@ std::set<std::string> process_names(Connection& connection) {
   return names;
 }
 
-bool has_timer_tables(Connection& connection) {
-  auto row = connection.rows(sql::has_timer_tables{});
-  return row.step() && row.present();
-}
-
 void forget_process(Connection& connection, std::string_view name) {
   connection.run(sql::delete_timers_of_process{.process = name});
   connection.run(sql::forget_process{.name = name});

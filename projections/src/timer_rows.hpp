@@ -68,8 +68,6 @@ void adopt_unknown(database::Connection& connection, const Seat& seat);
 
 /// The names of all processes.
 std::set<std::string> process_names(database::Connection& connection);
-/// Whether the database has the tables of timers.
-bool has_timer_tables(database::Connection& connection);
 /// Forgets the process and its timers.
 void forget_process(database::Connection& connection, std::string_view name);
 

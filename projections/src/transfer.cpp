@@ -124,10 +124,9 @@ std::vector<Reaction> save_reactions(Connection& connection, StateTransfer::Row 
   return saved;
 }
 
-/// `Page` is `save_parked_events`, or `parked` for tables of 0.1.0, which don't know instances.
-template <class Page>
 void save_parked(Connection& connection, const Reaction& reaction, StateTransfer::Row row) {
-  Page page{.name = reaction.name, .build = reaction.build, .after = 0, .most = page_rows};
+  sql::save_parked_events page{
+      .name = reaction.name, .build = reaction.build, .after = 0, .most = page_rows};
   for (std::int64_t found = page_rows; found == page_rows;) {
     found = 0;
     auto rows = connection.rows(page);
@@ -142,9 +141,7 @@ void save_parked(Connection& connection, const Reaction& reaction, StateTransfer
           .add("parked_at", number_of(rows.parked_at()))
           .add("attempts", rows.attempts())
           .add("error", rows.error());
-      if constexpr (requires { rows.instance(); }) {
-        if (const auto instance = rows.instance()) line.add("instance", *instance);
-      }
+      if (const auto instance = rows.instance()) line.add("instance", *instance);
       line.write(parked_table, row);
     }
   }
@@ -340,15 +337,9 @@ class ProjectionState final : public StateTransfer {
   void save(Connection& connection, Row row) override {
     if (!has_projection_tables(connection)) return;
     refuse_runners(connection);
-    const bool has_timers = projections::has_timer_tables(connection);
     for (const Reaction& reaction : save_reactions(connection, row)) {
-      if (has_timers) {
-        save_parked<sql::save_parked_events>(connection, reaction, row);
-      } else {
-        save_parked<sql::parked>(connection, reaction, row);
-      }
+      save_parked(connection, reaction, row);
     }
-    if (!has_timers) return;
     save_processes(connection, row);
     save_timers(connection, row);
     save_holds(connection, row);

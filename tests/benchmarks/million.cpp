@@ -224,10 +224,11 @@ class Rows {
   void own_partitions() {
     execute_(numbers_to(3) +
              "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until, "
-             "heartbeat_ttl, broker, presence) SELECT 'worker-' || i, 'shop-' || i, 4000 + i, " +
-             ago(24h) + ", " + in(24h) + ", 86400000000, 'connected', -1 FROM n");
+             "heartbeat_ttl, broker, presence, broker_since, is_cut_off) SELECT 'worker-' || i, "
+             "'shop-' || i, 4000 + i, " +
+             ago(24h) + ", " + in(24h) + ", 86400000000, 'connected', -1, 0, 0 <> 0 FROM n");
     execute_(
-        "UPDATE outbox_partitions SET epoch = 7, lease_epoch = 7, lease_ttl = 86400000000, "
+        "UPDATE outbox_partitions SET epoch = 7, lease_ttl = 86400000000, "
         "lease_until = " +
         in(24h) +
         ", owner = 'worker-' || (1 + partition % 3), "

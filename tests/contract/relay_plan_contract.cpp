@@ -139,21 +139,6 @@ TEST_P(RelayJournalContract, DiscardsNothingButWhatWasPlanned) {
   EXPECT_EQ(operations.actions({}).front().detail, "1 message, 3");
 }
 
-TEST_P(RelayJournalContract, GroupsWhatAnOlderStelaParked) {
-  append({1});
-  acquire();
-  park(1);
-  store_of(*subject).database().write([](database::Connection& connection) {
-    connection.run(outbox::sql::set_failure{.sequence = 1, .failure = std::nullopt});
-  });
-  OutboxOperations operations{store_of(*subject)};
-  EXPECT_EQ(operations.groups().front().group, "");
-
-  store->heartbeat("w1", ttl, {});
-
-  EXPECT_NE(operations.groups().front().group, "");
-}
-
 TEST_P(RelayJournalContract, AppliesAPlanToTheWholeRun) {
   append({1, 1, 1, 1});
   acquire();

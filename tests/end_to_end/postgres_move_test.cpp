@@ -101,8 +101,8 @@ class Move : public ::testing::Test {
   int placed_ = 0;
 };
 
-/// An older Stela numbered the messages of a partition, and noted the last number.
-TEST_F(Move, TakesExportsWhoseMessagesAreNumbered) {
+/// The version that made the export knew more of a message.
+TEST_F(Move, IgnoresColumnsThatItDoesNotHave) {
   Store first = on_sqlite("first.db");
   {
     const Outbox outbox{first};

@@ -80,16 +80,6 @@ TEST_F(AppendIds, ArePurgedHoweverManyThereAre) {
   EXPECT_TRUE(append("young").repeated);
 }
 
-TEST_F(AppendIds, OfAnOlderDatabaseHaveTheAgeOfTheirEvents) {
-  append("a");
-  clock.advance(days{10});
-  append("b");
-  test::RawSqlite{path}.run("UPDATE append_ids SET used_at = NULL");
-
-  EXPECT_EQ(purge(days{5}), 1);
-  EXPECT_TRUE(append("b").repeated);
-}
-
 TEST_F(AppendIds, WithoutEventsArePurgedByAgeToo) {
   test::append(*store, "order-1", std::vector<NewEvent>{}, "empty");
   EXPECT_EQ(purge(days{5}), 0);

@@ -314,7 +314,6 @@ void add_to_both(Store& store) {
 TEST_F(Verify, FindsNothingOnceASnapshotOnAnEventOfAnotherStreamIsDroppedAndTakenAgain) {
   add_to_both(*store);
   EXPECT_THAT(problems_of(*store), IsEmpty());
-  // As 0.1.0 kept it of a unit of work.
   EXPECT_THAT(problems_behind("DELETE FROM snapshots"), IsEmpty());
   const StreamId first = StreamId::parse("counter-a");
   store->save_snapshot(first, {StreamVersion{2}, GlobalSequence{4}, 1, R"({"sum":2})"});

@@ -387,22 +387,6 @@ TEST_F(ConsumingAfterAResize, WaitsForAStreamThatNobodyReadsUntilItIsForgotten) 
   EXPECT_EQ(ledger.lines(), parcels(4, 6));
 }
 
-/// An older Stela stored any name.
-TEST_F(ConsumingAfterAResize, DoesNotWaitForAStreamWhoseNameNoneCanHave) {
-  const auto old = make_consumer(before);
-  const auto consumer = make_consumer(after);
-  test::RawSqlite{sqlite::path(ledger.store)}.run(
-      "INSERT INTO inbox_readers (consumer, broker_stream, filter) VALUES (1, 'SHOP.old', '')");
-  old->run_once();
-
-  poll_for(*consumer, 5s);
-
-  EXPECT_EQ(ledger.lines(), parcels(1, 6));
-  EXPECT_THAT(log.entries(), Contains(HasSubstr("warning consumer.stream_gone")));
-  EXPECT_THAT(log.entries(), Contains(HasSubstr("doesn't wait for them: 'SHOP.old'; 'stela inbox "
-                                                "forget' removes them")));
-}
-
 TEST_F(ConsumingAfterAResize, NotesWhatIsMissingInBothStreams) {
   before.batch_size = 1;
   const auto old = make_consumer(before);

@@ -130,22 +130,6 @@ std::vector<RawMessage> JetStream::drain(const std::string& stream) {
   return all;
 }
 
-void JetStream::take(const std::string& stream, const std::string& consumer, int count) {
-  jsSubOptions options;
-  jsSubOptions_Init(&options);
-  options.Stream = stream.c_str();
-  options.Consumer = consumer.c_str();
-  natsSubscription* subscription = nullptr;
-  require(js_PullSubscribe(&subscription, context_, nullptr, nullptr, nullptr, &options, nullptr),
-          "subscribing");
-  natsMsgList taken{};
-  require(natsSubscription_Fetch(&taken, subscription, count, 5'000, nullptr), "fetching");
-  require(taken.Count == count ? NATS_OK : NATS_TIMEOUT, "fetching all of them");
-  for (int i = 0; i + 1 < taken.Count; ++i) natsMsg_AckSync(taken.Msgs[i], nullptr, nullptr);
-  natsMsgList_Destroy(&taken);
-  natsSubscription_Destroy(subscription);
-}
-
 std::vector<std::string> JetStream::consumers(const std::string& stream) {
   jsConsumerNamesList* list = nullptr;
   require(js_ConsumerNames(&list, context_, stream.c_str(), nullptr, nullptr), "listing consumers");
@@ -210,17 +194,6 @@ void JetStream::update_stream(const std::string& stream,
   jsErrCode code{};
   require(js_UpdateStream(nullptr, context_, info->Config, nullptr, &code), "changing a stream",
           code);
-}
-
-void JetStream::make_consumer(const std::string& stream, const std::string& consumer) {
-  jsConsumerConfig config;
-  jsConsumerConfig_Init(&config);
-  config.Durable = consumer.c_str();
-  config.AckPolicy = js_AckExplicit;
-  config.MaxDeliver = -1;
-  jsErrCode code{};
-  require(js_AddConsumer(nullptr, context_, stream.c_str(), &config, nullptr, &code),
-          "making a consumer", code);
 }
 
 void JetStream::delete_consumer(const std::string& stream, const std::string& consumer) {

@@ -54,11 +54,7 @@ class JetStream {
   void publish(const std::string& subject, const std::string& payload);
   /// The names of the consumers of a stream.
   std::vector<std::string> consumers(const std::string& stream);
-  /// A durable pull consumer as an older Stela made it.
-  void make_consumer(const std::string& stream, const std::string& consumer);
   void delete_consumer(const std::string& stream, const std::string& consumer);
-  /// Takes so many messages of the consumer, and acknowledges all but the last.
-  void take(const std::string& stream, const std::string& consumer, int count);
 
   jsCtx* context() noexcept { return context_; }
 

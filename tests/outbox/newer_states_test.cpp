@@ -43,16 +43,6 @@ TEST(NewerStates, OfAFailureAreShownAsOther) {
   EXPECT_EQ(shop.operations.show(GlobalSequence{1})->failure, FailureClass::other);
 }
 
-TEST(FailuresOfAnOlderStela, HaveNoClass) {
-  Shop shop;
-  shop.too_large = {1};
-  shop.append("order-1");
-  shop.relay();
-  shop.raw().run("UPDATE outbox_parked SET failure_class = NULL");
-
-  EXPECT_EQ(shop.operations.show(GlobalSequence{1})->failure, std::nullopt);
-}
-
 TEST(States, KeepTheirWordsInTheDatabase) {
   for (const FailureClass failure :
        {FailureClass::stream_full, FailureClass::stream_missing, FailureClass::stream_sealed,

@@ -104,33 +104,15 @@ TEST(OutboxLeases, AreSharedAmongRelaysOfOldAndNewSettings) {
   EXPECT_EQ(shop.relay().owned_count, 1);
 }
 
-TEST(OutboxLeases, OfAnOlderStelaAreBelievedUnlessTheyAreAbsurd) {
-  Shop shop{{}, short_leases};
-  shop.relay();
-  shop.lose_relay();
-  // Taken before the outbox was migrated.
-  shop.raw().run("DROP TRIGGER outbox_is_newer");
-  const auto take = [&](std::chrono::seconds length) {
-    const auto until = (shop.clock.now() + length).time_since_epoch().count();
-    shop.raw().run(
-        "UPDATE outbox_partitions SET owner = 'older', epoch = epoch + 1, lease_until = " +
-        std::to_string(until));
-  };
-
-  take(60s);
-  EXPECT_EQ(shop.relay().owned_count, 0);
-  take(24h);
-  EXPECT_EQ(shop.relay().owned_count, 1);
-}
-
-TEST(OutboxLeases, CountAWorkerOfAnOlderStelaUnlessItsHeartbeatIsAbsurd) {
+TEST(OutboxLeases, CountAWorkerUnlessItsHeartbeatIsAbsurd) {
   Shop shop{{.partition_count = 2}, short_leases};
   const auto beat = [&](std::chrono::seconds length) {
     const auto until = (shop.clock.now() + length).time_since_epoch().count();
     shop.raw().run(
-        "INSERT OR REPLACE INTO outbox_workers (worker, host, pid, started_at, heartbeat_until) "
-        "VALUES ('older', 'elsewhere.invalid', 1, 0, " +
-        std::to_string(until) + ")");
+        "INSERT OR REPLACE INTO outbox_workers (worker, host, pid, presence, started_at, "
+        "heartbeat_until, heartbeat_ttl, broker, broker_since, is_cut_off) "
+        "VALUES ('other', 'elsewhere.invalid', 1, -1, 0, " +
+        std::to_string(until) + ", 60000000, 'connected', 0, 0)");
   };
   const auto is_alive = [&] { return shop.operations.status().workers.front().is_alive; };
 

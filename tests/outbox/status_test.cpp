@@ -1,3 +1,4 @@
+#include "database/database.hpp"
 #include "outbox/shop.hpp"
 
 #include <stela/framework/error.hpp>
@@ -5,9 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
-#include <array>
 #include <string>
 #include <vector>
 
@@ -93,13 +91,13 @@ TEST(OutboxStatus, IncludesRedeliveriesInTheLag) {
 
 TEST(OutboxStatus, TellsWhichWorkersProcessesRun) {
   Shop shop;
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
+  const auto running = shop.store.database().appear();
+  const std::string ended = std::to_string(shop.store.database().appear()->number());
   shop.raw().run(
-      "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until) VALUES "
-      "('a', '" +
-      std::string{host.data()} + "', " + std::to_string(getppid()) + ", 0, 1), ('b', '" +
-      host.data() + "', 2147483647, 0, 1), ('c', 'elsewhere.invalid', 1, 0, 1)");
+      "INSERT INTO outbox_workers (worker, host, pid, presence, started_at, heartbeat_until, "
+      "heartbeat_ttl, broker, broker_since, is_cut_off) VALUES ('a', 'h', 1, " +
+      std::to_string(running->number()) + ", 0, 1, 1, 'connected', 0, 0), ('b', 'h', 2, " + ended +
+      ", 0, 1, 1, 'connected', 0, 0), ('c', 'elsewhere', 1, -1, 0, 1, 1, 'connected', 0, 0)");
 
   std::vector<WorkerProcess> processes;
   for (const WorkerStatus& worker : shop.operations.status().workers) {

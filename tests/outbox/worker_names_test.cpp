@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -47,19 +46,6 @@ class WorkerNames : public ::testing::Test {
       return e.what();
     }
     return {};
-  }
-  /// A row as a worker of an older Stela leaves it.
-  void insert_worker(const std::string& host, pid_t pid) {
-    const auto until = (shop.clock.now() + 10s).time_since_epoch().count();
-    shop.raw().run(
-        "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until) VALUES ('w1', "
-        "'" +
-        host + "', " + std::to_string(pid) + ", 0, " + std::to_string(until) + ")");
-  }
-  static std::string host() {
-    std::array<char, 256> name{};
-    gethostname(name.data(), name.size() - 1);
-    return name.data();
   }
 
   Shop shop;
@@ -122,18 +108,6 @@ TEST_F(WorkerNames, AreLookedAtAgainAfterTheStoreWasBusy) {
 
   shop.clock.advance(RelayOptions{}.lease_renew / 8);
   EXPECT_THAT(refusal_of(*second), HasSubstr("a worker named 'w1' is alive"));
-}
-
-TEST_F(WorkerNames, OfAnOlderStelaAreFreeIfTheirProcessIsSeenToHaveEnded) {
-  insert_worker(host(), 2147483647);
-  EXPECT_EQ(refusal_of(*relay()), "");
-}
-
-TEST_F(WorkerNames, OfAnOlderStelaAreTakenIfTheirProcessMayBeInAnotherContainer) {
-  insert_worker(host(), getpid());
-  EXPECT_THAT(refusal_of(*relay()), HasSubstr("a worker named 'w1' is alive"));
-  ASSERT_THAT(shop.operations.status().workers, SizeIs(1));
-  EXPECT_EQ(shop.operations.status().workers.front().process, WorkerProcess::unknown);
 }
 
 /// A process in a container of its own: the first one there, as those of its siblings are.

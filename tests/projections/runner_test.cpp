@@ -397,11 +397,6 @@ class RunnerLeases : public ::testing::Test {
                .run_once()
                .owned_count == 1;
   }
-  /// What a runner of 0.1.0 writes when it takes a projector.
-  void take_as_an_older_one(std::chrono::seconds length) {
-    run_sql(path_, "UPDATE projections SET owner = 'older', epoch = epoch + 1, lease_until = " +
-                       std::to_string((clock_.now() + length).time_since_epoch().count()));
-  }
 
   const test::TempDir dir_ = test::TempDir::in_memory();
   const std::string path_ = dir_.file("a.db");
@@ -432,17 +427,6 @@ TEST_F(RunnerLeases, OfAClockThatWasAheadAreTaken) {
     clock_.advance(-10s);
     EXPECT_TRUE(takes(60s)) << "though its own leases may end as late";
   });
-}
-
-TEST_F(RunnerLeases, OfAnOlderStelaAreBelievedUnlessTheyAreAbsurd) {
-  // Of the former owner, whose lease was short, and who has ended.
-  while_held(3s, [&] { take_as_an_older_one(60s); });
-
-  EXPECT_FALSE(takes(3s));
-  clock_.advance(60s);
-  EXPECT_TRUE(takes(3s));
-  take_as_an_older_one(24h);
-  EXPECT_TRUE(takes(3s));
 }
 
 TEST(Runner, CommitsNothingAfterATakeover) {

@@ -19,7 +19,6 @@
 #include <array>
 #include <chrono>
 #include <sstream>
-#include <stdexcept>
 #include <stop_token>
 
 namespace stela::older_writers_test {
@@ -195,32 +194,6 @@ TEST_F(OlderWriterWithARelay, IsRefusedThoughNothingWaits) {
 
   EXPECT_THAT(message_of<SchemaMismatch>([&] { relay.run(limit.get_token()); }),
               HasSubstr("restart this process with the newer Stela"));
-}
-
-/// What 0.1.0 knows of participants: any that it hasn't attached is missing.
-TEST_F(OlderWriter, OfTheFirstReleaseFindsAParticipantThatItLacks) {
-  upgrade(*newer, shutting_out);
-  test::RawSqlite raw{path};
-
-  EXPECT_THAT(raw.rows("SELECT name, detail FROM stela_participants"),
-              ::testing::ElementsAre("schema:wings:2|a newer Stela; restart this process with it"));
-}
-
-// How a migration shuts out what 0.1.0 writes without an append: its relays, consumers and runners.
-
-TEST(OlderRelay, GetsNoLeaseAndIsToldWhy) {
-  const test::TempDir dir = test::TempDir::in_memory();
-  auto store = sqlite::open(dir.file("shop.db"));
-  const Outbox outbox{store};
-  test::RawSqlite raw{dir.file("shop.db")};
-
-  EXPECT_THAT(message_of<std::runtime_error>([&] {
-                raw.run(
-                    "UPDATE outbox_partitions SET owner = 'old', epoch = epoch + 1, "
-                    "lease_until = 9 WHERE partition = 0");
-              }),
-              HasSubstr("a newer Stela migrated this outbox; restart the relay with it"));
-  EXPECT_THAT(raw.rows("SELECT owner FROM outbox_partitions"), ::testing::ElementsAre("NULL"));
 }
 
 }  // namespace

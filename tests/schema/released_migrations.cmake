@@ -23,8 +23,8 @@ foreach(line IN LISTS lines)
   endif()
 endforeach()
 
-file(GLOB_RECURSE first RELATIVE "${SOURCE}" "${SOURCE}/*/sql/sqlite/migrations/0001_*.sql"
-     "${SOURCE}/*/*/sql/sqlite/migrations/0001_*.sql")
+file(GLOB_RECURSE first RELATIVE "${SOURCE}" "${SOURCE}/*/sql/*/migrations/0001_*.sql"
+     "${SOURCE}/*/*/sql/*/migrations/0001_*.sql")
 foreach(file IN LISTS first)
   if(NOT file MATCHES "^build/" AND NOT file IN_LIST released)
     message(SEND_ERROR "${file} isn't in released_migrations.sha256")

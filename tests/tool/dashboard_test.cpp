@@ -434,10 +434,12 @@ TEST_F(ToolDashboard, NoEscapeOfDataReachesTheTerminal) {
   RawSqlite raw{db_};
   const std::string soon = "(CAST(strftime('%s','now') AS INTEGER) + 14) * 1000000";
   const std::string evil = "'evil' || char(27) || '[41mred' || char(7)";
-  raw.run("INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until) VALUES (" +
-          evil + ", 'h', 1, 0, " + soon + ")");
+  raw.run(
+      "INSERT INTO outbox_workers (worker, host, pid, presence, started_at, heartbeat_until, "
+      "heartbeat_ttl, broker, broker_since, is_cut_off) VALUES (" +
+      evil + ", 'h', 1, -1, 0, " + soon + ", 3600000000, 'connected', 0, 0)");
   raw.run("UPDATE outbox_partitions SET owner = " + evil + ", lease_until = " + soon +
-          ", epoch = 1, lease_epoch = 1 WHERE partition = 1");
+          ", epoch = 1, lease_ttl = 3600000000 WHERE partition = 1");
   Terminal terminal{dir_, 200, 40, work(nats.url())};
   ASSERT_TRUE(terminal.shows("evil\\x1b[41mred")) << terminal.text();
   EXPECT_THAT(terminal.styled(), Not(HasSubstr("\x1b[41m")));

@@ -386,8 +386,9 @@ class Explaining : public test::ToolOutbox {
   }
   void work() const {
     RawSqlite{db_}.run(
-        "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until) VALUES "
-        "('w1', 'elsewhere', 1, 0, (strftime('%s', 'now') + 3600) * 1000000)");
+        "INSERT INTO outbox_workers (worker, host, pid, presence, started_at, heartbeat_until, "
+        "heartbeat_ttl, broker, broker_since, is_cut_off) VALUES ('w1', 'elsewhere', 1, -1, 0, "
+        "(strftime('%s', 'now') + 3600) * 1000000, 3600000000, 'connected', 0, 0)");
   }
 };
 

@@ -95,9 +95,11 @@ void consume(Store& store, const std::function<void(const std::string&)>& sql) {
   sql("INSERT INTO inbox_gaps (consumer, source, stream, after, before, missing, seen_at) SELECT "
       "consumer, 'shop', 'order-9', 1, 4, 3, 1700000000000000 FROM inbox_consumers");
   nats::InboxOperations{store}.pause("billing");
-  sql("INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until, broker) VALUES "
-      "('w1', 'h', 1, 1700000000000000, 1700000000000000, 'connected'), "
-      "('w2', 'h', 2, 1700000000000000, 1700000000000000, 'down: no server answers')");
+  sql("INSERT INTO outbox_workers (worker, host, pid, presence, started_at, heartbeat_until, "
+      "heartbeat_ttl, broker, broker_since, is_cut_off) VALUES "
+      "('w1', 'h', 1, -1, 1700000000000000, 1700000000000000, 1, 'connected', 1700000000000000, "
+      "0 <> 0), ('w2', 'h', 2, -1, 1700000000000000, 1700000000000000, 1, "
+      "'down: no server answers', 1700000000000000, 0 <> 0)");
 }
 
 struct GuestMoved {

@@ -1,4 +1,5 @@
 // The commands that show an outbox, and those that change it.
+#include "database/database.hpp"
 #include "support/nats_server.hpp"
 #include "support/process.hpp"
 #include "tool/tool_outbox.hpp"
@@ -7,7 +8,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 #include <fstream>
 #include <optional>
@@ -377,13 +377,16 @@ TEST_F(ToolOutbox, AdvisesACopyToTakeAStreamOfItsOwn) {
 }
 
 TEST_F(ToolOutbox, TellsASilentWorkerFromADeadOne) {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
+  const Store store = open(db_);
+  const auto running = store.database().appear();
+  const std::string ended = std::to_string(store.database().appear()->number());
   RawSqlite{db_}.run(
-      "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until) "
-      "VALUES ('full', '" +
-      std::string{host.data()} + "', " + std::to_string(getpid()) + ", 0, 1), ('gone', '" +
-      host.data() + "', 2147483647, 0, 1), ('far', 'elsewhere.invalid', 1, 0, 1)");
+      "INSERT INTO outbox_workers (worker, host, pid, presence, started_at, heartbeat_until, "
+      "heartbeat_ttl, broker, broker_since, is_cut_off) VALUES ('full', 'h', 1, " +
+      std::to_string(running->number()) +
+      ", 0, 1, 60000000, 'connected', 0, 0), ('gone', 'h', 2, " + ended +
+      ", 0, 1, 60000000, 'connected', 0, 0), ('far', 'elsewhere', 1, -1, 0, 1, 60000000, "
+      "'connected', 0, 0)");
   const std::string seen = outbox({"workers"}).out;
   EXPECT_THAT(seen, HasSubstr("silent, its process is running"));
   EXPECT_THAT(seen, HasSubstr("no, its process has ended"));
@@ -394,10 +397,11 @@ TEST_F(ToolOutbox, TellsASilentWorkerFromADeadOne) {
 TEST_F(ToolOutbox, TellsOfWorkersThatAreCutOffFromTheirBroker) {
   RawSqlite raw{db_};
   raw.run(
-      "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until, broker, "
-      "is_cut_off)"
-      " VALUES ('here', 'h', 1, 0, (unixepoch() + 60) * 1000000, 'connected', 0),"
-      " ('away', 'h', 2, 0, (unixepoch() + 60) * 1000000, 'down: no server answers', 1)");
+      "INSERT INTO outbox_workers (worker, host, pid, presence, started_at, heartbeat_until, "
+      "heartbeat_ttl, broker, broker_since, is_cut_off)"
+      " VALUES ('here', 'h', 1, -1, 0, (unixepoch() + 60) * 1000000, 60000000, 'connected', 0, 0),"
+      " ('away', 'h', 2, -1, 0, (unixepoch() + 60) * 1000000, 60000000, 'down: no server answers', "
+      "0, 1)");
   EXPECT_THAT(outbox({"workers"}).out,
               AllOf(HasSubstr("connected"), HasSubstr("down: no server answers")));
   EXPECT_EQ(outbox({"check"}).out,
@@ -418,9 +422,10 @@ TEST_F(ToolOutbox, TellsOfWorkersThatAreCutOffFromTheirBroker) {
 
 TEST_F(ToolOutbox, TellsOfABrokerThatIsNotSetUp) {
   RawSqlite{db_}.run(
-      "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until, broker)"
-      " VALUES ('w', 'h', 1, 0, (unixepoch() + 60) * 1000000, 'misconfigured: there is no "
-      "JetStream stream')");
+      "INSERT INTO outbox_workers (worker, host, pid, presence, started_at, heartbeat_until, "
+      "heartbeat_ttl, broker, broker_since, is_cut_off)"
+      " VALUES ('w', 'h', 1, -1, 0, (unixepoch() + 60) * 1000000, 60000000, 'misconfigured: there "
+      "is no JetStream stream', 0, 0)");
   EXPECT_EQ(outbox({"check"}).out,
             "WARNING: worker 'w' can't publish everything: misconfigured: there is no JetStream "
             "stream\n");
@@ -443,7 +448,7 @@ TEST_F(ToolOutbox, CountsTheLagOfRedeliveriesFromTheirRequest) {
 TEST_F(ToolOutbox, CountsMessagesInFlightOnce) {
   RawSqlite{db_}.run(
       "UPDATE outbox_partitions SET owner = 'w', lease_until = 4102444800000000, "
-      "lease_epoch = epoch, flight_count = 2");
+      "lease_ttl = 4102444800000000, flight_count = 2");
   EXPECT_EQ(member(outbox({"status", "--json"}).out, "in_flight"), "2");
   EXPECT_EQ(outbox({"check", "--min-workers", "0", "--max-pending", "2"}).out,
             "CRITICAL: pending is 3, more than 2\n");

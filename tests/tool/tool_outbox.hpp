@@ -38,7 +38,8 @@ class ToolOutbox : public ::testing::Test {
   void fly(int seconds) {
     RawSqlite{db_}.run(
         "UPDATE outbox_partitions SET owner = 'w1', lease_until = (strftime('%s', 'now') + 3600) "
-        "* 1000000, lease_epoch = epoch, flight_count = 3, moved_at = (strftime('%s', 'now') - " +
+        "* 1000000, lease_ttl = 3600000000, flight_count = 3, moved_at = (strftime('%s', 'now') "
+        "- " +
         std::to_string(seconds) + ") * 1000000");
   }
   void land() { RawSqlite{db_}.run("UPDATE outbox_partitions SET flight_count = 0"); }

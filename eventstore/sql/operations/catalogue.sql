@@ -44,19 +44,16 @@ ORDER BY sequence LIMIT 1;
 SELECT name, detail, registered_at FROM stela_participants ORDER BY name;
 
 -- name: list_append_ids
--- Ids after `after`. For ids from before times of use were recorded, `last_use` is the time of
--- their events; NULL if there are none.
+-- After `after`.
 -- takes: after text, limit int
--- gives: append_id text, used_at time?, last_use time?
-SELECT a.append_id, a.used_at, coalesce(a.used_at, e.recorded_at) AS last_use
-FROM append_ids AS a LEFT JOIN events AS e ON e.sequence = a.first_sequence
-WHERE a.append_id > :after
-ORDER BY a.append_id LIMIT :limit;
+-- gives: append_id text, used_at time
+SELECT append_id, used_at FROM append_ids WHERE append_id > :after
+ORDER BY append_id LIMIT :limit;
 
 -- name: delete_append_id
--- Unless the id was used again since it was read.
--- takes: append_id text, used_at time?
-DELETE FROM append_ids WHERE append_id = :append_id AND used_at IS :used_at;
+-- Unless it was used again since it was looked at.
+-- takes: append_id text, used_at time
+DELETE FROM append_ids WHERE append_id = :append_id AND used_at = :used_at;
 
 -- name: last_sequence
 -- gives: last int

@@ -1,14 +1,11 @@
 -- Data that moves with a store, beside its events.
 
 -- name: save_append_ids
--- Ids after `after`. For ids from before times were recorded, the time of their events, or 0.
+-- After `after`.
 -- takes: after text, limit int
 -- gives: append_id text, first_sequence int, last_sequence int, used_at time
-SELECT a.append_id, a.first_sequence, a.last_sequence,
-       coalesce(a.used_at, e.recorded_at, 0) AS used_at
-FROM append_ids AS a LEFT JOIN events AS e ON e.sequence = a.first_sequence
-WHERE a.append_id > :after
-ORDER BY a.append_id LIMIT :limit;
+SELECT append_id, first_sequence, last_sequence, used_at FROM append_ids
+WHERE append_id > :after ORDER BY append_id LIMIT :limit;
 
 -- name: load_append_id
 -- takes: append_id text, first_sequence int, last_sequence int, checksum int, used_at time

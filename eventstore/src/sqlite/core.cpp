@@ -27,10 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first of the store's migrations whose tables can be read as they are: later ones don't
-/// change how to read.
-constexpr std::size_t readable_since = 1;
-
 /// The longest that SQLite can wait, 24 days.
 constexpr std::chrono::milliseconds longest_timeout{std::numeric_limits<int>::max()};
 
@@ -295,7 +291,7 @@ void Core::make_ready(Connection& connection) {
   recognise(connection, path_, options_);
   if (!path_.empty()) check_length(connection, path_);
   if (options_.read_only) {
-    check_migrated(connection, "eventstore", sql::migrations, readable_since);
+    check_migrated(connection, "eventstore", sql::migrations);
   } else {
     if (!path_.empty()) use_log(connection, path_);
     sqlite::migrate(connection, "eventstore", sql::migrations, now());
@@ -310,9 +306,8 @@ Core::~Core() {
 void Core::migrate(std::string_view module, std::span<const database::Migration> migrations,
                    std::span<const database::Migration>) {
   if (options_.read_only) {
-    return reading().read([&](Connection& connection) {
-      check_migrated(connection, module, migrations, migrations.size());
-    });
+    return reading().read(
+        [&](Connection& connection) { check_migrated(connection, module, migrations); });
   }
   bool is_done = false;
   reading().read(

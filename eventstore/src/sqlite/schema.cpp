@@ -60,7 +60,6 @@ class ReadTransaction {
 };
 
 constexpr std::string_view shut_out_line = "-- Shuts out older writers.\n";
-/// For people: 0.1.0 shows it when it refuses to append.
 constexpr std::string_view requirement_detail = "a newer Stela; restart this process with it";
 
 bool has_ledger(Connection& connection) {
@@ -81,10 +80,12 @@ std::size_t count_applied(Connection& connection, std::string_view module,
     }
     const database::Migration& expected = migrations[applied];
     if (noted.number != expected.number || noted.checksum != checksum_of(expected)) {
-      throw SchemaMismatch{"migration " + std::to_string(noted.number) + " of '" +
-                           std::string{module} + "', '" + noted.name +
-                           "', isn't the one that this Stela has under that number; the database "
-                           "is left as it is; if it is damaged, restore a backup"};
+      throw SchemaMismatch{
+          "migration " + std::to_string(noted.number) + " of '" + std::string{module} + "', '" +
+          noted.name +
+          "', isn't the one that this Stela has under that number; the database "
+          "is left as it is; if it is damaged, restore a backup; if it is of a version that wasn't "
+          "released, export it whole with that one, and import that into a new database"};
     }
     ++applied;
   }
@@ -262,8 +263,8 @@ bool is_migrated(Connection& connection, std::string_view module,
 }
 
 void check_migrated(Connection& connection, std::string_view module,
-                    std::span<const database::Migration> migrations, std::size_t least) {
-  if (has_ledger(connection) && count_applied(connection, module, migrations) >= least) return;
+                    std::span<const database::Migration> migrations) {
+  if (is_migrated(connection, module, migrations)) return;
   throw SchemaMismatch{
       "the tables of '" + std::string{module} +
       "' are missing or are of an older Stela, and a store that was opened "
@@ -316,6 +317,12 @@ Facts set_facts(Connection& connection, const Options& options) {
 
 Facts settle_facts(Connection& connection, const Options& options) {
   const auto found = find_facts(connection);
+  // They are set before the first append.
+  if (!found && connection.integer("SELECT 1 FROM events LIMIT 1")) {
+    throw SchemaMismatch{
+        "the facts of this database are missing: it is damaged or was changed by hand; restore a "
+        "backup"};
+  }
   const Facts facts = found ? *found : set_facts(connection, options);
   check_fact("codec", options.codec, facts.codec);
   check_fact("durability", options.durability, facts.durability);

@@ -61,10 +61,10 @@ STELA_EVENTSTORE_EXPORT void migrate(Connection& connection, std::string_view mo
 bool is_migrated(Connection& connection, std::string_view module,
                  std::span<const database::Migration> migrations);
 
-/// SchemaMismatch if the first `least` of these migrations weren't applied to the tables of
-/// `module`, or others were: for callers that can't migrate.
+/// SchemaMismatch if the tables of `module` haven't had all of these migrations, or had others: for
+/// those who can't migrate them.
 void check_migrated(Connection& connection, std::string_view module,
-                    std::span<const database::Migration> migrations, std::size_t least);
+                    std::span<const database::Migration> migrations);
 
 /// Appends require `name` from now on.
 void insert_participant(Connection& connection, std::string_view name, std::string_view detail,

@@ -1,5 +1,4 @@
--- The last event of each stream that a consumer has met: the tables inbox_positions and
--- inbox_handled.
+-- What consumers have met of each stream of events: the table inbox_positions.
 
 -- name: find_position
 -- Version 0 if none was met. `parked`: whether a parked message holds the stream up.
@@ -20,9 +19,3 @@ ON CONFLICT (consumer, source, stream)
 DO UPDATE SET version = excluded.version, event_id = excluded.event_id,
               recorded_at = excluded.recorded_at
 WHERE inbox_positions.version < excluded.version;
-
--- name: has_handled
--- Handled by an older consumer, which kept the id of each event.
--- takes: consumer int, event_id blob
--- gives: found int
-SELECT 1 AS found FROM inbox_handled WHERE consumer = :consumer AND event_id = :event_id;

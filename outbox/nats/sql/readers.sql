@@ -15,18 +15,14 @@ WHERE consumer = :consumer AND broker_stream = :broker_stream
   AND (stream_made_at = 0 OR position = began_after);
 
 -- name: find_reader
--- `beginning`: where a reader begins that already has a position, before the messages that an older
--- consumer had held.
 -- takes: consumer int, broker_stream text
 -- gives: filter text, stream_made_at int, position int, position_time int, began_after int,
---        known_through int, beginning int, epoch int, owner text?, lease_until time, lease_ttl int,
---        presence int?, failing int, attempts int, next_attempt_at time, error text,
---        unknown_since time?, paused bool, created_at time, has_older bool
+--        known_through int, epoch int, owner text?, lease_until time, lease_ttl int, presence int?,
+--        failing int, attempts int, next_attempt_at time, error text, unknown_since time?,
+--        paused bool, created_at time
 SELECT r.filter, r.stream_made_at, r.position, r.position_time, r.began_after, r.known_through,
-       CASE WHEN r.held_from <= r.position THEN r.held_from - 1 ELSE r.position END AS beginning,
        r.epoch, r.owner, r.lease_until, r.lease_ttl, r.presence, r.failing, r.attempts,
-       r.next_attempt_at, r.error, r.unknown_since, c.paused, c.created_at,
-       EXISTS (SELECT 1 FROM inbox_handled AS h WHERE h.consumer = :consumer) AS has_older
+       r.next_attempt_at, r.error, r.unknown_since, c.paused, c.created_at
 FROM inbox_readers AS r JOIN inbox_consumers AS c USING (consumer)
 WHERE r.consumer = :consumer AND r.broker_stream = :broker_stream;
 
@@ -69,8 +65,8 @@ WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch
 --        position_time int, began_after int, known_through int
 UPDATE inbox_readers
 SET stream_made_at = :stream_made_at, position = :position, position_time = :position_time,
-    began_after = :began_after, known_through = :known_through, held_from = NULL, failing = 0,
-    attempts = 0, next_attempt_at = 0, error = '', unknown_since = NULL, failing_since = NULL,
+    began_after = :began_after, known_through = :known_through, failing = 0, attempts = 0,
+    next_attempt_at = 0, error = '', unknown_since = NULL, failing_since = NULL,
     waits_at = 0, lease_until = :until
 WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch;
 
@@ -79,7 +75,7 @@ WHERE consumer = :consumer AND broker_stream = :broker_stream AND epoch = :epoch
 -- takes: consumer int, broker_stream text, position int
 UPDATE inbox_readers
 SET position = :position, position_time = 0, began_after = :position, known_through = 0,
-    held_from = NULL, failing = 0, attempts = 0, next_attempt_at = 0, error = '',
+    failing = 0, attempts = 0, next_attempt_at = 0, error = '',
     unknown_since = NULL, failing_since = NULL, waits_at = 0, owner = NULL, epoch = epoch + 1,
     lease_until = 0
 WHERE consumer = :consumer AND broker_stream = :broker_stream;

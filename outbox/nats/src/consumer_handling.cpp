@@ -84,15 +84,7 @@ std::size_t Consumer::Worker::count_ready() const {
 
 void Consumer::Worker::wait_for_older() {
   const Delivery& next = queue_.front();
-  const std::size_t known_gone = older_.gone().size();
   const std::string streams = older_.look(*next.event, *source_, now());
-  if (older_.gone().size() > known_gone) {
-    std::string names;
-    for (const std::string& name : older_.gone()) names += " '" + name + "'";
-    log(LogLevel::warning, "consumer.stream_gone", next,
-        "it has read streams before whose names no stream can have, and doesn't wait for them:" +
-            names + "; 'stela inbox forget' removes them");
-  }
   if (streams.empty()) return handle_queue();
   const std::string why =
       "earlier messages may be in streams that this consumer hasn't read yet; it waits for their "

@@ -201,7 +201,7 @@ void Consumer::Worker::begin_reading() {
 void Consumer::Worker::find_place(const StreamEnds& ends) {
   const Standing& standing = reader_.standing();
   if (standing.stream_made_at != 0) return check_stream(ends);
-  begin_behind(find_beginning(ends), ends, standing.has_older ? ends.last : 0);
+  begin_behind(find_beginning(ends), ends, 0);
 }
 
 /// Checks that the stream still has the message that was read at the position. If not, it was
@@ -242,8 +242,9 @@ void Consumer::Worker::begin_behind(std::uint64_t position, const StreamEnds& en
 /// The beginning for a reader that is new to the stream, or was moved by an operator.
 std::uint64_t Consumer::Worker::find_beginning(const StreamEnds& ends) const {
   const Standing& standing = reader_.standing();
-  if (standing.position > 0 || standing.has_older) return std::min(standing.beginning, ends.last);
-  // A stream that is younger than the consumer, such as one from a resize, has no older messages.
+  if (standing.position > 0) return std::min(standing.position, ends.last);
+  // A stream that was made later has nothing that was there when the consumer was made: a resize
+  // makes such streams.
   const bool is_newer =
       std::chrono::nanoseconds{ends.made_at} > standing.consumer_made_at.time_since_epoch();
   return options_.start == ConsumerStart::now && !is_newer ? ends.last : 0;

@@ -172,7 +172,7 @@ void require_idle(const database::Database& database, database::Connection& conn
       connection.rows(sql::find_reader{.consumer = consumer, .broker_stream = broker_stream});
   if (!row.step()) throw NotFound{"the consumer doesn't read the stream '" + stream + "'"};
   const std::string owner{row.owner().value_or("")};
-  const follow::StoredLease lease{row.lease_until(), follow::length_of(row.lease_ttl()),
+  const follow::StoredLease lease{row.lease_until(), std::chrono::microseconds{row.lease_ttl()},
                                   row.presence()};
   if (follow::is_free(owner, lease, database.now(), database)) return;
   throw UsageError{"'" + owner + "' reads the stream '" + stream +

@@ -1,7 +1,5 @@
 #include "older_streams.hpp"
 
-#include "subject_layout.hpp"
-
 #include <algorithm>
 
 namespace stela::nats {
@@ -31,10 +29,6 @@ std::string OlderStreams::look(const ReceivedEvent& event, MessageSource& source
     const bool has_come_to_it =
         was_met || other.waits_at >= event.generation.number || other.highest >= first;
     if (has_come_to_it) continue;
-    if (!is_stream_name(other.stream)) {
-      gone_.insert(other.stream);
-      continue;
-    }
     if (is_at_its_end(other, source, ask_again)) continue;
     left += " '" + other.stream + "' up to " + std::to_string(ends_.at(other.stream));
   }

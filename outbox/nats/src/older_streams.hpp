@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -30,8 +29,6 @@ class OlderStreams {
   /// Asks how far the other readers are. Names the streams that it waits for, and how far; empty if
   /// there are none. BrokerFailed if the broker doesn't tell where a stream ends.
   std::string look(const ReceivedEvent& event, MessageSource& source, Steady now);
-  /// Streams that it didn't wait for, because no stream can have such a name.
-  const std::set<std::string>& gone() const noexcept { return gone_; }
 
  private:
   /// The reader has nothing left of what the stream contained when first asked.
@@ -44,7 +41,6 @@ class OlderStreams {
   /// them again.
   std::pair<std::string, std::int64_t> awaited_;
   std::map<std::string, std::uint64_t> ends_;
-  std::set<std::string> gone_;
   Steady next_question_{};
 };
 

@@ -80,22 +80,21 @@ void ReaderStore::look() {
     if (!row.step()) {
       throw UsageError{"the inbox has lost the consumer '" + options_.name + "'; start it again"};
     }
-    found = {.filter = std::string{row.filter()},
-             .stream_made_at = row.stream_made_at(),
-             .position = static_cast<std::uint64_t>(row.position()),
-             .position_time = row.position_time(),
-             .began_after = static_cast<std::uint64_t>(row.began_after()),
-             .known_through = static_cast<std::uint64_t>(row.known_through()),
-             .beginning = static_cast<std::uint64_t>(row.beginning()),
-             .epoch = row.epoch(),
-             .owner = text_or_none(row.owner()).value_or(""),
-             .lease = {row.lease_until(), follow::length_of(row.lease_ttl()), row.presence()},
-             .failing = {row.failing(), static_cast<int>(row.attempts()), row.next_attempt_at(),
-                         std::string{row.error()}},
-             .unknown_since = row.unknown_since(),
-             .is_paused = row.paused(),
-             .consumer_made_at = row.created_at(),
-             .has_older = row.has_older()};
+    found = {
+        .filter = std::string{row.filter()},
+        .stream_made_at = row.stream_made_at(),
+        .position = static_cast<std::uint64_t>(row.position()),
+        .position_time = row.position_time(),
+        .began_after = static_cast<std::uint64_t>(row.began_after()),
+        .known_through = static_cast<std::uint64_t>(row.known_through()),
+        .epoch = row.epoch(),
+        .owner = text_or_none(row.owner()).value_or(""),
+        .lease = {row.lease_until(), std::chrono::microseconds{row.lease_ttl()}, row.presence()},
+        .failing = {row.failing(), static_cast<int>(row.attempts()), row.next_attempt_at(),
+                    std::string{row.error()}},
+        .unknown_since = row.unknown_since(),
+        .is_paused = row.paused(),
+        .consumer_made_at = row.created_at()};
   });
   is_held_ = is_held_ && found.epoch == standing_.epoch && found.owner == worker_;
   standing_ = std::move(found);
@@ -336,10 +335,6 @@ Arrival ReaderStore::look(database::OpenTransaction& open, const Delivery& deliv
   if (event.is_fenced && event.redelivery == 0) {
     std::int64_t& highest = highest_[event.store_id];
     highest = std::max(highest, event.sequence.value());
-  }
-  if (delivery.place.sequence <= standing_.known_through) {
-    const sql::has_handled handled{.consumer = consumer_, .event_id = bytes_of(event.id)};
-    if (connection.rows(handled).step()) return Arrival::copy;
   }
   Met& last = met(connection, event);
   if (last.is_parked && !std::exchange(is_locked_, true)) {

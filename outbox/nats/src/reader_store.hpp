@@ -33,11 +33,8 @@ struct Standing {
   std::int64_t position_time = 0;
   /// Where the reader began: earlier messages aren't missing.
   std::uint64_t began_after = 0;
-  /// Messages up to here may arrive for the second time, and in any order if an older consumer
-  /// handled them.
+  /// Messages up to here may come for the second time.
   std::uint64_t known_through = 0;
-  /// Where a reader begins after a move or an older consumer.
-  std::uint64_t beginning = 0;
   std::int64_t epoch = 0;
   /// Empty if there is no owner.
   std::string owner = {};
@@ -47,8 +44,6 @@ struct Standing {
   std::optional<Timestamp> unknown_since = {};
   bool is_paused = false;
   Timestamp consumer_made_at = {};
-  /// An older consumer of this name has handled messages.
-  bool has_older = false;
 };
 
 /// How an arriving message relates to its stream of events.

@@ -1,7 +1,6 @@
 #include "tables/failure.hpp"
 
 #include "database/checksum.hpp"
-#include "outbox_sql/failures.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -77,20 +76,6 @@ std::string failure_of(std::string_view reason, std::string_view type, std::stri
   std::string name = "f";
   for (int i = 0; i < digits; ++i, hash >>= 4U) name += hex[hash & 0xfU];
   return name;
-}
-
-std::int64_t fill_failures(database::Connection& connection, std::int64_t most) {
-  std::vector<std::pair<std::int64_t, std::string>> found;
-  {
-    auto rows = connection.rows(sql::without_failure{.most = most});
-    while (rows.step()) {
-      found.emplace_back(rows.sequence(), failure_of(rows.reason(), rows.type(), rows.error()));
-    }
-  }
-  for (const auto& [sequence, failure] : found) {
-    connection.run(sql::set_failure{.sequence = sequence, .failure = failure});
-  }
-  return static_cast<std::int64_t>(found.size());
 }
 
 }  // namespace stela::outbox

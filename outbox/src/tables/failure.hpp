@@ -1,8 +1,6 @@
 // Groups similar failures, so that many can be seen and handled as one.
 #pragma once
 
-#include "database/connection.hpp"
-
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,8 +13,5 @@ std::string masked(std::string_view error);
 /// "f3a09c21be47": a hash of the reason, the event's type and the masked error. The first letter
 /// changes with the rule.
 std::string failure_of(std::string_view reason, std::string_view type, std::string_view error);
-
-/// Assigns groups to parked messages of an older Stela, `most` at a time. Returns how many.
-std::int64_t fill_failures(database::Connection& connection, std::int64_t most);
 
 }  // namespace stela::outbox

@@ -67,7 +67,7 @@ bool read_holding(Connection& connection, PartitionId partition, Holding& holdin
   holding = {.has_owner = row.owner().has_value(),
              .owner = std::string{row.owner().value_or("")},
              .epoch = row.epoch(),
-             .lease = {row.lease_until(), follow::length_of(row.lease_ttl())},
+             .lease = {row.lease_until(), std::chrono::microseconds{row.lease_ttl()}},
              .problem = problem_of(row)};
   return true;
 }

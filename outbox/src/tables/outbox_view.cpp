@@ -148,20 +148,17 @@ OutboxStatus read_status(Connection& connection, database::Database& database) {
   }
   auto workers = connection.rows(sql::status_of_workers{});
   while (workers.step()) {
-    const WorkerIdentity identity{
-        .host = workers.host(), .pid = workers.pid(), .presence = workers.presence()};
     const follow::StoredLease heartbeat{workers.heartbeat_until(),
-                                        follow::length_of(workers.heartbeat_ttl())};
-    const WorkerProcess process = find_process(database, identity);
-    const bool is_dead = identity.presence && process == WorkerProcess::ended;
+                                        std::chrono::microseconds{workers.heartbeat_ttl()}};
+    const WorkerProcess process = find_process(database, workers.presence());
     status.workers.push_back(
         {.name = std::string{workers.worker()},
-         .host = std::string{identity.host},
-         .pid = identity.pid,
+         .host = std::string{workers.host()},
+         .pid = workers.pid(),
          .started_at = workers.started_at(),
          .heartbeat_until = heartbeat.until,
-         .heartbeat_ttl = heartbeat.length.value_or(std::chrono::microseconds{0}),
-         .is_alive = !is_dead && !follow::is_over(heartbeat, status.at),
+         .heartbeat_ttl = heartbeat.length,
+         .is_alive = process != WorkerProcess::ended && !follow::is_over(heartbeat, status.at),
          .process = process,
          .partitions = static_cast<int>(workers.partitions()),
          .broker = reported_broker(workers.broker()),

@@ -35,7 +35,7 @@ constexpr std::int64_t forgotten_after = 20;
 
 template <class Row>
 follow::StoredLease heartbeat_of(const Row& row) {
-  return {row.heartbeat_until(), follow::length_of(row.heartbeat_ttl())};
+  return {row.heartbeat_until(), std::chrono::microseconds{row.heartbeat_ttl()}};
 }
 
 /// Forgets workers that were silent for long or have an absurd heartbeat. A live one registers
@@ -78,13 +78,12 @@ bool RelayStore::require_free_name(Connection& connection, std::string_view work
                                    Timestamp at) const {
   auto row = connection.rows(sql::find_worker{.worker = worker});
   if (!row.step()) return false;
-  const WorkerIdentity other{.host = row.host(), .pid = row.pid(), .presence = row.presence()};
   const follow::StoredLease heartbeat = heartbeat_of(row);
   const bool was_cut_off = row.is_cut_off();
-  if (other.presence == presence_->number() || follow::is_over(heartbeat, at)) return was_cut_off;
-  if (find_process(store_.database(), other) == WorkerProcess::ended) return was_cut_off;
+  if (row.presence() == presence_->number() || follow::is_over(heartbeat, at)) return was_cut_off;
+  if (find_process(store_.database(), row.presence()) == WorkerProcess::ended) return was_cut_off;
   throw UsageError{"a worker named '" + std::string{worker} + "' is alive (host " +
-                   std::string{other.host} + ", process " + std::to_string(other.pid) +
+                   std::string{row.host()} + ", process " + std::to_string(row.pid()) +
                    "); two of one name would take each other's partitions"};
 }
 
@@ -93,11 +92,10 @@ void RelayStore::require_alone(Connection& connection, std::string_view worker,
   auto row = connection.rows(sql::workers{});
   while (row.step()) {
     if (row.worker() == worker || follow::is_over(heartbeat_of(row), at)) continue;
-    const WorkerIdentity other{.host = row.host(), .pid = row.pid(), .presence = row.presence()};
-    if (find_process(store_.database(), other) == WorkerProcess::ended) continue;
+    if (find_process(store_.database(), row.presence()) == WorkerProcess::ended) continue;
     throw UsageError{"this outbox has leasing off, so one worker has all of it, and '" +
-                     std::string{row.worker()} + "' is alive (host " + std::string{other.host} +
-                     ", process " + std::to_string(other.pid) +
+                     std::string{row.worker()} + "' is alive (host " + std::string{row.host()} +
+                     ", process " + std::to_string(row.pid()) +
                      "); stop that one first. If it has ended on a host that can't be asked, its "
                      "heartbeat runs out by itself"};
   }
@@ -141,8 +139,6 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
 }
 
 void RelayStore::sample(Connection& connection, Timestamp at) {
-  constexpr std::int64_t old_failures = 500;
-  fill_failures(connection, old_failures);
   const OutboxStatus status = read_status(connection, store_.database());
   const auto lag = status.lag.value_or(std::chrono::microseconds{0});
   const auto workers = std::count_if(status.workers.begin(), status.workers.end(),
@@ -185,7 +181,7 @@ Overview RelayStore::look() {
     while (row.step()) {
       const auto owner = row.owner();
       const bool is_over =
-          follow::is_over({row.lease_until(), follow::length_of(row.lease_ttl())}, at);
+          follow::is_over({row.lease_until(), std::chrono::microseconds{row.lease_ttl()}}, at);
       const PartitionId id{static_cast<int>(row.partition())};
       overview.partitions.push_back({.id = id,
                                      .owner = std::string{owner.value_or("")},

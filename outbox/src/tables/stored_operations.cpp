@@ -61,27 +61,7 @@ std::vector<Counts> wrong_counts(Connection& connection) {
   return wrong;
 }
 
-/// For each partition, how many messages it counts as discarded although they were enqueued again:
-/// their rows had been purged, so they looked forgotten.
-std::vector<std::pair<std::int64_t, std::int64_t>> counted_twice(Connection& connection) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> purged;
-  {
-    auto row = connection.rows(sql::inspect_purged{});
-    while (row.step()) purged.emplace_back(row.partition(), row.purged());
-  }
-  if (purged.empty()) return purged;
-  auto sums = connection.rows(sql::inspect_sums{});
-  sums.step();
-  std::int64_t excess = sums.in_a_state() - sums.publishable();
-  for (auto& [partition, count] : purged) {
-    count = std::clamp<std::int64_t>(excess, 0, count);
-    excess -= count;
-  }
-  std::erase_if(purged, [](const auto& each) { return each.second == 0; });
-  return purged;
-}
-
-/// A pending message or redelivery of a partition that doesn't exist.
+/// What waits in a partition that doesn't exist, or is to be sent again from there.
 struct Stranded {
   std::int64_t redelivery = 0;
   std::int64_t sequence = 0;
@@ -456,14 +436,8 @@ std::int64_t StoredOperations::rescue(std::string_view who) {
 
 std::int64_t StoredOperations::mend_counts(Mode mode, std::string_view who) {
   std::vector<Counts> wrong;
-  std::vector<std::pair<std::int64_t, std::int64_t>> twice;
-  store_.database().read([&](Connection& connection) {
-    wrong = wrong_counts(connection);
-    twice = counted_twice(connection);
-  });
-  if ((wrong.empty() && twice.empty()) || mode == Mode::dry_run) {
-    return static_cast<std::int64_t>(wrong.size() + twice.size());
-  }
+  store_.database().read([&](Connection& connection) { wrong = wrong_counts(connection); });
+  if (wrong.empty() || mode == Mode::dry_run) return std::ssize(wrong);
   write([&](Connection& connection) {
     std::set<std::string> labels;
     wrong = wrong_counts(connection);
@@ -473,16 +447,11 @@ std::int64_t StoredOperations::mend_counts(Mode mode, std::string_view who) {
                                       .redeliveries = counts.redeliveries});
       labels.insert(PartitionId{static_cast<int>(counts.partition)}.label());
     }
-    twice = counted_twice(connection);
-    for (const auto& [partition, count] : twice) {
-      connection.run(sql::uncount_discarded{.partition = partition, .count = count});
-      labels.insert(PartitionId{static_cast<int>(partition)}.label());
-    }
     std::string detail;
     for (const std::string& label : labels) detail += (detail.empty() ? "" : ", ") + label;
     note(connection, who, "count", detail);
   });
-  return static_cast<std::int64_t>(wrong.size() + twice.size());
+  return std::ssize(wrong);
 }
 
 // --- partitions

@@ -1,4 +1,4 @@
-// Where a worker runs, and whether it is still running.
+// Whether a worker still runs.
 #pragma once
 
 #include "database/database.hpp"
@@ -6,21 +6,15 @@
 #include <stela/outbox/messages.hpp>
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace stela::outbox {
 
-/// A worker's identity, from its row.
-struct WorkerIdentity {
-  std::string_view host = {};
-  std::int64_t pid = 0;
-  /// Unset for a worker of an older Stela. Then only host and pid are known, which can't identify a
-  /// process in another container.
-  std::optional<std::int64_t> presence = {};
-};
-
-/// Finds the process of a worker of this database.
-WorkerProcess find_process(const database::Database& database, const WorkerIdentity& worker);
+/// Of the worker of this database with that presence.
+inline WorkerProcess find_process(const database::Database& database,
+                                  std::int64_t presence) noexcept {
+  const auto lives = database.is_present(presence);
+  if (!lives) return WorkerProcess::unknown;
+  return *lives ? WorkerProcess::runs : WorkerProcess::ended;
+}
 
 }  // namespace stela::outbox

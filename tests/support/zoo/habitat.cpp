@@ -143,9 +143,9 @@ Running& Habitat::start_worker(const std::string& id) {
 }
 
 void Habitat::note_worker() {
-  sql("INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until) VALUES "
-      "('w9', 'elsewhere', 1, 0, " +
-      in_sql(system_clock().now() + 1h) + ")");
+  sql("INSERT INTO outbox_workers (worker, host, pid, presence, started_at, heartbeat_until, "
+      "heartbeat_ttl, broker, broker_since, is_cut_off) VALUES ('w9', 'elsewhere', 1, -1, 0, " +
+      in_sql(system_clock().now() + 1h) + ", 3600000000, 'connected', 0, 0 <> 0)");
 }
 
 bool Habitat::has(const std::string& code) const {

@@ -237,7 +237,7 @@ void wait_for_an_answer(Habitat& habitat) {
   leave_unattended(habitat);
   habitat.note_worker();
   habitat.sql(
-      "UPDATE outbox_partitions SET owner = 'w9', lease_epoch = epoch, flight_count = 3, "
+      "UPDATE outbox_partitions SET owner = 'w9', lease_ttl = 3600000000, flight_count = 3, "
       "moved_at = " +
       in_sql(ago(30s)) + ", lease_until = " + in_sql(ago(-1h)));
 }

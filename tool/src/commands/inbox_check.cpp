@@ -40,7 +40,7 @@ bool stands_still(const Finding& one, Timestamp now) {
     case Code::consumer_standing:
       return !one.since || now - *one.since >= longest_pause;
     case Code::consumer_unattended:
-      // Older versions of Stela didn't record it for consumers that were never started.
+      // It isn't known of a reader that didn't end in order.
       return one.since && now - *one.since >= longest_pause;
     default:
       return false;

@@ -87,10 +87,12 @@ CREATE TABLE stela.event_kinds (
   UNIQUE (category, type, version, publishes)
 );
 
+-- No checks: append_group gives out no number below 1, and verify finds one that somebody else did.
+-- The server reads the text of a constraint again for each statement that inserts.
 CREATE TABLE stela.events (
-  sequence         bigint NOT NULL PRIMARY KEY CHECK (sequence >= 1),
+  sequence         bigint NOT NULL PRIMARY KEY,
   stream           bigint NOT NULL,
-  version          bigint NOT NULL CHECK (version >= 1),
+  version          bigint NOT NULL,
   recorded_at      bigint NOT NULL,
   published_before bigint NOT NULL,
   checksum         bigint NOT NULL,
@@ -103,8 +105,8 @@ CREATE TABLE stela.events (
   UNIQUE (stream, version)
 );
 
--- The tags of events beside those of their streams, separated by spaces. Part 0 came with the event;
--- later parts were added to history.
+-- The tags of events beside those of their streams, separated by spaces. Part 0 came with the
+-- event; later parts were added to history.
 CREATE TABLE stela.event_tags (
   sequence bigint NOT NULL,
   part     integer NOT NULL CHECK (part >= 0),
@@ -168,6 +170,78 @@ CREATE TABLE stela.snapshots (
   payload       bytea NOT NULL
 );
 
+-- Which events carry an id as their correlation or as their cause, by a key of that id; also events
+-- whose own id isn't one of their time. Two ids may have one key: the event says which it is.
+CREATE TABLE stela.event_links (
+  link     bigint NOT NULL,
+  sequence bigint NOT NULL,
+  PRIMARY KEY (link, sequence)
+);
+
+-- The events up to this one have their links.
+CREATE TABLE stela.event_links_through (
+  one      boolean NOT NULL PRIMARY KEY DEFAULT true CHECK (one),
+  sequence bigint NOT NULL CHECK (sequence >= 0)
+);
+INSERT INTO stela.event_links_through (sequence) VALUES (0);
+
+-- Keys of personal fields that were destroyed, or are about to be: no event is sealed with one any
+-- more. `sequence` is that of the event that says so, or 0.
+CREATE TABLE stela.stela_forgotten_keys (
+  key_id       bytea NOT NULL PRIMARY KEY CHECK (length(key_id) = 16),
+  sequence     bigint NOT NULL,
+  forgotten_at bigint NOT NULL
+);
+
+-- The key store of this store's personal fields, and the number of the newest key that an event was
+-- sealed with. What is destroyed there and what is forgotten here were the same when the key store
+-- had the version `settled_as`. No row: there is none.
+CREATE TABLE stela.stela_key_store (
+  one        integer NOT NULL PRIMARY KEY CHECK (one = 1),
+  key_store  bytea NOT NULL CHECK (length(key_store) = 16),
+  newest_key bigint NOT NULL,
+  settled_as bigint NOT NULL
+);
+
+-- Types of events of which a field was sealed: whoever doesn't know the type appends none of them.
+CREATE TABLE stela.stela_personal_types (
+  type text COLLATE "C" NOT NULL PRIMARY KEY
+);
+
+-- What operators see: what changed when, what is known already, and how things went.
+CREATE TABLE stela.stela_changes (
+  change  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at      bigint NOT NULL,
+  part    text COLLATE "C" NOT NULL,
+  subject text COLLATE "C" NOT NULL,
+  what    text COLLATE "C" NOT NULL,
+  who     text COLLATE "C" NOT NULL,
+  detail  text COLLATE "C" NOT NULL
+);
+
+CREATE TABLE stela.stela_acknowledged (
+  code     text COLLATE "C" NOT NULL,
+  subject  text COLLATE "C" NOT NULL,
+  severity text COLLATE "C" NOT NULL,
+  amount   bigint NOT NULL,
+  who      text COLLATE "C" NOT NULL,
+  why      text COLLATE "C" NOT NULL,
+  at       bigint NOT NULL,
+  until    bigint NOT NULL,
+  PRIMARY KEY (code, subject)
+);
+
+CREATE TABLE stela.stela_series (
+  series bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name   text COLLATE "C" NOT NULL UNIQUE
+);
+CREATE TABLE stela.stela_samples (
+  series integer NOT NULL,
+  minute integer NOT NULL,
+  value  bigint NOT NULL,
+  PRIMARY KEY (series, minute)
+);
+
 CREATE FUNCTION stela.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION '% are append-only', replace(TG_TABLE_NAME, '_', ' ')
@@ -179,7 +253,6 @@ CREATE TRIGGER streams_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON st
   FOR EACH STATEMENT EXECUTE FUNCTION stela.refuse_change();
 CREATE TRIGGER event_kinds_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON stela.event_kinds
   FOR EACH STATEMENT EXECUTE FUNCTION stela.refuse_change();
-
 CREATE TRIGGER event_tags_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON stela.event_tags
   FOR EACH STATEMENT EXECUTE FUNCTION stela.refuse_change();
 CREATE TRIGGER tag_index_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON stela.tag_index
@@ -193,45 +266,91 @@ BEGIN
     USING ERRCODE = 'insufficient_privilege';
 END $$;
 
--- For each table that isn't guarded yet; after each migration.
+-- For each table that isn't guarded yet; after each migration. A guard of inserts costs each append
+-- an eighth of its time, so `events` and `outbox_messages` have none: what SQL of the user's adds
+-- to events is found at the end of its transaction, see refuse_foreign_events; a pointer to no
+-- event that is to be published, `verify` finds.
 CREATE FUNCTION stela.guard_tables() RETURNS void LANGUAGE plpgsql
 SET search_path = stela, pg_temp
 AS $$
 DECLARE
   the_table regclass;
+  changes text;
 BEGIN
-  FOR the_table IN
-    SELECT c.oid FROM pg_class AS c
+  FOR the_table, changes IN
+    SELECT c.oid, CASE WHEN c.relname IN ('events', 'outbox_messages') THEN '' ELSE 'INSERT OR ' END
+    FROM pg_class AS c
     WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind = 'r'
       AND NOT EXISTS (SELECT FROM pg_trigger AS t
                       WHERE t.tgrelid = c.oid AND t.tgname = 'belongs_to_stela')
     ORDER BY c.oid
   LOOP
-    EXECUTE 'CREATE TRIGGER belongs_to_stela BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON '
-      || the_table || ' FOR EACH STATEMENT '
+    EXECUTE 'CREATE TRIGGER belongs_to_stela BEFORE ' || changes
+      || 'UPDATE OR DELETE OR TRUNCATE ON ' || the_table || ' FOR EACH STATEMENT '
       'WHEN (coalesce(current_setting(''stela_sql.guard'', true), '''') NOT IN ('''', ''off'')) '
       'EXECUTE FUNCTION refuse_users_change()';
   END LOOP;
 END $$;
 
--- Whether an event is of one of the types, NULL for any, and has all of the tags.
-CREATE FUNCTION stela.event_matches(the_sequence bigint, types text[], tags text[]) RETURNS boolean
-LANGUAGE sql STABLE
+-- Whether this transaction, or a part of it behind a savepoint, wrote a row: one that it sees,
+-- whose xmin is `writer`. Others' that it sees are committed.
+CREATE FUNCTION stela.is_own_row(writer xid) RETURNS boolean LANGUAGE plpgsql
 SET search_path = stela, pg_temp
 AS $$
-  SELECT (types IS NULL OR k.type = ANY (types))
-    AND (tags IS NULL OR tags <@ array_append(
-      string_to_array(coalesce((SELECT string_agg(g.tags, ' ') FROM event_tags AS g
-                                WHERE g.sequence = e.sequence), ''), ' '), s.name))
-  FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind JOIN streams AS s ON s.stream = e.stream
-  WHERE e.sequence = the_sequence
-$$;
+DECLARE
+  own CONSTANT bigint := pg_current_xact_id_if_assigned()::text::bigint;
+  -- How many transactions later the writer is. An xid has 32 bits.
+  later CONSTANT bigint := ((writer::text::bigint - own) & 4294967295 # 2147483648) - 2147483648;
+BEGIN
+  IF own IS NULL OR later < 0 THEN RETURN false; END IF;
+  RETURN coalesce(pg_xact_status((own + later)::text::xid8) = 'in progress', false);
+EXCEPTION WHEN invalid_parameter_value THEN
+  -- No transaction has that number yet: the row is so old that its own came round again.
+  RETURN false;
+END $$;
 
--- The first events after `low`, up to `high`, that match an item, or the last ones: `most` or fewer,
--- in no order. Types and tags are separated by spaces, NULL for any; the hash is that of the first
--- tag.
-CREATE FUNCTION stela.matching(item_types text, item_tags text, hash bigint, low bigint, high bigint,
-                               is_backward boolean, most bigint)
+-- At the end of a transaction in which SQL of the user's ran: fails if that added events. Whoever
+-- appended under the order lock says which the last one is, NULL if the transaction appended
+-- nothing and others may have meanwhile. Sequences are dense, so that a foreign row has no place
+-- but below all of them, or above: and nobody appends past it before the transaction ends.
+CREATE FUNCTION stela.refuse_foreign_events(last bigint) RETURNS void LANGUAGE plpgsql
+SET search_path = stela, pg_temp
+AS $$
+DECLARE
+  top bigint;
+  writer xid;
+BEGIN
+  SELECT e.sequence, e.xmin INTO top, writer FROM events AS e ORDER BY e.sequence DESC LIMIT 1;
+  IF coalesce(top, 0) <> last OR (last IS NULL AND is_own_row(writer))
+     OR EXISTS (SELECT FROM events AS e WHERE e.sequence < 1 AND is_own_row(e.xmin)) THEN
+    RAISE EXCEPTION 'it writes ''events'', and that table is Stela''s'
+      USING ERRCODE = 'restrict_violation';
+  END IF;
+END $$;
+
+-- Whether an event is of one of the types, NULL for any, and has all of the tags. In PL/pgSQL,
+-- whose plan is kept: a function in SQL is read and planned in each statement that calls it.
+CREATE FUNCTION stela.event_matches(the_sequence bigint, types text[], tags text[])
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path = stela, pg_temp
+AS $$
+BEGIN
+  RETURN (
+    SELECT (types IS NULL OR k.type = ANY (types))
+      AND (tags IS NULL OR tags <@ array_append(
+        string_to_array(coalesce((SELECT string_agg(g.tags, ' ') FROM event_tags AS g
+                                  WHERE g.sequence = e.sequence), ''), ' '), s.name))
+    FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+         JOIN streams AS s ON s.stream = e.stream
+    WHERE e.sequence = the_sequence);
+END $$;
+
+-- The first events after `low`, up to `high`, that match an item, or the last ones: `most` or
+-- fewer, in no order. Types and tags are separated by spaces, NULL for any; the hash is that of the
+-- first tag. It looks at each event as `event_matches` does: to call that takes five times as long.
+CREATE FUNCTION stela.matching(item_types text, item_tags text, hash bigint, low bigint,
+                               high bigint, is_backward boolean, most bigint)
 RETURNS SETOF bigint
 LANGUAGE plpgsql STABLE
 SET search_path = stela, pg_temp
@@ -241,8 +360,11 @@ AS $$
 DECLARE
   types CONSTANT text[] := string_to_array(item_types, ' ');
   tags CONSTANT text[] := string_to_array(item_tags, ' ');
+  kinds CONSTANT integer[] := CASE WHEN types IS NOT NULL THEN ARRAY(
+    SELECT k.kind FROM event_kinds AS k WHERE k.type = ANY (types)) END;
   the_stream bigint;
 BEGIN
+  IF cardinality(kinds) = 0 THEN RETURN; END IF;
   IF tags IS NULL AND is_backward THEN
     RETURN QUERY SELECT e.sequence FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
                  WHERE e.sequence > low AND e.sequence <= high
@@ -260,20 +382,38 @@ BEGIN
   IF is_backward THEN
     RETURN QUERY SELECT t.sequence FROM tag_index AS t
                  WHERE t.tag = hash AND t.sequence > low AND t.sequence <= high
-                   AND event_matches(t.sequence, types, tags)
+                   AND (kinds IS NULL OR t.kind = ANY (kinds))
+                   AND tags <@ (
+                     SELECT array_append(string_to_array(coalesce((
+                       SELECT string_agg(g.tags, ' ') FROM event_tags AS g
+                       WHERE g.sequence = t.sequence), ''), ' '), s.name)
+                     FROM events AS e JOIN streams AS s ON s.stream = e.stream
+                     WHERE e.sequence = t.sequence)
                  ORDER BY t.sequence DESC LIMIT most;
     RETURN QUERY SELECT e.sequence FROM events AS e
                  WHERE e.stream = the_stream AND e.sequence > low AND e.sequence <= high
-                   AND event_matches(e.sequence, types, tags)
+                   AND (kinds IS NULL OR e.kind = ANY (kinds))
+                   AND (cardinality(tags) = 1 OR tags <@ array_append(string_to_array(coalesce((
+                     SELECT string_agg(g.tags, ' ') FROM event_tags AS g
+                     WHERE g.sequence = e.sequence), ''), ' '), tags[1]))
                  ORDER BY e.version DESC LIMIT most;
   ELSE
     RETURN QUERY SELECT t.sequence FROM tag_index AS t
                  WHERE t.tag = hash AND t.sequence > low AND t.sequence <= high
-                   AND event_matches(t.sequence, types, tags)
+                   AND (kinds IS NULL OR t.kind = ANY (kinds))
+                   AND tags <@ (
+                     SELECT array_append(string_to_array(coalesce((
+                       SELECT string_agg(g.tags, ' ') FROM event_tags AS g
+                       WHERE g.sequence = t.sequence), ''), ' '), s.name)
+                     FROM events AS e JOIN streams AS s ON s.stream = e.stream
+                     WHERE e.sequence = t.sequence)
                  ORDER BY t.sequence LIMIT most;
     RETURN QUERY SELECT e.sequence FROM events AS e
                  WHERE e.stream = the_stream AND e.sequence > low AND e.sequence <= high
-                   AND event_matches(e.sequence, types, tags)
+                   AND (kinds IS NULL OR e.kind = ANY (kinds))
+                   AND (cardinality(tags) = 1 OR tags <@ array_append(string_to_array(coalesce((
+                     SELECT string_agg(g.tags, ' ') FROM event_tags AS g
+                     WHERE g.sequence = e.sequence), ''), ' '), tags[1]))
                  ORDER BY e.version LIMIT most;
   END IF;
 END $$;
@@ -313,6 +453,40 @@ BEGIN
     END IF;
   END LOOP;
   RETURN first;
+END $$;
+
+-- What breaks a condition of the items from `first_item` to `last_item`, judged against all events
+-- up to `before`: the item that matches and the first event that it does, NULL if there is none; 0
+-- for another tag epoch, and -1 for a position that isn't there, both with `before`. An epoch of 0
+-- is any.
+CREATE FUNCTION stela.broken_by(
+  condition_after bigint, condition_epoch bigint, before bigint,
+  item_types text[], item_tags text[], item_hashes bigint[], first_item integer, last_item integer,
+  OUT item integer, OUT place bigint)
+LANGUAGE plpgsql STABLE
+SET search_path = stela, pg_temp
+AS $$
+DECLARE
+  match bigint;
+BEGIN
+  IF condition_after > before THEN
+    item := -1;
+    place := before;
+    RETURN;
+  END IF;
+  IF condition_epoch > 0
+     AND condition_epoch <> (SELECT t.epoch FROM tag_epoch AS t WHERE t.one) THEN
+    item := 0;
+    place := before;
+    RETURN;
+  END IF;
+  FOR i IN first_item .. last_item LOOP
+    match := first_match(item_types[i], item_tags[i], item_hashes[i], condition_after);
+    IF match IS NOT NULL AND (place IS NULL OR match < place) THEN
+      item := i - first_item + 1;
+      place := match;
+    END IF;
+  END LOOP;
 END $$;
 
 -- Whether events of the type came before their tags of the category; those in streams of it have
@@ -356,12 +530,12 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (number << bits) | (number >> (64 - bits));
 
 -- Appends for all members of a group, under the order lock. It takes the lock itself unless that is
--- NULL, as inside a transaction of the user's: when it is called the server has all of its data, and
--- waits for no slow client under the lock. A member has appends, an append has events of one stream; all are numbered
--- from 1.
--- A member that conflicts, or whose append id is known, writes nothing; the others aren't touched.
--- Streams and kinds occur once, append ids too. No group_id inside a transaction of the user's,
--- which has entered its group before.
+-- NULL, as inside a transaction of the user's: when it is called the server has all of its data,
+-- and waits for no slow client under the lock. A member has appends, an append has events of one
+-- stream; all are numbered from 1. A member that conflicts, whose condition doesn't hold, or whose
+-- append id is known, writes nothing; the others aren't touched. Streams and kinds occur once,
+-- append ids too. No group_id inside a transaction of the user's, which has entered its group
+-- before.
 CREATE FUNCTION stela.append_group(
   order_lock bigint, the_group uuid, for_epoch uuid, for_run uuid, now bigint,
   stream_names text[],
@@ -380,8 +554,9 @@ CREATE FUNCTION stela.append_group(
   -- The tags of each event that has any, and the hash of each tag. Empty arrays: there are none.
   tagged_events integer[], tagged_tags text[], tagged_checksums bigint[],
   hashed_events integer[], hashed_tags bigint[],
-  -- What the first member requires; NULL: nothing. An epoch of 0 is any.
-  condition_after bigint, condition_epoch bigint,
+  -- What each member requires, by so many items; NULL: nothing. An epoch of 0 is any. Events of
+  -- members before it aren't looked at: whoever calls knows that they match none of its items.
+  condition_afters bigint[], condition_epochs bigint[], member_items integer[],
   item_types text[], item_tags text[], item_hashes bigint[],
   -- The epoch or the run is another one: nothing was written.
   OUT is_stale boolean,
@@ -417,8 +592,10 @@ DECLARE
   ends integer;
   begins integer;
   start bigint;
+  first_item integer;
+  items integer := 0;
   has_ids boolean := false;
-  place bigint;
+  broken record;
   row_sequences bigint[];
   row_streams bigint[];
   row_keys bigint[];
@@ -455,6 +632,8 @@ BEGIN
   FOR m IN 1 .. members LOOP
     begins := a + 1;
     ends := a + member_appends[m];
+    first_item := items + 1;
+    items := items + member_items[m];
     IF member_ids[m] IS NOT NULL THEN
       SELECT i.first_sequence, i.last_sequence, i.checksum INTO known
       FROM append_ids AS i WHERE i.append_id = member_ids[m];
@@ -467,26 +646,13 @@ BEGIN
         CONTINUE;
       END IF;
     END IF;
-    IF m = 1 AND condition_after IS NOT NULL THEN
-      IF condition_after > after THEN
+    IF condition_afters[m] IS NOT NULL THEN
+      broken := broken_by(condition_afters[m], condition_epochs[m], before, item_types, item_tags,
+                          item_hashes, first_item, items);
+      IF broken.item IS NOT NULL THEN
         outcomes[m] := 3;
-        conflicts[m] := -1;
-        actual[m] := after;
-      ELSIF condition_epoch > 0
-         AND condition_epoch <> (SELECT t.epoch FROM tag_epoch AS t WHERE t.one) THEN
-        outcomes[m] := 3;
-        actual[m] := before;
-      ELSE
-        FOR i IN 1 .. cardinality(item_tags) LOOP
-          place := first_match(item_types[i], item_tags[i], item_hashes[i], condition_after);
-          IF place IS NOT NULL AND (outcomes[m] = 0 OR place < actual[m]) THEN
-            outcomes[m] := 3;
-            conflicts[m] := i;
-            actual[m] := place;
-          END IF;
-        END LOOP;
-      END IF;
-      IF outcomes[m] = 3 THEN
+        conflicts[m] := broken.item;
+        actual[m] := broken.place;
         a := ends;
         CONTINUE;
       END IF;
@@ -624,6 +790,252 @@ BEGIN
                LEFT JOIN event_kinds AS k
                  ON k.category = n.category AND k.type = n.type
                     AND k.version = n.version AND k.publishes = n.publishes);
+END $$;
+
+-- What append_group does, for the appends that come nearly always: each member of the group has one
+-- append, to a stream of its own, without an append id, a condition, tags, or contexts of its
+-- events' own. Its session has the planner's settings that append_group sets for itself, and its
+-- commit isn't flushed.
+CREATE FUNCTION stela.append_group_plain(
+  order_lock bigint, the_group uuid, for_epoch uuid, for_run uuid, now bigint,
+  stream_names text[],
+  kind_categories text[], kind_types text[], kind_versions integer[], kind_publishes boolean[],
+  append_expected bigint[], append_events integer[], append_published integer[],
+  append_causations uuid[], append_metadata text[],
+  event_appends integer[], event_ordinals integer[], event_previous integer[],
+  event_indexes integer[], event_ids uuid[], event_correlations text[], event_checksums bigint[],
+  event_payloads bytea[], event_keys bigint[], bell bigint,
+  -- The epoch or the run is another one: nothing was written.
+  OUT is_stale boolean,
+  -- The last sequence before and after.
+  OUT before bigint, OUT after bigint,
+  -- For each append: the sequence before its first event, or -1 if it is in conflict; what its
+  -- stream was at before, and the last version that was to be published.
+  OUT bases bigint[], OUT versions bigint[], OUT published bigint[],
+  OUT kind_numbers integer[],
+  -- A follower sleeps, and holds the bell.
+  OUT is_awaited boolean)
+LANGUAGE plpgsql
+SET search_path = stela, pg_temp
+AS $$
+DECLARE
+  numbers bigint[];
+  next_stream bigint;
+  first_new bigint;
+  ignored text;
+BEGIN
+  -- Assignments, which are evaluated without a statement. Each statement after them sees what was
+  -- committed before the lock was given.
+  ignored := pg_advisory_xact_lock(order_lock);
+  ignored := set_config('synchronous_commit', 'off', true);
+  SELECT NOT EXISTS (SELECT FROM stela_configuration AS c, stela_runs AS r
+                     WHERE c.one AND c.epoch = for_epoch
+                       AND r.one AND r.run = for_run AND r.transaction = r.xmin),
+         (SELECT coalesce(max(e.sequence), 0) FROM events AS e),
+         (SELECT array_agg(q.kind)
+          FROM (SELECT k.kind
+                FROM unnest(kind_categories, kind_types, kind_versions, kind_publishes)
+                       WITH ORDINALITY AS n(category, type, version, publishes, at)
+                     LEFT JOIN event_kinds AS k
+                       ON k.category = n.category AND k.type = n.type
+                          AND k.version = n.version AND k.publishes = n.publishes
+                ORDER BY n.at) AS q),
+         array_agg(h.stream), array_agg(h.version), array_agg(h.published)
+  INTO is_stale, before, kind_numbers, numbers, versions, published
+  FROM (SELECT t.stream, coalesce(e.version, 0) AS version,
+               coalesce(CASE WHEN k.publishes THEN e.version ELSE e.published_before END, 0)
+                 AS published
+        FROM unnest(stream_names) WITH ORDINALITY AS n(name, at)
+             LEFT JOIN streams AS t ON t.name = n.name
+             LEFT JOIN LATERAL (SELECT e.version, e.published_before, e.kind FROM events AS e
+                                WHERE e.stream = t.stream ORDER BY e.version DESC LIMIT 1) AS e
+               ON true
+             LEFT JOIN event_kinds AS k ON k.kind = e.kind
+        ORDER BY n.at) AS h;
+  after := before;
+  IF is_stale THEN RETURN; END IF;
+
+  FOR a IN 1 .. cardinality(append_events) LOOP
+    IF append_expected[a] >= 0 AND append_expected[a] <> versions[a] THEN
+      bases[a] := -1;
+    ELSE
+      bases[a] := after;
+      after := after + append_events[a];
+    END IF;
+  END LOOP;
+  IF after = before THEN RETURN; END IF;
+
+  IF array_position(numbers, NULL) IS NOT NULL THEN
+    next_stream := (SELECT coalesce(max(t.stream), 0) + 1 FROM streams AS t);
+    first_new := next_stream;
+    FOR a IN 1 .. cardinality(append_events) LOOP
+      IF numbers[a] IS NULL AND bases[a] >= 0 AND append_events[a] > 0 THEN
+        numbers[a] := next_stream;
+        next_stream := next_stream + 1;
+      END IF;
+    END LOOP;
+    INSERT INTO streams (stream, name)
+    SELECT n.stream, n.name FROM unnest(numbers, stream_names) AS n(stream, name)
+    WHERE n.stream >= first_new;
+  END IF;
+
+  IF array_position(kind_numbers, NULL) IS NOT NULL THEN
+    INSERT INTO event_kinds (kind, category, type, version, publishes)
+    SELECT (SELECT coalesce(max(k.kind), 0) FROM event_kinds AS k)
+             + row_number() OVER (ORDER BY n.at), n.category, n.type, n.version, n.publishes
+    FROM unnest(kind_categories, kind_types, kind_versions, kind_publishes) WITH ORDINALITY
+         AS n(category, type, version, publishes, at)
+    WHERE kind_numbers[n.at] IS NULL
+      AND EXISTS (SELECT FROM unnest(event_indexes, event_appends) AS e(kind, append)
+                  WHERE e.kind = n.at AND bases[e.append] >= 0);
+    kind_numbers := numbers_of_kinds(kind_categories, kind_types, kind_versions, kind_publishes);
+  END IF;
+
+  WITH noted AS (INSERT INTO append_groups (group_id, is_void, first_sequence, last_sequence)
+                 VALUES (the_group, false, before + 1, after))
+  INSERT INTO events (sequence, stream, version, recorded_at, published_before, checksum, kind,
+                      event_id, causation_id, correlation_id, metadata, payload)
+  SELECT r.sequence, numbers[r.append], r.version, now, r.published_before,
+         r.checksum # rotated(r.sequence, 7) # rotated(r.version, 31)
+           # rotated(r.published_before, 53),
+         kind_numbers[r.kind], r.id, append_causations[r.append], r.correlation,
+         append_metadata[r.append], r.payload
+  FROM (SELECT e.*, bases[e.append] + e.ordinal AS sequence,
+               versions[e.append] + e.ordinal AS version,
+               CASE WHEN e.previous > 0 THEN versions[e.append] + e.previous
+                    ELSE published[e.append] END AS published_before
+        -- In step, row by row: as functions in FROM each array would be copied first.
+        FROM (SELECT unnest(event_appends) AS append, unnest(event_ordinals) AS ordinal,
+                     unnest(event_previous) AS previous, unnest(event_indexes) AS kind,
+                     unnest(event_ids) AS id, unnest(event_correlations) AS correlation,
+                     unnest(event_checksums) AS checksum, unnest(event_payloads) AS payload) AS e
+        WHERE bases[e.append] >= 0) AS r;
+  -- Of the participant's module, whose tables these rows go into.
+  IF cardinality(event_keys) > 0 THEN
+    ignored := add_plain_rows(bases, numbers, event_appends, event_ordinals, event_keys);
+  END IF;
+  is_awaited := NOT pg_try_advisory_xact_lock(bell);
+END $$;
+
+-- What append_group does, for one event without an append id: it comes most often, and without
+-- arrays the server takes half the time, all of it under the order lock. Its answer begins as that
+-- of append_group_plain does, and so do its session and its commit.
+CREATE FUNCTION stela.append_one(
+  order_lock bigint, the_group uuid, for_epoch uuid, for_run uuid, now bigint,
+  stream_name text,
+  kind_category text, kind_type text, kind_version bigint, kind_publishes bigint,
+  expected bigint, event_causation uuid, event_metadata text,
+  the_event uuid, event_correlation text, event_checksum bigint, event_payload bytea,
+  -- What the data participant made of the event, NULL if nothing.
+  event_key bigint,
+  -- As in append_group; NULL: none.
+  tags text, tags_checksum bigint, tag_hashes bigint[],
+  condition_after bigint, condition_epoch bigint,
+  item_types text[], item_tags text[], item_hashes bigint[],
+  bell bigint,
+  OUT is_stale boolean, OUT before bigint, OUT after bigint,
+  OUT bases bigint[], OUT versions bigint[], OUT published bigint[], OUT kind_numbers integer[],
+  OUT is_awaited boolean,
+  -- What breaks the condition.
+  OUT broken_item integer, OUT broken_at bigint)
+LANGUAGE plpgsql
+SET search_path = stela, pg_temp
+AS $$
+DECLARE
+  number bigint;
+  head bigint := 0;
+  head_published bigint := 0;
+  the_kind integer;
+  ignored text;
+BEGIN
+  -- Assignments, which are evaluated without a statement. Each statement after them sees what was
+  -- committed before the lock was given.
+  ignored := pg_advisory_xact_lock(order_lock);
+  ignored := set_config('synchronous_commit', 'off', true);
+  SELECT NOT EXISTS (SELECT FROM stela_configuration AS c, stela_runs AS r
+                     WHERE c.one AND c.epoch = for_epoch
+                       AND r.one AND r.run = for_run AND r.transaction = r.xmin),
+         coalesce((SELECT max(e.sequence) FROM events AS e), 0),
+         (SELECT k.kind FROM event_kinds AS k
+          WHERE k.category = kind_category AND k.type = kind_type AND k.version = kind_version
+            AND k.publishes = (kind_publishes <> 0)),
+         (SELECT t.stream FROM streams AS t WHERE t.name = stream_name)
+  INTO is_stale, before, the_kind, number;
+  after := before;
+  IF is_stale THEN RETURN; END IF;
+
+  IF condition_after IS NOT NULL THEN
+    SELECT b.item, b.place INTO broken_item, broken_at
+    FROM broken_by(condition_after, condition_epoch, before, item_types, item_tags, item_hashes, 1,
+                   cardinality(item_types)) AS b;
+    IF broken_item IS NOT NULL THEN RETURN; END IF;
+  END IF;
+
+  IF number IS NOT NULL THEN
+    SELECT e.version, CASE WHEN k.publishes THEN e.version ELSE e.published_before END
+    INTO head, head_published
+    FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+    WHERE e.stream = number ORDER BY e.version DESC LIMIT 1;
+  END IF;
+  versions := ARRAY[head];
+  published := ARRAY[head_published];
+  kind_numbers := ARRAY[the_kind];
+  IF expected >= 0 AND expected <> head THEN
+    bases := ARRAY[-1];
+    RETURN;
+  END IF;
+  bases := ARRAY[before];
+  after := before + 1;
+
+  IF number IS NULL THEN
+    INSERT INTO streams (stream, name)
+    VALUES ((SELECT coalesce(max(t.stream), 0) + 1 FROM streams AS t), stream_name)
+    RETURNING stream INTO number;
+  END IF;
+  IF the_kind IS NULL THEN
+    INSERT INTO event_kinds (kind, category, type, version, publishes)
+    VALUES ((SELECT coalesce(max(k.kind), 0) + 1 FROM event_kinds AS k), kind_category, kind_type,
+            kind_version, kind_publishes <> 0)
+    RETURNING kind INTO the_kind;
+    kind_numbers := ARRAY[the_kind];
+  END IF;
+  INSERT INTO append_groups (group_id, is_void, first_sequence, last_sequence)
+  VALUES (the_group, false, after, after);
+  INSERT INTO events (sequence, stream, version, recorded_at, published_before, checksum, kind,
+                      event_id, causation_id, correlation_id, metadata, payload)
+  VALUES (after, number, head + 1, now, head_published,
+          event_checksum # rotated(after, 7) # rotated(head + 1, 31) # rotated(head_published, 53),
+          the_kind, the_event, event_causation, event_correlation, event_metadata, event_payload);
+  IF tags IS NOT NULL THEN
+    WITH noted AS (INSERT INTO event_tags (sequence, part, tags, checksum)
+                   VALUES (after, 0, append_one.tags, tags_checksum # rotated(after, 7)))
+    INSERT INTO tag_index (tag, sequence, kind)
+    SELECT unnest(tag_hashes), after, the_kind ON CONFLICT DO NOTHING;
+  END IF;
+  -- Of the participant's module, whose table this row goes into.
+  IF event_key IS NOT NULL THEN
+    ignored := add_plain_row(after, number, event_key);
+  END IF;
+  is_awaited := NOT pg_try_advisory_xact_lock(bell);
+END $$;
+
+-- Goes before appends in their transaction, and takes the order lock for them: what forgets holds
+-- it, too, so none of the keys can be forgotten between this and the append. NULL: the transaction
+-- has it.
+CREATE FUNCTION stela.guard_keys(order_lock bigint, keys bytea[], newest bigint) RETURNS void
+LANGUAGE plpgsql
+SET search_path = stela, pg_temp
+AS $$
+DECLARE
+  ignored text;
+BEGIN
+  ignored := pg_advisory_xact_lock(order_lock);
+  IF EXISTS (SELECT FROM stela_forgotten_keys AS f WHERE f.key_id = ANY (keys)) THEN
+    RAISE EXCEPTION
+      'a personal field is sealed with a key that was destroyed: its subject was forgotten'
+      USING ERRCODE = 'STFOR';
+  END IF;
+  UPDATE stela_key_store AS k SET newest_key = newest WHERE k.newest_key < newest;
 END $$;
 
 -- For a transaction of the user's, once it has the order lock.

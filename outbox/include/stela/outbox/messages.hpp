@@ -35,8 +35,7 @@ struct OutboxMessage {
   /// Set if the message is parked or discarded.
   std::optional<SetAsideReason> reason = {};
   std::string last_error = {};
-  /// The kind of failure of a parked or discarded message. Unset if an older Stela parked it, or if
-  /// it only follows another one.
+  /// What kind of trouble a parked or discarded message met. Unset if it only follows another one.
   std::optional<FailureClass> failure = {};
   /// When it was parked, discarded or published. For published messages it is known while the log
   /// of batches is kept.
@@ -115,8 +114,7 @@ struct PartitionStatus {
   std::optional<Timestamp> backing_since = {};
   std::optional<Timestamp> next_attempt_at = {};
   std::string last_error = {};
-  /// The kind of failure that it backs off from, or that stopped it as poison. Unset if neither
-  /// applies, or if an older Stela recorded it.
+  /// What kind of trouble it backs off from, or stopped its poison. Unset if it does neither.
   std::optional<FailureClass> failure = {};
   /// Why the partition is stopped; unset if it isn't. A stopped partition publishes nothing until
   /// an operator acts. The detail is for people; for an unrecognized reason it begins with the
@@ -139,7 +137,7 @@ struct WorkerStatus {
   std::int64_t pid = 0;
   Timestamp started_at = {};
   Timestamp heartbeat_until = {};
-  /// From a heartbeat to its end; zero if an older Stela wrote it.
+  /// From a heartbeat to its end.
   std::chrono::microseconds heartbeat_ttl{0};
   /// Its heartbeat hasn't expired and doesn't end absurdly late, and its process isn't known to
   /// have ended.

@@ -102,7 +102,6 @@ struct AppliedPlan {
 /// Parked messages with similar failures: the same reason, event type, and error apart from its
 /// variable parts.
 struct FailureGroup {
-  /// Empty: failures of an older Stela, of which workers group 500 a minute.
   std::string group = {};
   /// How many streams these messages block.
   std::int64_t streams = 0;

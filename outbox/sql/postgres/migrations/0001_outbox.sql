@@ -17,17 +17,13 @@ CREATE TABLE stela.outbox_messages (
   partition       bigint NOT NULL,
   sequence        bigint NOT NULL,
   stream          bigint NOT NULL,
-  position        bigint NOT NULL,
   attempts        bigint NOT NULL DEFAULT 0,
   next_attempt_at bigint NOT NULL DEFAULT 0,
-  claimed_until   bigint NOT NULL DEFAULT 0,
-  claim           text COLLATE "C",
   last_error      text,
   PRIMARY KEY (partition, sequence)
 );
 CREATE INDEX outbox_messages_retrying ON stela.outbox_messages (partition, sequence)
   WHERE attempts > 0;
-CREATE INDEX outbox_messages_claimed ON stela.outbox_messages (claim) WHERE claim IS NOT NULL;
 
 -- Room on each page, so that a row that changes often stays on its own.
 CREATE TABLE stela.outbox_partitions (
@@ -35,12 +31,14 @@ CREATE TABLE stela.outbox_partitions (
   owner             text COLLATE "C",
   epoch             bigint NOT NULL DEFAULT 0 CHECK (epoch >= 0),
   lease_until       bigint NOT NULL DEFAULT 0,
+  lease_ttl         bigint NOT NULL DEFAULT 0,
+  takeovers         bigint NOT NULL DEFAULT 0,
   published_through bigint NOT NULL DEFAULT 0,
   broker_sequence   bigint NOT NULL DEFAULT 0,
   broker_id         text NOT NULL DEFAULT '',
   flight_through    bigint NOT NULL DEFAULT 0,
   flight_count      bigint NOT NULL DEFAULT 0,
-  last_position     bigint NOT NULL DEFAULT 0,
+  moved_at          bigint NOT NULL DEFAULT 0,
   removed           bigint NOT NULL DEFAULT 0,
   drained_through   bigint NOT NULL DEFAULT 0,
   published         bigint NOT NULL DEFAULT 0,
@@ -50,24 +48,29 @@ CREATE TABLE stela.outbox_partitions (
   attempts          bigint NOT NULL DEFAULT 0,
   next_attempt_at   bigint NOT NULL DEFAULT 0,
   last_error        text,
+  failure_class     text COLLATE "C",
+  backing_since     bigint,
+  failures          bigint NOT NULL DEFAULT 0,
   stopped           text COLLATE "C",
   stopped_detail    text,
+  stopped_at        bigint,
   retired_at        bigint,
   adopted           bigint NOT NULL DEFAULT 0,
-  lost_at           bigint,
-  lost              bigint NOT NULL DEFAULT 0,
-  moved_at          bigint NOT NULL DEFAULT 0
+  uncompared_since  bigint,
+  broker_first      bigint NOT NULL DEFAULT 1
 ) WITH (fillfactor = 50);
 
 CREATE TABLE stela.outbox_workers (
   worker          text COLLATE "C" NOT NULL PRIMARY KEY,
   host            text NOT NULL,
   pid             bigint NOT NULL,
+  presence        bigint NOT NULL,
   started_at      bigint NOT NULL,
   heartbeat_until bigint NOT NULL,
-  broker          text,
-  is_cut_off      boolean NOT NULL DEFAULT false,
-  presence        bigint
+  heartbeat_ttl   bigint NOT NULL,
+  broker          text NOT NULL,
+  broker_since    bigint NOT NULL,
+  is_cut_off      boolean NOT NULL
 );
 
 CREATE TABLE stela.outbox_batches (
@@ -83,54 +86,63 @@ CREATE TABLE stela.outbox_batches (
 );
 
 CREATE TABLE stela.outbox_parked (
-  stream    bigint NOT NULL,
-  sequence  bigint NOT NULL UNIQUE,
-  partition bigint NOT NULL,
-  parked_at bigint NOT NULL,
-  attempts  bigint NOT NULL,
-  reason    text COLLATE "C" NOT NULL CHECK (reason IN ('refused', 'attempts', 'behind')),
-  error     text NOT NULL,
-  was_lost  boolean NOT NULL DEFAULT false,
+  stream        bigint NOT NULL,
+  sequence      bigint NOT NULL UNIQUE,
+  partition     bigint NOT NULL,
+  parked_at     bigint NOT NULL,
+  attempts      bigint NOT NULL,
+  reason        text COLLATE "C" NOT NULL CHECK (reason IN ('refused', 'attempts', 'behind')),
+  error         text NOT NULL,
+  failure       text COLLATE "C",
+  failure_class text COLLATE "C",
+  was_lost      boolean NOT NULL DEFAULT false,
   PRIMARY KEY (stream, sequence)
 );
+CREATE INDEX outbox_parked_by_failure ON stela.outbox_parked (failure, parked_at, sequence)
+  WHERE reason <> 'behind';
 
 CREATE TABLE stela.outbox_discarded (
-  sequence     bigint NOT NULL PRIMARY KEY,
-  stream       bigint NOT NULL,
-  partition    bigint NOT NULL,
-  discarded_at bigint NOT NULL,
-  reason       text NOT NULL,
-  error        text NOT NULL
+  sequence      bigint NOT NULL PRIMARY KEY,
+  stream        bigint NOT NULL,
+  partition     bigint NOT NULL,
+  discarded_at  bigint NOT NULL,
+  attempts      bigint NOT NULL DEFAULT 0,
+  reason        text NOT NULL,
+  error         text NOT NULL,
+  failure_class text COLLATE "C"
 );
 
 CREATE TABLE stela.outbox_redeliveries (
-  redelivery    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  partition     bigint NOT NULL,
-  generation    bigint NOT NULL,
-  sequence      bigint NOT NULL,
-  stream        bigint NOT NULL,
-  kind          text COLLATE "C" NOT NULL CHECK (kind IN ('retry', 'republish')),
-  requested_at  bigint NOT NULL,
-  attempts      bigint NOT NULL DEFAULT 0,
-  last_error    text,
-  claimed_until bigint NOT NULL DEFAULT 0,
-  claim         text COLLATE "C",
-  was_lost      boolean NOT NULL DEFAULT false
+  redelivery   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  partition    bigint NOT NULL,
+  generation   bigint NOT NULL,
+  sequence     bigint NOT NULL,
+  stream       bigint NOT NULL,
+  kind         text COLLATE "C" NOT NULL CHECK (kind IN ('retry', 'republish')),
+  requested_at bigint NOT NULL,
+  attempts     bigint NOT NULL DEFAULT 0,
+  last_error   text,
+  was_lost     boolean NOT NULL DEFAULT false
 );
 CREATE INDEX outbox_redeliveries_by_partition
   ON stela.outbox_redeliveries (partition, redelivery);
 CREATE INDEX outbox_redeliveries_by_stream ON stela.outbox_redeliveries (stream, sequence);
 CREATE INDEX outbox_redeliveries_by_generation ON stela.outbox_redeliveries (generation);
-CREATE INDEX outbox_redeliveries_claimed ON stela.outbox_redeliveries (claim)
-  WHERE claim IS NOT NULL;
 
 CREATE TABLE stela.outbox_actions (
-  action bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  at     bigint NOT NULL,
-  who    text NOT NULL,
-  what   text NOT NULL,
-  detail text NOT NULL
+  action    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  item_of   bigint NOT NULL DEFAULT 0,
+  at        bigint NOT NULL,
+  who       text NOT NULL,
+  what      text NOT NULL,
+  selection text NOT NULL DEFAULT '',
+  detail    text NOT NULL,
+  planned   bigint,
+  done      bigint,
+  changed   bigint,
+  state     text NOT NULL DEFAULT 'done'
 );
+CREATE INDEX outbox_actions_by_action ON stela.outbox_actions (item_of, action);
 
 -- The partitions' counts follow the tables; the argument says which count.
 CREATE FUNCTION stela.outbox_count() RETURNS trigger LANGUAGE plpgsql
@@ -157,13 +169,12 @@ CREATE TRIGGER outbox_redelivery_counts AFTER INSERT OR DELETE ON stela.outbox_r
   FOR EACH ROW EXECUTE FUNCTION stela.outbox_count('redeliveries');
 CREATE TRIGGER outbox_parked_counts AFTER INSERT OR DELETE ON stela.outbox_parked
   FOR EACH ROW EXECUTE FUNCTION stela.outbox_count('parked');
--- For ever, though the rows are purged one day.
 CREATE TRIGGER outbox_discarded_counts AFTER INSERT ON stela.outbox_discarded
   FOR EACH ROW EXECUTE FUNCTION stela.outbox_count('discarded');
 
--- No message up to drained_through waits, or ever will: sequences are in the order of commits. Whoever
--- looks for messages begins there, as removed ones stay in the index as long as any snapshot may see
--- them. The row is locked by now, and what is read below is newer than that.
+-- No message up to drained_through is pending, or ever will be: sequences are in the order of
+-- commits. Whoever looks for messages begins there, as removed ones stay in the index as long as
+-- any snapshot may see them. The row is locked by now, and what is read below is newer than that.
 CREATE FUNCTION stela.outbox_drain() RETURNS trigger LANGUAGE plpgsql
 SET search_path = stela, pg_temp AS $$
 BEGIN
@@ -184,29 +195,41 @@ CREATE FUNCTION stela.add_data_rows(sequences bigint[], streams bigint[], keys b
 RETURNS void LANGUAGE plpgsql
 SET search_path = stela, pg_temp
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = on SET enable_mergejoin = off
-SET jit = off
+SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
   partitions CONSTANT integer := (SELECT g.partition_count FROM outbox_generations AS g
                                   ORDER BY g.generation DESC LIMIT 1);
 BEGIN
-  INSERT INTO outbox_messages (partition, sequence, stream, position)
-  SELECT r.partition, r.sequence, r.stream,
-         l.position + row_number() OVER (PARTITION BY r.partition ORDER BY r.sequence)
-  FROM (SELECT a.sequence, a.stream,
-               CASE WHEN partitions = 1 THEN 0 ELSE a.key % partitions + 1 END AS partition
-        FROM unnest(sequences, streams, keys) AS a(sequence, stream, key)) AS r
-  -- The position of the partition's last message. That of one that was removed its row knows.
-  JOIN (SELECT d.partition,
-               greatest(p.last_position,
-                        (SELECT m.position FROM outbox_messages AS m
-                         WHERE m.partition = d.partition
-                           AND m.sequence > coalesce(p.drained_through, 0)
-                         ORDER BY m.sequence DESC LIMIT 1), 0) AS position
-        FROM (SELECT DISTINCT CASE WHEN partitions = 1 THEN 0 ELSE k.key % partitions + 1 END
-                     AS partition
-              FROM unnest(keys) AS k(key)) AS d
-             LEFT JOIN outbox_partitions AS p ON p.partition = d.partition) AS l
-    ON l.partition = r.partition;
+  INSERT INTO outbox_messages (partition, sequence, stream)
+  SELECT CASE WHEN partitions = 1 THEN 0 ELSE a.key % partitions + 1 END, a.sequence, a.stream
+  FROM unnest(sequences, streams, keys) AS a(sequence, stream, key);
+END $$;
+
+-- The pointers of a group of appends: append_group_plain calls it, under the order lock, with what
+-- the participant made of each event, NULL if nothing.
+CREATE FUNCTION stela.add_plain_rows(bases bigint[], streams bigint[], event_appends integer[],
+                                     event_ordinals integer[], event_keys bigint[])
+RETURNS void LANGUAGE plpgsql
+AS $$
+BEGIN
+  INSERT INTO outbox_messages (partition, sequence, stream)
+  SELECT CASE WHEN g.partition_count = 1 THEN 0 ELSE e.key % g.partition_count + 1 END,
+         bases[e.append] + e.ordinal, streams[e.append]
+  FROM (SELECT o.partition_count FROM outbox_generations AS o
+        ORDER BY o.generation DESC LIMIT 1) AS g,
+       (SELECT unnest(event_appends) AS append, unnest(event_ordinals) AS ordinal,
+               unnest(event_keys) AS key) AS e
+  WHERE bases[e.append] >= 0 AND e.key IS NOT NULL;
+END $$;
+
+-- The pointer of an event that append_one appends, with what the participant made of it.
+CREATE FUNCTION stela.add_plain_row(the_sequence bigint, the_stream bigint, the_key bigint)
+RETURNS void LANGUAGE plpgsql
+AS $$
+BEGIN
+  INSERT INTO outbox_messages (partition, sequence, stream)
+  SELECT CASE WHEN g.partition_count = 1 THEN 0 ELSE the_key % g.partition_count + 1 END,
+         the_sequence, the_stream
+  FROM outbox_generations AS g ORDER BY g.generation DESC LIMIT 1;
 END $$;

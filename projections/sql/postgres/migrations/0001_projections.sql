@@ -14,11 +14,15 @@ CREATE TABLE stela.projections (
   epoch           bigint NOT NULL DEFAULT 0,
   owner           text COLLATE "C",
   lease_until     bigint NOT NULL DEFAULT 0,
+  lease_ttl       bigint NOT NULL DEFAULT 0,
+  presence        bigint,
   attempts        bigint NOT NULL DEFAULT 0,
   next_attempt_at bigint NOT NULL DEFAULT 0,
   failing         bigint NOT NULL DEFAULT 0,
+  failing_since   bigint,
   error           text NOT NULL DEFAULT '',
   halted          smallint NOT NULL DEFAULT 0 CHECK (halted IN (0, 1)),
+  stopped_at      bigint,
   filter          text NOT NULL DEFAULT '',
   upto            bigint NOT NULL DEFAULT 0,
   target          bigint NOT NULL DEFAULT 0,
@@ -44,7 +48,75 @@ CREATE TABLE stela.projection_parked (
   parked_at bigint NOT NULL,
   attempts  bigint NOT NULL,
   error     text NOT NULL,
+  instance  text COLLATE "C",
   PRIMARY KEY (name, build, sequence)
+);
+CREATE INDEX projection_parked_instances ON stela.projection_parked (name, build, instance)
+  WHERE state <> 'skipped';
+
+CREATE TABLE stela.projection_processes (
+  name          text COLLATE "C" NOT NULL PRIMARY KEY,
+  registered_at bigint NOT NULL,
+  fired         bigint NOT NULL DEFAULT 0,
+  failed        bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+
+CREATE TABLE stela.projection_timers (
+  process        text COLLATE "C" NOT NULL,
+  key            text COLLATE "C" NOT NULL,
+  kind           text COLLATE "C" NOT NULL,
+  version        bigint NOT NULL CHECK (version >= 1),
+  generation     bigint NOT NULL,
+  state          text COLLATE "C" NOT NULL DEFAULT 'pending'
+                   CHECK (state IN ('pending', 'unknown', 'parked')),
+  due_at         bigint NOT NULL,
+  wake_at        bigint NOT NULL,
+  attempts       bigint NOT NULL DEFAULT 0,
+  error          text NOT NULL DEFAULT '',
+  recurrence     text NOT NULL,
+  set_at         bigint NOT NULL,
+  correlation_id text NOT NULL,
+  causation_id   text NOT NULL,
+  metadata       text NOT NULL,
+  payload        bytea NOT NULL,
+  PRIMARY KEY (process, key, kind)
+);
+CREATE INDEX projection_timers_pending ON stela.projection_timers (process, wake_at, key, kind)
+  WHERE state = 'pending';
+-- Those that are tried again: whether they hold others is asked for each timer that is due.
+CREATE INDEX projection_timers_retried ON stela.projection_timers (process, key, due_at, kind)
+  WHERE state = 'pending' AND wake_at > due_at;
+CREATE INDEX projection_timers_unknown ON stela.projection_timers (process, kind, version)
+  WHERE state = 'unknown';
+CREATE INDEX projection_timers_set_aside ON stela.projection_timers (process, due_at)
+  WHERE state <> 'pending';
+
+CREATE TABLE stela.projection_timer_holds (
+  reason text COLLATE "C" NOT NULL PRIMARY KEY,
+  since  bigint NOT NULL,
+  ahead  bigint NOT NULL,
+  detail text NOT NULL
+);
+
+-- Which cluster, database and schema the timers were set in. A copy has another place, and so has a
+-- restored dump; a standby that is promoted has the same.
+CREATE TABLE stela.projection_timer_place (
+  one      boolean NOT NULL PRIMARY KEY DEFAULT true CHECK (one),
+  place    text NOT NULL,
+  noted_at bigint NOT NULL
+);
+INSERT INTO stela.projection_timer_place (place, noted_at)
+SELECT concat_ws('/', c.system_identifier, d.oid, t.relnamespace),
+       extract(epoch FROM clock_timestamp()) * 1000000
+FROM pg_control_system() AS c, pg_database AS d, pg_class AS t
+WHERE d.datname = current_database() AND t.oid = 'stela.projection_timer_place'::regclass;
+
+CREATE TABLE stela.projection_timer_actions (
+  action bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at     bigint NOT NULL,
+  who    text NOT NULL,
+  what   text NOT NULL,
+  detail text NOT NULL
 );
 
 -- Whoever may read the table of projections may read a read model, and whoever may write to it may
@@ -84,44 +156,6 @@ BEGIN
     WHERE c.oid = 'projections'::regclass AND a.privilege_type = 'SELECT'
   LOOP
     EXECUTE format('GRANT SELECT ON %I.%I TO %s', current_schema(), the_name, who);
-  END LOOP;
-END $$;
-
--- For grants.sql: the same of all of them, which belong to `the_owner` from then on unless that is
--- NULL.
-CREATE FUNCTION stela.share_read_models(the_owner text) RETURNS void LANGUAGE plpgsql
-SET search_path = stela, pg_temp
-AS $$
-DECLARE
-  the_schema text;
-  the_table text;
-BEGIN
-  FOR the_schema IN
-    SELECT DISTINCT n.nspname FROM pg_trigger AS t
-    JOIN pg_class AS c ON c.oid = t.tgrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE t.tgname = 'belongs_to_stela' AND t.tgfoid = 'refuse_users_change'::regproc
-      AND n.nspname <> current_schema()
-  LOOP
-    IF the_owner IS NOT NULL THEN
-      EXECUTE format('ALTER SCHEMA %I OWNER TO %I', the_schema, the_owner);
-      FOR the_table IN
-        SELECT c.oid::regclass FROM pg_class AS c
-        WHERE c.relnamespace = quote_ident(the_schema)::regnamespace
-          AND c.relkind IN ('r', 'p', 'v', 'm')
-      LOOP
-        EXECUTE format('ALTER TABLE %s OWNER TO %I', the_table, the_owner);
-      END LOOP;
-    END IF;
-    PERFORM share_read_model(the_schema);
-  END LOOP;
-  FOR the_table IN
-    SELECT c.relname FROM pg_class AS c
-    WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind = 'v'
-  LOOP
-    IF the_owner IS NOT NULL THEN
-      EXECUTE format('ALTER VIEW %I.%I OWNER TO %I', current_schema(), the_table, the_owner);
-    END IF;
-    PERFORM share_view(the_table);
   END LOOP;
 END $$;
 

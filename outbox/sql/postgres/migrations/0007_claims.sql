@@ -1,6 +1,0 @@
--- Workers claim no messages any more: without leasing one worker has all partitions. The columns that
--- held claims stay, and are empty.
-UPDATE stela.outbox_messages SET claim = NULL, claimed_until = 0 WHERE claim IS NOT NULL;
-UPDATE stela.outbox_redeliveries SET claim = NULL, claimed_until = 0 WHERE claim IS NOT NULL;
-DROP INDEX stela.outbox_messages_claimed;
-DROP INDEX stela.outbox_redeliveries_claimed;
