@@ -149,7 +149,7 @@ class AllCursor final : public Cursor<LeftState> {
   std::int64_t fill(Connection& connection, LeftState& state) override {
     const std::int64_t taken =
         state.is_bounded ? 0 : state.bound(pages_->last_sequence(connection));
-    // Ranges may be short; together they are at most as long as one statement's may be.
+    // Reads several short ranges, together at most as long as one statement's range may be.
     std::int64_t looked = 0;
     while (!state.done && looked < most_looked && rows_read() < rows_wanted()) {
       if (!state.range) state.range = next_range(connection, state);

@@ -20,7 +20,7 @@ namespace stela::ledger {
 
 /// One append, or one piece of the caller's own work. Each engine adds its own fields.
 struct Work : CommitQueue::Ticket {
-  /// The work: one of these, or the engine's own.
+  /// The work: one of these, or one of the engine's fields.
   const AppendRequest* request = nullptr;
   const FunctionRef<void(Transaction&)>* user = nullptr;
 
@@ -36,7 +36,7 @@ struct Work : CommitQueue::Ticket {
   OpenOutcomes outcomes = {};
   /// The appended events. They point into the request, or into copies.
   std::vector<StoredEvent> events = {};
-  /// Snapshots to write, or without a value to drop, after the transaction.
+  /// Snapshots to write after the transaction. One without a value is dropped.
   std::vector<std::pair<StreamId, std::optional<StoredSnapshot>>> snapshots = {};
 
   /// Adds a copy of the event to `events`.
@@ -60,7 +60,7 @@ struct Work : CommitQueue::Ticket {
 /// Makes the work an append. UsageError if the request can't be stored.
 void fill(Work& work, const AppendRequest& request, const Conventions& conventions);
 
-/// Carries out the snapshots of a transaction that has ended. Logs those that fail.
+/// Carries out the snapshots of a transaction that has ended. Logs failures.
 void write_snapshots(EventStore& store, const Work& work);
 
 }  // namespace stela::ledger

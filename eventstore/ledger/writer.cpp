@@ -57,7 +57,7 @@ void Writer::register_participant(const Participant& participant,
     prepare(connection);
     read_participants(connection);
     const bool is_known = participants_.is_required(participant);
-    // Known again when it is committed.
+    // Read again after the commit.
     distrust();
     if (!is_known) insert_participant(connection, participant);
     is_listed = true;
@@ -98,7 +98,7 @@ void Writer::report_commit(std::int64_t events, std::int64_t written,
   metrics.count("stela_store_events_total", events, {});
   metrics.observe("stela_store_commit_seconds", std::chrono::duration<double>{took}.count(), {});
 } catch (...) {
-  // The commit stands, whether or not it can be told of.
+  // The commit counts, even if metrics fail.
 }
 
 void Writer::report_failure(const std::exception_ptr& error) const noexcept try {
@@ -107,7 +107,7 @@ void Writer::report_failure(const std::exception_ptr& error) const noexcept try 
   conventions_.metrics->count("stela_store_failed_writes_total", 1,
                               {{"error", to_string(e.code())}});
 } catch (...) {
-  // Of the caller's own code.
+  // The error comes from the caller's code, so it isn't counted.
 }
 
 Writer::Appending::Appending(Writer& writer) : writer_{writer} {

@@ -42,7 +42,7 @@ void check_columns(const Statement& statement, sqlite3_stmt* prepared) {
   }
 }
 
-/// What is in the list of parameters, or of columns.
+/// Refuses PostgreSQL's types in a list of parameters or columns.
 void refuse_postgres(const Statement& statement, const std::vector<Value>& values) {
   for (const Value& value : values) {
     if (!value.is_array && value.type != Type::int4 && value.type != Type::uuid) continue;

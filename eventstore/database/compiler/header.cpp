@@ -33,7 +33,7 @@ Spelling spelling_of(Type type) {
   return {};
 }
 
-/// Of a field of a statement or of a row.
+/// The C++ type of a field of a statement or a row.
 std::string type_of(const Value& value) {
   if (!value.row.empty()) return value.row + "_rows&";
   if (value.is_array) return "postgres::Array&";
@@ -56,7 +56,7 @@ void write_accessor(std::ostream& out, const Value& column, std::size_t at) {
   out << "return Query::" << read << '(' << at << ");\n  }\n";
 }
 
-/// `query`: what reads the columns by their numbers.
+/// `query`: the class that reads columns by their numbers.
 void write_row(std::ostream& out, std::string_view query, std::string_view name,
                const std::vector<Value>& columns) {
   out << "class " << name << " : private " << query << " {\n  using Query = " << query
@@ -88,7 +88,7 @@ void write_bind(std::ostream& out, std::string_view query, const Statement& stat
   out << "  }\n";
 }
 
-/// How PostgreSQL's binary protocol takes a value: as a parameter, as NULL, in an array.
+/// How a value is passed in PostgreSQL's binary protocol: as a parameter, as NULL, in an array.
 struct Wire {
   std::string_view add;
   std::string_view oid;
@@ -116,7 +116,7 @@ Wire wire_of(Type type) {
   return {};
 }
 
-/// A statement that adds a value, or NULL where it may be none.
+/// Writes a C++ statement that adds a value, or NULL if it is missing.
 void write_add(std::ostream& out, const std::string& add, const std::string& value,
                const std::string& add_null, bool is_optional) {
   out << "    ";
@@ -126,7 +126,7 @@ void write_add(std::ostream& out, const std::string& add, const std::string& val
   out << ";\n";
 }
 
-/// Rows that statements take, a column in an array.
+/// Writes the class of rows that statements take: each column becomes an array.
 void write_taken(std::ostream& out, const Row& row) {
   out << "class " << row.name << "_rows {\n public:\n  struct Row {\n";
   for (const Value& column : row.columns) {
@@ -164,10 +164,10 @@ void write_parameters(std::ostream& out, const Statement& statement) {
   out << "    return all;\n  }\n";
 }
 
-/// What the statements of a file are made for.
+/// The engine that a file's statements are for.
 struct Engine {
   std::string_view header;
-  /// What reads columns by their numbers, and takes parameters.
+  /// The class that reads columns by their numbers, and takes parameters.
   std::string_view query;
   bool is_sqlite = false;
   bool is_postgres = false;
@@ -203,7 +203,7 @@ void write_statement(std::ostream& out, const Engine& engine, const Statement& s
   out << "};\n\n";
 }
 
-/// The list is for a test that lets a server prepare all statements.
+/// Writes the list for a test that lets a server prepare all statements.
 void write_list(std::ostream& out, const StatementFile& file, std::string_view source) {
   out << "/// All of them, for PostgreSQL.\ninline constexpr std::string_view "
       << source.substr(0, source.find('.')) << "_on_postgres[] = {\n";
@@ -213,7 +213,7 @@ void write_list(std::ostream& out, const StatementFile& file, std::string_view s
   out << "};\n\n";
 }
 
-/// For a test that asks a server, as nothing else has seen that they are true.
+/// Writes the declarations for a test that compares them with a server, because nothing else does.
 void write_declarations(std::ostream& out, const StatementFile& file, std::string_view source) {
   out << "/// All of them, with the columns that they declare.\n"
       << "inline constexpr postgres::Declaration " << source.substr(0, source.find('.'))

@@ -1,8 +1,8 @@
 // stela_sql_compiler MODULE OUTPUT-FOLDER [--schema FOLDER]... [--postgres] FILE.sql...
 //
-// Writes OUTPUT-FOLDER/FILE.hpp for each file of statements, once they are found to be true of the
-// tables that the migrations in the folders make, in their order. After --postgres come files that
-// only PostgreSQL runs: what they declare is taken as it is.
+// Writes OUTPUT-FOLDER/FILE.hpp for each file of statements, after checking them against the tables
+// that the folders' migrations create, in the given order. Files after --postgres run only on
+// PostgreSQL, and their declarations aren't checked.
 #include "check.hpp"
 #include "header.hpp"
 #include "postgres_text.hpp"

@@ -24,7 +24,7 @@ constexpr std::pair<std::string_view, Type> words[] = {
     {"int", Type::integer}, {"bool", Type::boolean}, {"time", Type::time}, {"text", Type::text},
     {"blob", Type::blob},   {"int4", Type::int4},    {"uuid", Type::uuid}};
 
-/// One `-- name:` or `-- row:`, and what follows until the next.
+/// One `-- name:` or `-- row:`, and the lines up to the next one.
 class Block {
  public:
   Block(bool is_row, std::string name, int line)

@@ -9,17 +9,17 @@
 
 namespace stela::compiler {
 
-/// Of a parameter or a column. Times are microseconds since the epoch, kept as integers. The last
-/// two are PostgreSQL's.
+/// The type of a parameter or a column. Times are microseconds since the epoch, stored as integers.
+/// The last two types are only for PostgreSQL.
 enum class Type { integer, boolean, time, text, blob, int4, uuid };
 
 struct Value {
   std::string name;
   Type type;
-  /// May be NULL. A column that isn't, but is NULL after all, reads as 0 or as empty.
+  /// May be NULL. NULL in any other column reads as 0 or as empty.
   bool is_optional = false;
   bool is_array = false;
-  /// Of a parameter that is a list of rows: the row's name, and what is in it.
+  /// For a parameter that is a list of rows: the row's name and columns.
   std::string row = {};
   std::vector<Value> columns = {};
 };
@@ -28,21 +28,21 @@ struct Value {
 struct Row {
   std::string name;
   std::vector<Value> columns;
-  /// Statements take lists of them.
+  /// Statements take lists of these rows.
   bool is_taken = false;
 };
 
 struct Statement {
   std::string name;
   std::string comment;
-  /// What fails, in the words of an error.
+  /// The failed operation, for an error text.
   std::string doing;
-  /// Empty of one that only PostgreSQL runs.
+  /// Empty for a statement that only PostgreSQL runs.
   std::string text;
   /// The text for PostgreSQL; empty if it is derived from `text`.
   std::string on_postgres;
   std::vector<Value> parameters;
-  /// SQLite's numbers of the parameters; PostgreSQL's, of one that only PostgreSQL runs.
+  /// The parameters' numbers: SQLite's, or PostgreSQL's if only that runs the statement.
   std::vector<int> numbers;
   std::vector<Value> columns;
   /// The name of the shared row with its columns; empty for a row of its own, or none.
@@ -53,7 +53,7 @@ struct Statement {
 struct StatementFile {
   std::vector<Row> rows;
   std::vector<Statement> statements;
-  /// Only PostgreSQL runs them.
+  /// Only PostgreSQL runs the statements.
   bool is_postgres = false;
 };
 
@@ -76,10 +76,10 @@ struct Malformed : std::runtime_error {
 ///
 /// A line `-- engine: postgres` starts the text for that engine, if it must differ.
 ///
-/// `takes` and `gives` go on in lines that begin with three spaces or more.
+/// The lists of `takes` and `gives` continue in lines that begin with at least three spaces.
 ///
-/// PostgreSQL's own statements say what an error says that they did, and may take arrays and lists
-/// of rows, of which each column becomes an array:
+/// PostgreSQL's own statements name their operation for error texts in `doing`. They may take
+/// arrays, and lists of rows, where each column becomes an array:
 ///
 ///     -- row: label
 ///     -- takes: shelf int, text text?

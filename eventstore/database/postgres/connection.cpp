@@ -150,8 +150,8 @@ Connection::Time Connection::begin() {
 bool Connection::is_alive() noexcept {
   if (!is_usable()) return false;
   pollfd socket{PQsocket(handle()), POLLIN, 0};
-  // An unrequested message says why the server ends the connection, or is of no interest. After it
-  // comes the end, or silence.
+  // An unrequested message either says why the server ends the connection, or doesn't matter. It is
+  // followed by the end, or by silence.
   while (poll(&socket, 1, 0) > 0) {
     if (PQconsumeInput(handle()) != 0) continue;
     is_lost_ = true;
@@ -366,7 +366,7 @@ void Connection::Pipeline::send(Step& step) {
 std::vector<Result> Connection::Pipeline::run() {
   const Time deadline = connection_.begin();
   PGconn* const handle = connection_.handle();
-  // One time for all steps, so that no step drops a statement that another one needs.
+  // One time for all steps: no step then drops a statement that another one needs.
   const Time now = steady_clock::now();
   for (Step& step : steps_) {
     if (step.is_users) connection_.ran_users_sql_ = true;

@@ -72,18 +72,18 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   Result query(std::string_view sql, Parameters parameters = {},
                std::string_view doing = "a statement");
 
-  /// Runs one of PostgreSQL's own statements, which .sql files name, in the same way. How many rows
-  /// it changed, or gave.
+  /// Runs one of PostgreSQL's own statements, which .sql files define, in the same way. Returns how
+  /// many rows it changed or gave.
   template <class Named>
   std::int64_t run(const Named& statement, std::string_view doing = Named::doing) {
     return query(Named::sql, statement.parameters(), doing).changes();
   }
-  /// The same, with its rows: `while (rows.step()) use(rows.sequence());`
+  /// The same, but returns the rows: `while (rows.step()) use(rows.sequence());`
   template <class Named>
   typename Named::Row rows(const Named& statement, std::string_view doing = Named::doing) {
     return typename Named::Row{query(Named::sql, statement.parameters(), doing)};
   }
-  /// The same of one that always gives a row: the first.
+  /// The same for a statement that always gives a row, which it returns.
   template <class Named>
   typename Named::Row row(const Named& statement, std::string_view doing = Named::doing) {
     auto first = rows(statement, doing);
@@ -91,7 +91,7 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
     return first;
   }
 
-  /// Several statements in one round trip. After one that fails, those behind it aren't run.
+  /// Several statements in one round trip. After a failed statement, the later ones don't run.
   class STELA_EVENTSTORE_EXPORT Pipeline {
    public:
     explicit Pipeline(Connection& connection) noexcept : connection_{connection} {}
@@ -99,14 +99,14 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
     void add(std::string_view sql, Parameters parameters = {}) {
       steps_.push_back({sql, std::move(parameters), false});
     }
-    /// One of those that .sql files name.
+    /// Adds a statement from a .sql file.
     template <class Named>
     requires requires { Named::sql; }
     Place<Named> add(const Named& statement) {
       add(Named::sql, statement.parameters());
       return {size() - 1};
     }
-    /// One of the user's, as `query_text`.
+    /// Adds a statement of the user's, as `query_text`.
     void add_user(std::string_view sql, Parameters parameters) {
       steps_.push_back({sql, std::move(parameters), true});
     }
@@ -179,13 +179,13 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   class Silence {
    public:
     virtual ~Silence() = default;
-    /// Until when to wait before the next call. The connection is lost if that time has passed.
-    /// `deadline` is when it would be lost without a Silence.
+    /// Returns the time of the next call. The connection is lost if it has passed. `deadline` is
+    /// when it would be lost without a Silence.
     virtual Time wait_until(Time deadline) = 0;
   };
-  /// Null: nobody. It must outlive the waits meanwhile.
+  /// Null for none. It must outlive the connection's waits until this is called again.
   void tell_of_silence(Silence* silence) noexcept { silence_ = silence; }
-  /// Asks the server, over another connection, to cancel the running statement. That one is then
+  /// Asks the server, over another connection, to cancel the running statement, which is then
   /// answered, perhaps with an error.
   void cancel() noexcept;
 

@@ -59,7 +59,7 @@ constexpr std::array meanings{
     Meaning{"57P", Kind::lost, "the server ended the connection, or isn't ready; try again"},
     Meaning{"25P03", Kind::lost, "the transaction was idle for too long; nothing was written"},
     Meaning{"08", Kind::lost, "the connection failed; try again"},
-    // Stela's own, raised by guard_keys.
+    // Raised by Stela's guard_keys.
     Meaning{"STFOR", Kind::forgotten, "nothing was written"},
     Meaning{"3F000", Kind::mismatch, "Stela's tables are missing"},
     Meaning{"42P01", Kind::mismatch, ""},

@@ -1,4 +1,4 @@
-// What PostgreSQL's own statements, which .sql files name, are read from.
+// The rows of PostgreSQL's own statements, which .sql files define.
 #pragma once
 
 #include "database/postgres/result.hpp"
@@ -16,8 +16,8 @@
 
 namespace stela::postgres {
 
-/// The rows of a result, of which one is read: none before the first step. What is read is valid as
-/// long as they are. NULL reads as 0, or as empty.
+/// The rows of a result, one at a time: none before the first step. Values are valid as long as the
+/// rows. NULL reads as 0, or as empty.
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT NamedRows {
  public:
@@ -43,7 +43,7 @@ class STELA_EVENTSTORE_EXPORT NamedRows {
   int row_ = -1;
 };
 
-/// Where among the results of a pipeline those of a named statement are.
+/// The place of a named statement's results among those of a pipeline.
 template <class Named>
 struct Place {
   std::size_t at;

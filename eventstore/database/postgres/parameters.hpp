@@ -57,7 +57,7 @@ class STELA_EVENTSTORE_EXPORT Array {
 
   Oid type() const noexcept { return type_; }
   bool is_empty() const noexcept { return count_ == 0; }
-  /// With its header.
+  /// The array, with its header.
   std::string_view encoded();
 
  private:
@@ -101,7 +101,7 @@ class STELA_EVENTSTORE_EXPORT Parameters {
 
   std::vector<Oid> types_;
   std::vector<const char*> values_;
-  /// The value's offset in `own_`, or a mark that it is elsewhere.
+  /// The value's offset in `own_`, or a mark for a value elsewhere.
   std::vector<std::size_t> offsets_;
   std::vector<int> lengths_;
   std::vector<int> formats_;
@@ -110,7 +110,7 @@ class STELA_EVENTSTORE_EXPORT Parameters {
 
 /// Numbers in wire format.
 STELA_EVENTSTORE_EXPORT std::int64_t to_integer(std::string_view bytes) noexcept;
-/// Nil if it isn't one.
+/// Nil if the bytes aren't a UUID.
 STELA_EVENTSTORE_EXPORT Uuid to_uuid(std::string_view bytes) noexcept;
 
 }  // namespace stela::postgres

@@ -81,7 +81,7 @@ void Statement::run() {
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const Value& value = values_[i];
     if (value.is_null) {
-      // With the type that it was prepared for.
+      // NULL has the type that the statement was prepared for.
       parameters.add_null();
     } else if (value.type == type::int8) {
       parameters.add(value.integer);

@@ -15,7 +15,7 @@
 namespace stela::postgres {
 namespace {
 
-/// What stela.refuse_foreign_events says.
+/// The error text of stela.refuse_foreign_events.
 constexpr std::string_view foreign_events = "it writes 'events', and that table is Stela's";
 
 sql::set_user_settings statement_of(const UserSettings& settings) {

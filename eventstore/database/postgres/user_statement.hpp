@@ -46,9 +46,10 @@ struct UserStatement {
   [[noreturn]] STELA_EVENTSTORE_EXPORT void refuse(std::string_view why) const;
 };
 
-/// Runs it. Returns how many rows it changed, and fills `rows` unless it is null. UsageError if the
-/// statement is wrong, UniquenessViolated or ConstraintViolated if a constraint refuses a row, or
-/// an error of the connection. After an error the server refuses the rest of the transaction.
+/// Runs the statement. Returns how many rows it changed, and fills `rows` unless it is null.
+/// UsageError if the statement is wrong; UniquenessViolated or ConstraintViolated if a constraint
+/// refuses a row; otherwise the connection's error. After an error the server refuses the rest of
+/// the transaction.
 STELA_EVENTSTORE_EXPORT std::int64_t run(Connection& connection, const UserStatement& statement,
                                          Rows* rows);
 /// The same between savepoints: if it fails, the transaction continues. Runs under `settings`

@@ -19,18 +19,18 @@ namespace stela::postgres {
 namespace {
 
 constexpr std::size_t most_parts = 64;
-/// Of one part, and of all of them: views that have more are read on page by page. Payloads that
-/// are large are left to that, too.
+/// The most rows of one part, and of all parts. Views with more events, or with large payloads, are
+/// read page by page.
 constexpr std::int64_t rows_of_part = 128;
 constexpr std::int64_t rows_of_answer = 512;
 
-/// Columns that follow those of an event, of which the last is the name of its stream.
+/// The columns after an event's own, which end with its stream's name.
 namespace answered {
 enum Column : int { head = 16, epoch, first_sequence, last_sequence, id_checksum, part, tags };
 }  // namespace answered
 
-/// A row without an event, if there is none. Each event is looked up by itself: a join would be
-/// planned for as many as a function gives on average, and read the whole table.
+/// Gives one row without an event if none matches. Looks up the events one by one: the planner
+/// overestimates a function's rows, and would scan the whole table for a join.
 std::string answer_sql(bool with_tags) {
   std::string sql{
       "WITH h AS MATERIALIZED (SELECT (SELECT coalesce(max(sequence), 0) FROM stela.events) AS "
@@ -68,7 +68,7 @@ Result ask(Connection& connection, const DecisionQuestion& question, const Query
     most.add(one.last_only ? 1 : rows_of_part);
   }
   Parameters parameters;
-  // The server fails if it is asked for one that it can't store.
+  // The server refuses an id that it can't store.
   if (question.append_id.empty() || !database::is_storable(question.append_id)) {
     parameters.add_null(type::text);
   } else {
@@ -82,8 +82,8 @@ Result ask(Connection& connection, const DecisionQuestion& question, const Query
                           "reading for a decision");
 }
 
-/// The events of an answer, page by page, though all of them are there: what is damaged shows when
-/// it is reached.
+/// The events of an answer, page by page although all are in memory: a damaged event is reported
+/// only when it is reached.
 class AnswerCursor final : public EventCursor {
  public:
   AnswerCursor(KindTable& kinds, std::shared_ptr<const Result> found, std::vector<int> rows)
@@ -124,7 +124,7 @@ class AnswerCursor final : public EventCursor {
   std::map<std::int64_t, std::string> tags_;
 };
 
-/// Which events the answer has for each part, and whether that is all of them.
+/// Returns the rows with events. Sets how many each part has, and whether those are all.
 std::vector<int> sort_out(const Result& found, const DecisionQuestion& question,
                           std::vector<DecisionAnswer::Part>& parts) {
   std::vector<int> rows;
@@ -139,7 +139,7 @@ std::vector<int> sort_out(const Result& found, const DecisionQuestion& question,
     ++parts[at].events;
     rows.push_back(row);
   }
-  // From the last event on, others may have found no room.
+  // If the answer is full, the part of its last event and the later parts may have lacked room.
   const std::size_t room_until =
       has_events && found.rows() >= rows_of_answer
           ? static_cast<std::size_t>(found.integer(found.rows() - 1, answered::part) - 1)

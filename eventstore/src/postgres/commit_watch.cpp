@@ -16,14 +16,14 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// While events come, and in a store where nothing happens.
+/// The pauses between polls while events come, and in an idle store.
 constexpr std::chrono::milliseconds shortest_look_pause{1};
 constexpr std::chrono::milliseconds longest_look_pause{20};
-/// How much longer than a pause nothing has come before it.
+/// The pause is the time since the last event, divided by this.
 constexpr int share_of_silence = 4;
-/// For whoever is told: an append may have ended before it rang.
+/// The pause between looks while asleep: an append may end before it rings.
 constexpr std::chrono::milliseconds pause_of_sleep{1000};
-/// While the server can't be reached.
+/// The pause while the server can't be reached.
 constexpr std::chrono::milliseconds pause_after_failure{1000};
 
 int make_event() {
@@ -54,11 +54,11 @@ void CommitWatch::wait_until(Time deadline) {
     if (sleep_until(std::min(deadline, next_look_))) break;
     const Time now = steady_clock::now();
     if (now >= next_look_ && sees_events()) break;
-    // Asleep, if it is: whoever comes back soon needn't lie down again.
+    // Remains asleep, because the caller may return soon.
     if (now >= deadline) return;
   }
   bell_.get_up();
-  // Whoever is busy sleeps often and shortly: not worth lying down.
+  // A busy follower sleeps often and briefly, so it doesn't lie down again at once.
   next_look_ = steady_clock::now() + shortest_look_pause;
 }
 
@@ -86,7 +86,7 @@ bool CommitWatch::sees_events() {
     next_look_ = now + (bell_.is_asleep() ? pause_of_sleep : pause);
     return has_come;
   } catch (const Error&) {
-    // Whoever sleeps here finds out by himself.
+    // The follower meets the error in its own read.
     next_look_ = steady_clock::now() + pause_after_failure;
     return false;
   }

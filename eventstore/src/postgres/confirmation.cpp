@@ -1,4 +1,4 @@
-// How the writer makes sure of an answer before it is given.
+// The writer's confirmation that a result can't be lost, before it is returned.
 #include "postgres/event_rows.hpp"
 #include "postgres/writer.hpp"
 #include "postgres_sql/settlement.hpp"
@@ -25,7 +25,7 @@ struct Appended {
   std::int64_t version = 0;
 };
 
-/// What an append that took these sequences appended to which stream.
+/// The streams of an append that took these sequences, and what it appended to each.
 std::map<std::string, Appended, std::less<>> streams_of(Connection& connection,
                                                         const AppendResult& append) {
   auto rows = connection.rows(
@@ -35,7 +35,7 @@ std::map<std::string, Appended, std::less<>> streams_of(Connection& connection,
   return streams;
 }
 
-/// Nothing must be done before the answer is given.
+/// True if the result needs no confirmation.
 bool is_sure(const Rest& rest) noexcept {
   return !rest.in_doubt && (rest.is_durable || (rest.sequence == 0 && !rest.is_unnumbered));
 }
@@ -44,7 +44,7 @@ bool is_sure(const Rest& rest) noexcept {
 
 void complete_repeated(Connection& connection, const AppendRequest& request, AppendResult& result) {
   const auto appended = streams_of(connection, result);
-  // A stream may stand in the request several times.
+  // A stream may occur several times in the request.
   std::map<std::string_view, std::int64_t> wanted;
   for (const StreamAppend& append : request.streams) {
     const auto there = appended.find(append.stream.name());
@@ -65,7 +65,7 @@ void Writer::confirm(WriteWork& work, Findings& findings) noexcept {
   const bool is_late = work.confirm_until == steady_clock::time_point{};
   const StandbyPatience patience{
       sessions_, is_late ? steady_clock::now() + settings_.commit_timeout : work.confirm_until};
-  // What is committed must not wait behind those who read.
+  // Committed work must not wait for readers to return their sessions.
   const Sessions::Urgent urgent;
   std::string why;
   std::chrono::milliseconds pause = first_confirmation_pause;
@@ -112,7 +112,7 @@ bool Writer::try_to_confirm(WriteWork& work, const StandbyPatience& patience, Fi
   if (is_sure(rest)) return true;
   const auto sequence = rest.is_unnumbered ? std::nullopt : std::optional{rest.sequence};
   if (durability_.flush(rest.run, sequence, patience.deadline)) return true;
-  // The server has started again since: what it hadn't flushed is lost, ours maybe with it.
+  // The server has restarted: unflushed commits are lost, perhaps including this one.
   if (rest.wrote) {
     rest.in_doubt = true;
     return false;
@@ -139,13 +139,13 @@ void Writer::settle(WriteWork& work, const StandbyPatience& patience, Findings& 
         "written; try again"});
     return;
   }
-  // Still in doubt if that fails.
+  // If this throws, the commit is still in doubt.
   if (!work.rest.wrote && work.request != nullptr) find_result(work, settled);
   work.rest.in_doubt = false;
 }
 
 void Writer::find_result(WriteWork& work, const Settled& settled) {
-  // Which members of the group were carried out, only their events say.
+  // Only the events show which members of the group were carried out.
   std::int64_t first = 0;
   std::map<Uuid, std::pair<std::int64_t, std::int64_t>> found;
   reading_.read([&](Connection& connection) {

@@ -32,7 +32,7 @@ Options checked(Options options) {
     throw UsageError{"sql_schema names the schema of Stela's tables; name another one"};
   }
   for (const Setting<Options>& setting : settings()) {
-    // Of texts the messages above say more.
+    // The messages above say more about texts.
     if (setting.kind == SettingFacts::Kind::text) continue;
     if (const auto value = setting.get(options)) check(setting, *value);
   }
@@ -49,7 +49,7 @@ void check_keeps_transactions(Connection& connection) {
     connection.query("BEGIN");
     connection.query("COMMIT");
   } catch (const ConnectionLost& e) {
-    // It may have lost its server as well.
+    // The pooler may also have lost its server.
     if (std::string_view{e.what()}.find("statement pooling") == std::string_view::npos) throw;
     throw StoreFailed{
         std::string{"the pooler doesn't give a transaction a connection of its own; set "
@@ -64,7 +64,7 @@ StoreIdentity identity_of(const std::string& conninfo, const Options& options, c
 
 }  // namespace
 
-/// It is the first one that is read over.
+/// Its session is the first that the store reads with.
 Core::Contact Core::make_contact(const std::string& conninfo, const Options& options) {
   ConnectionOptions all{.conninfo = conninfo,
                         .schema = options.schema,
@@ -87,7 +87,7 @@ Core::Contact Core::make_contact(const std::string& conninfo, const Options& opt
   all.sql_schema = facts.sql_schema.value_or("");
   connection.learn(all.is_pooled, all.sql_schema);
   find_first_in(connection, all.sql_schema);
-  // Who asks for the time later may do so inside a read, which has the connection.
+  // Asked now: a later caller may ask inside a read, which holds the connection.
   const ServerTime time = ServerTime::ask(connection);
   return {std::move(all), std::move(facts), std::move(session), time};
 }

@@ -17,7 +17,7 @@
 namespace stela::postgres {
 namespace {
 
-/// Of the store in `schema`: names of channels are the database's.
+/// Includes the schema, because all schemas of a database share its channels.
 std::string channel_of(std::string_view schema) {
   return "stela_" + std::to_string(static_cast<std::uint64_t>(bell_lock(schema)));
 }
@@ -32,7 +32,7 @@ std::int64_t bell_lock(std::string_view schema) noexcept {
 void ring(Connection& connection) noexcept try {
   connection.run(sql::ring{.channel = channel_of(connection.options().schema)});
 } catch (const std::exception&) {
-  // They look once a second.
+  // Followers look once a second anyway.
 }
 
 bool wait_for_either(int first, int second, std::chrono::steady_clock::time_point until) noexcept {
@@ -63,7 +63,7 @@ std::optional<std::int64_t> Doorbell::lie_down() {
     if (!is_asleep_) {
       bell = pipeline.add(sql::sleep_by_bell{.bell = bell_lock(sleeping.options().schema)});
     }
-    // A statement of its own, which sees what was committed before the lock was given.
+    // A separate statement, to see everything that was committed before the lock was granted.
     const auto last = pipeline.add(sql::last_sequence{});
     auto results = pipeline.run_all("listening for appends");
     if (bell) is_asleep_ = bell->row(results).is_asleep();

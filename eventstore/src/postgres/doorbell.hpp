@@ -51,7 +51,8 @@ class Doorbell {
 /// The sleepers' lock.
 std::int64_t bell_lock(std::string_view schema) noexcept;
 
-/// Wakes those who sleep. Outside of a transaction; what fails is left: they look once a second.
+/// Wakes sleeping followers. Call it outside of transactions. Failures are ignored, because
+/// followers look once a second.
 void ring(Connection& connection) noexcept;
 
 /// Waits until one of two descriptors is readable, or until a time. Returns whether the first one

@@ -11,10 +11,10 @@
 namespace stela::postgres {
 namespace {
 
-/// So long a flush may end after what it waited for has gone.
+/// How long a flush may take to end once it no longer waits for a standby.
 constexpr std::chrono::milliseconds longest_end{1000};
 
-/// Marks the flush as ended, however it does.
+/// Marks the flush as ended, whether it succeeded or not.
 class Turn {
  public:
   Turn(std::unique_lock<std::mutex>& lock, bool& is_busy, std::condition_variable& ended)
@@ -46,7 +46,7 @@ bool Durability::covers(const Uuid& run, const std::optional<std::int64_t>& sequ
 
 bool Durability::flush(const Uuid& run, std::optional<std::int64_t> sequence, Time deadline) {
   std::unique_lock lock{mutex_};
-  // A flush that has begun already may have looked before.
+  // A flush that has already begun may not cover the caller's commits.
   const std::uint64_t wanted = begun_ + 1;
   while (true) {
     if (covers(run, sequence, wanted)) return true;
@@ -54,7 +54,7 @@ bool Durability::flush(const Uuid& run, std::optional<std::int64_t> sequence, Ti
     if (is_busy_) {
       if (ended_.wait_until(lock, deadline) == std::cv_status::no_timeout) continue;
       lock.unlock();
-      // One asks for all: each would take the server a connection.
+      // One thread asks for all, because each question takes a connection.
       const std::lock_guard asking{asking_};
       lock.lock();
       if (why_.empty()) find_why(lock);
@@ -87,7 +87,7 @@ void Durability::find_why(std::unique_lock<std::mutex>& lock) {
   const std::string standby = find_awaited_standby(sessions_);
   lock.lock();
   if (standby.empty()) {
-    // Whoever flushes, with the same deadline maybe, has just been answered, or has given up.
+    // The flushing thread, perhaps with the same deadline, is about to return or to give up.
     ended_.wait_for(lock, longest_end, [&] { return !is_busy_ || !why_.empty(); });
   }
   if (why_.empty()) why_ = standby.empty() ? "the server hasn't flushed its log in time" : standby;
@@ -103,11 +103,11 @@ void Durability::note(const Uuid& run, std::int64_t sequence) noexcept {
 std::optional<std::int64_t> Durability::flush_now(const Uuid& run, Time deadline) {
   if (session_ != nullptr) {
     try {
-      // A dump has taken the place of the tables, and one of the two hasn't noticed yet.
+      // A restored dump has replaced the tables, and the caller or this session hasn't noticed yet.
       if (session_->run() != run) session_->find_run();
       return flush_on_session(deadline);
     } catch (const ConnectionLost&) {
-      // One that was kept, maybe over the server's end.
+      // The kept connection was lost, perhaps when the server ended.
     }
   }
   session_ = sessions_.open();
@@ -126,7 +126,7 @@ std::int64_t Durability::flush_on_session(Time deadline) {
     pipeline.add(begin_sql);
     pipeline.add(sql::commit_confirmed{});
     const auto flushed = pipeline.add(sql::flush_through{});
-    // A pooler may have given us another run. To ask costs as much as all of the rest.
+    // Behind a pooler, the run may have changed. Asking for it costs as much as the other steps.
     const bool is_pooled = connection.options().is_pooled;
     std::optional<Place<sql::server_run>> run;
     if (is_pooled) run = pipeline.add(sql::server_run{});

@@ -39,7 +39,7 @@ class Durability {
   /// standby answered in place of the primary: it can't flush, and knows no run.
   std::optional<std::int64_t> flush_now(const Uuid& run, Time deadline);
   std::int64_t flush_on_session(Time deadline);
-  /// Finds out, after the deadline, why the flush didn't come.
+  /// Finds out, after the deadline, why the flush hasn't ended.
   void find_why(std::unique_lock<std::mutex>& lock);
 
   Sessions& sessions_;

@@ -19,12 +19,12 @@ namespace stela::postgres {
 namespace {
 
 struct Head {
-  /// 0 if there is no such stream yet.
+  /// 0 if the stream doesn't exist yet.
   std::int64_t stream = 0;
   std::int64_t version = 0;
   std::int64_t published = 0;
 };
-/// By the names of streams, which the events own.
+/// By the streams' names, which the events own.
 using Heads = std::map<std::string_view, Head>;
 /// Category, type, version, whether it publishes.
 using KindKey = std::tuple<std::string_view, std::string_view, int, bool>;
@@ -53,14 +53,14 @@ Heads find_heads(Connection& connection, std::span<const ParsedEvent> events) {
   return heads;
 }
 
-/// In the order in which the events meet them.
+/// Inserts the missing streams in the order of their first events.
 void insert_streams(Connection& connection, std::span<const ParsedEvent> events, Heads& heads) {
   std::vector<Head*> added;
   Array names = Array::of_text();
   for (const ParsedEvent& event : events) {
     Head& head = heads.at(event.stream.name());
     if (head.stream != 0) continue;
-    // Until its number is known.
+    // Marks the stream as added until its number is known.
     head.stream = -1;
     added.push_back(&head);
     names.add_bytes(event.stream.name());
@@ -93,7 +93,7 @@ Kinds settle_kinds(Connection& connection, std::span<const ParsedEvent> events) 
   return kinds;
 }
 
-/// The rows of the events, of their tags, and the entries of the index of tags.
+/// The rows of events and tags, and the entries of the tag index.
 class ImportedRows {
  public:
   void add(std::int64_t stream, std::int64_t kind, const StoredEvent& event) {
@@ -135,7 +135,7 @@ class ImportedRows {
   sql::imported_entry_rows entries_;
 };
 
-/// Those that follow their streams' heads and have their tags, up to the first that doesn't.
+/// Accepts events that follow their streams' heads and have their tags, up to the first misfit.
 EventImport::Outcome check_events(std::span<const ParsedEvent> events, Heads heads,
                                   const TagFacts& facts) {
   EventImport::Outcome outcome;
@@ -169,7 +169,7 @@ void EventImport::settle_tag_types(database::Connection& any, std::span<const Ta
     tag_facts_.add(fact);
     has_added = true;
   }
-  // Writers that know of these types what was so before must learn it.
+  // Makes writers reread the types that they have cached.
   if (has_added) connection.run(sql::change_epoch{});
 }
 
@@ -199,7 +199,7 @@ std::int64_t EventImport::append_id_checksum(std::string_view append_id, std::in
   return id_checksum(append_id, first, last);
 }
 
-/// Facts have none here.
+/// Facts have no checksum on PostgreSQL.
 std::int64_t EventImport::fact_checksum(std::string_view, std::string_view) const {
   return 0;
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t most_sequences = 1024;
 
-/// Hands `use` the rows until it returns false; then it returns false, too.
+/// Passes the rows to `use` until it returns false. Returns false in that case.
 bool hand_on(EventRows& reader, const Result& rows,
              FunctionRef<bool(const database::EventRow&)> use) {
   for (int row = 0; row < rows.rows(); ++row) {
@@ -52,7 +52,7 @@ void EventReader::read(database::Connection& connection, std::span<const std::in
     const auto wanted = sequences.first(std::min(sequences.size(), most_sequences));
     const Result rows = find(connection_of(connection), wanted);
     if (!hand_on(reader, rows, use)) return;
-    // Those that the answer had no room for come with the next one; those that don't exist, never.
+    // Events that didn't fit into the answer come with the next one; missing events never come.
     const auto end = rows.rows() > 0 && EventRows::ends_early(rows)
                          ? std::upper_bound(wanted.begin(), wanted.end(),
                                             EventRows::sequence_of(rows, rows.rows() - 1))

@@ -16,7 +16,7 @@ constexpr std::string_view event_columns =
     "SELECT p.sequence, p.version, p.kind, k.type, k.version, k.publishes, p.recorded_at, "
     "p.event_id, p.correlation_id, p.causation_id, p.published_before, p.metadata, p.checksum";
 
-/// These columns, and those that follow them.
+/// The columns above, and those that follow them.
 enum Column : int {
   sequence,
   version,
@@ -36,7 +36,7 @@ enum Column : int {
   stream_name,
 };
 
-/// In bytes. What is larger is left out of a quick page.
+/// In bytes. Quick pages omit larger payloads.
 constexpr std::size_t large_payload = 8'192;
 
 enum class StreamColumns : std::uint8_t { name_and_number, number };
@@ -130,7 +130,7 @@ bool EventRows::fill(EventPage& page, const Result& rows, std::int64_t wanted) {
     }
   } catch (const Error&) {
     if (page.empty()) throw;
-    // The next page begins with this row, and reports it.
+    // The next page begins with this row and reports it.
     return false;
   }
   return rows.rows() < wanted && bytes < page_bytes;

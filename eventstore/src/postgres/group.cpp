@@ -24,7 +24,7 @@ std::int64_t number_of(std::size_t index) noexcept {
 
 void Group::add(const AppendRequest& request, std::string_view metadata,
                 const OpenOutcomes& outcomes, UuidGenerator& ids) {
-  // Before all of it is in memory twice.
+  // Checked before all payloads are in memory twice.
   std::size_t bytes = 0;
   for (const StreamAppend& append : request.streams) {
     for (const NewEvent& event : append.events) bytes += event.payload.size();
@@ -46,7 +46,7 @@ void Group::add_append(const StreamAppend& append, std::string_view& correlation
     const Uuid id = event.id.is_nil() ? ids.next(now_) : event.id;
     const bool has_own = event.context != nullptr && !event.context->correlation_id.empty();
     add_event(event, has_own ? std::string_view{event.context->correlation_id} : correlation, id);
-    // The first of several events that are appended together begins their correlation.
+    // The first of several events appended together starts their correlation.
     if (correlation.empty()) correlation = correlations_.emplace_back(id.to_string());
   }
 }

@@ -24,7 +24,7 @@
 
 namespace stela::postgres {
 
-/// What stela.append_group gives.
+/// The results of stela.append_group.
 struct GroupAnswer {
   enum Outcome : std::int64_t { appended, repeated, in_conflict, in_condition };
 
@@ -57,7 +57,7 @@ class Group {
   bool is_plain() const noexcept;
   /// Events are sealed with keys, which `guard` checks before the append, in its transaction.
   bool has_keys() const noexcept { return has_keys_; }
-  /// It refers to the group.
+  /// The result refers to the group.
   sql::guard_keys guard(std::int64_t order_lock) noexcept {
     return {.order_lock = order_lock, .keys = keys_, .newest_key = newest_key_};
   }
@@ -79,7 +79,7 @@ class Group {
     const AppendRequest* request;
     std::string_view metadata;
     std::size_t first_append;
-    /// What its condition was read from is committed, or part of this transaction.
+    /// The state that its condition was read from is committed, or part of this transaction.
     bool has_read_position;
 
     /// The position after which its condition looks for events. A lost position is reported only
@@ -96,7 +96,7 @@ class Group {
     std::size_t first_event;
     std::int64_t last_published;
 
-    /// -1: any.
+    /// -1 for any.
     std::int64_t expected() const noexcept {
       const auto version = request->expected.version();
       return version ? version->value() : -1;
@@ -129,7 +129,7 @@ class Group {
   }
 
   void add_names(Array& streams, sql::kind_rows& kinds) const;
-  /// `keys`: what the data participant made of each; nothing if there is no such participant.
+  /// Adds the key from the data participant for each event, if there is such a participant.
   void add_events(sql::group_event_rows& events, Array& keys) const;
   void add_members(sql::member_rows& members) const;
   void add_appends(sql::stream_append_rows& appends) const;

@@ -6,7 +6,7 @@
 
 namespace stela::postgres {
 
-// Anywhere, so that processes of a few appends do their share too.
+// Starts at a random count, so that processes with few appends do their share too.
 GroupPruning::GroupPruning(Sessions& sessions)
     : sessions_{sessions}, appends_{make_uuid().bytes().back() * appends_between / 256U} {}
 

@@ -1,4 +1,4 @@
-// The checks of the schema: what migrations make, compared with what is there.
+// Schema checks, which compare the objects that migrations create with the existing ones.
 #include "database/postgres/sql_text.hpp"
 #include "postgres/inspection.hpp"
 #include "postgres/schema.hpp"
@@ -20,13 +20,13 @@ namespace {
 constexpr std::string_view hand_advice =
     "it was changed by hand: restore a backup, or recreate it as in docs/schema-postgresql.md";
 
-/// A role that may not do it, or a server that only reads.
+/// True if the role lacks the right, or the server is read-only.
 bool lacks_rights(std::string_view error) {
   return error.find("SQLSTATE 42501") != std::string_view::npos ||
          error.find("SQLSTATE 25006") != std::string_view::npos;
 }
 
-/// What each object is, by its kind and name.
+/// Definitions by the object's kind and name.
 using Objects = std::map<std::string, std::string>;
 
 Objects objects_of(Connection& connection, const std::string& schema) {
@@ -43,8 +43,8 @@ void apply_all(Connection& connection, std::span<const database::Migration> migr
   connection.execute("SELECT stela.guard_tables()");
 }
 
-/// What the migrations of a module add to an event store. They are applied to a schema of another
-/// name, in a transaction that is rolled back.
+/// The objects that a module's migrations add to an event store. Applies them to a schema of
+/// another name, in a transaction that it rolls back.
 Objects objects_made_by(ConnectionOptions options, std::string_view module,
                         std::span<const database::Migration> migrations) {
   std::string name = "stela_verify_" + make_uuid().to_string();
@@ -52,7 +52,7 @@ Objects objects_made_by(ConnectionOptions options, std::string_view module,
   options.schema = name;
   Connection connection{options};
   set_up(connection);
-  // Where transactions only read, by the server's or the role's default, so does this one.
+  // Read-only if that is the default of the server or the role.
   connection.query("BEGIN ISOLATION LEVEL READ COMMITTED");
   connection.execute("SET LOCAL synchronous_commit = off");
   connection.execute("CREATE SCHEMA " + postgres::quoted(name));
@@ -92,7 +92,7 @@ void check_ledger(ServerInspection& inspection, std::string_view module,
   });
 }
 
-/// A constraint on one of the expected tables that isn't expected.
+/// Whether it is an unexpected constraint on an expected table.
 bool is_foreign_constraint(const std::string& name, const std::string& definition,
                            const Objects& expected) {
   if (!name.starts_with("constraint ") || expected.contains(name)) return false;
@@ -162,7 +162,7 @@ void check_own_schema(ServerInspection& inspection) {
 
 namespace {
 
-/// The function of the extension amcheck; empty if it isn't there.
+/// The function of the extension amcheck; empty if it is missing.
 std::string find_index_check(ServerInspection& inspection) {
   std::string function;
   inspection.query([&](Connection& connection) {
@@ -192,7 +192,7 @@ void check_indexes(ServerInspection& inspection) {
   }
   const std::vector<std::string> indexes = list_indexes(inspection);
   std::int64_t done = 0;
-  // Each in a transaction of its own, so that none is long.
+  // A transaction for each index, so that none is long.
   for (const std::string& index : indexes) {
     const auto error = inspection.try_read([&](database::Connection& connection) {
       Parameters parameters;

@@ -1,4 +1,4 @@
-// The store's database, as the modules beside the event store use it.
+// The store's database, as other modules use it.
 #include "postgres/commit_watch.hpp"
 #include "postgres/core.hpp"
 #include "postgres/event_reader.hpp"
@@ -45,9 +45,9 @@ void Core::read_inside(std::string_view begin_with, Work work) {
   const Uuid run = sessions_.run(begin, [&](Connection& connection) {
     work(connection);
     Connection::Pipeline pipeline{connection};
-    // Not before everything that was read.
+    // Asked last, to cover everything that was read.
     const auto last = pipeline.add(sql::last_sequence{});
-    // What SQL of the user's set for the session goes with its transaction.
+    // A rollback also undoes the session settings of the user's SQL.
     pipeline.add(connection.ran_users_sql() ? "ROLLBACK" : "COMMIT");
     auto results = pipeline.run_all("reading");
     reached = last.row(results).last();
@@ -61,7 +61,7 @@ void Core::write(Work work, database::Sync sync) {
   refuse_durably([&] {
     writer_.run_statements(
         [&](Connection& connection) {
-          // All other writers wait for it.
+          // All other writers wait for this thread.
           const Sessions::Urgent urgent;
           work(connection);
         },
@@ -104,7 +104,7 @@ void Core::refuse_durably(FunctionRef<void()> write) {
   try {
     write();
   } catch (const UsageError&) {
-    // Why it was refused may rest on what isn't on the disk yet.
+    // The refusal may depend on events that aren't on disk yet.
     last_sequence();
     throw;
   }

@@ -36,7 +36,7 @@ bool Outage::may_try_again(std::string why) {
   const Time now = steady_clock::now();
   if (!since_) since_ = now;
   why_ = std::move(why);
-  // Of several threads that tried at once, the first one counts.
+  // Of several simultaneous attempts, only the first extends the pause.
   if (now >= next_) {
     pause_ =
         std::clamp<std::chrono::milliseconds>(pause_ * 2, first_outage_pause, longest_outage_pause);

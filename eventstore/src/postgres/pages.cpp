@@ -15,12 +15,12 @@ namespace {
 
 using ledger::Range;
 
-/// So many sequences one statement looks at, if it chooses among them: few at first, and more where
-/// it finds few. A server without statistics of a new table may read and sort all of them.
+/// How many sequences a filtered statement scans: few at first, and more where matches are rare. A
+/// server without statistics of a new table may read and sort all of them.
 constexpr std::int64_t first_window = 4'096;
 constexpr std::int64_t longest_window = 65'536;
 
-/// A statement in each direction.
+/// One statement for each direction.
 template <class Text>
 struct Directed {
   Directed(std::string_view where, std::string_view by, std::string_view limit)
@@ -33,7 +33,7 @@ struct Directed {
   Text backward;
 };
 
-/// NULL, or the texts, which `array` holds for the parameters.
+/// Adds NULL, or the texts, which `array` then holds.
 void add_texts(Parameters& parameters, const std::vector<std::string>& texts, Array& array) {
   if (texts.empty()) {
     parameters.add_null(array.type());
@@ -72,7 +72,7 @@ class Pages final : public ledger::Pages {
         "e.stream = (SELECT t.stream FROM stela.streams AS t WHERE t.name = $1) "
         "AND e.version BETWEEN $2 AND $3 AND e.sequence <= $4",
         "version", "$5"};
-    // Versions have no gaps: so many hold the page, whichever way the server finds them.
+    // Versions have no gaps, so this many fill the page, whatever plan the server chooses.
     const std::int64_t from = query.from.value();
     const bool is_longer =
         query.direction == Direction::forward && query.to.value() - from >= wanted;
@@ -132,7 +132,7 @@ class Pages final : public ledger::Pages {
     return add(own, found, query, wanted, page, &succession);
   }
 
-  /// First where they are, then what they are.
+  /// Finds the sequences first, and then reads the events.
   std::int64_t add_matching(database::Connection& connection, const stela::Query& query,
                             Direction direction, const Range& left, std::int64_t wanted,
                             EventPage& page) override {
@@ -168,7 +168,7 @@ class Pages final : public ledger::Pages {
   }
 
  private:
-  /// What `page_sql` makes.
+  /// A text from `page_sql`.
   struct PageText {
     PageText(std::string_view where, std::string_view order, std::string_view limit)
         : text{page_sql(where, order, limit)} {}
@@ -193,7 +193,6 @@ class Pages final : public ledger::Pages {
     return reader.fill(page, found, wanted);
   }
 
-  /// A page of events.
   Result find(Connection& connection, const PageSql& sql, const Parameters& parameters,
               std::string_view doing) {
     if (!is_large_) {
@@ -208,7 +207,7 @@ class Pages final : public ledger::Pages {
     return found;
   }
 
-  /// Adds the sequences of the next page, of no more than `wanted` events. How many there are.
+  /// Adds the sequences of the next page, at most `wanted`. Returns how many it added.
   static std::int64_t find_places(Connection& connection, const stela::Query& query,
                                   Direction direction, const Range& left, std::int64_t wanted,
                                   Array& sequences) {
@@ -225,7 +224,7 @@ class Pages final : public ledger::Pages {
     return count;
   }
 
-  /// So many rows like these fill a page.
+  /// How many rows like these fill a page.
   static std::int64_t rows_like(const Result& found) noexcept {
     if (found.rows() == 0) return most_rows;
     const std::int64_t each = std::max<std::int64_t>(EventRows::bytes_of(found) / found.rows(), 1);
@@ -236,7 +235,7 @@ class Pages final : public ledger::Pages {
   KindTable& kinds_;
   StreamNames names_;
   StreamNumbers streams_;
-  /// Of the events that were found last.
+  /// The tags of the last events found.
   std::map<std::int64_t, std::string> tags_;
   std::int64_t rows_of_page_ = most_rows;
   /// The last page had large payloads.

@@ -14,7 +14,7 @@ void Writer::write(FunctionRef<void(database::Connection&)> statements) {
 
 void Writer::run_between(FunctionRef<void()> work) {
   if (queue_.is_leading()) return work();
-  // A leader carries out only one group, its own.
+  // A leader carries out only its own group.
   CommitQueue::Ticket ticket;
   ticket.exclusive = true;
   queue_.submit(ticket, [&](Members) { work(); });
@@ -40,7 +40,7 @@ void Writer::delete_participant(database::Connection&, std::string_view name) {
 }
 
 void Writer::load_participants(Connection& connection) {
-  // The epoch first: participants newer than it are read again.
+  // The epoch comes first, so that newer participants are read again.
   auto configuration = connection.rows(sql::epoch{});
   if (!configuration.step()) throw SchemaMismatch{"the row of stela_configuration is missing"};
   // A migration that shuts out older writers changes the epoch as well.

@@ -11,7 +11,7 @@
 namespace stela::postgres {
 namespace {
 
-/// Advisory locks are known by two integers, here positive ones: of the store, and of the presence.
+/// An advisory lock has two integers, positive ones here: the store's and the presence's.
 constexpr std::int64_t most = 0x7fffffff;
 
 std::int64_t lock_of(const std::string& schema) noexcept {
@@ -58,8 +58,8 @@ void Presences::hold(std::int64_t number) {
   for (auto& [each, is_locked] : numbers_) {
     if (is_locked) continue;
     const sql::appear presence{.store = lock_of(sessions_.options().schema), .number = each};
-    // Otherwise the server hasn't noticed that the other connection is lost, and shows that one;
-    // the next time it may have.
+    // If it fails, the server hasn't noticed yet that the other connection is lost, and that one's
+    // lock still counts. The next attempt may succeed.
     is_locked = session_->connection.row(presence).is_locked();
   }
 }
@@ -89,15 +89,15 @@ void Presences::drop(std::int64_t number) noexcept try {
   session_->connection.run(
       sql::disappear{.store = lock_of(sessions_.options().schema), .number = number});
 } catch (...) {
-  // It ends with the connection, at the latest when the last of them is gone.
+  // The lock ends with the connection, at the latest when the last presence ends.
 }
 
 std::optional<bool> is_present(Sessions& sessions, std::int64_t number) noexcept try {
-  // One that is behind a pooler.
+  // The presence is behind a pooler.
   if (number < 0) return std::nullopt;
   std::optional<bool> is_there;
   sessions.read([&](Connection& connection) {
-    // The locks are the primary's.
+    // Only the primary has the locks.
     if (connection.is_standby()) return is_there.reset();
     const sql::is_present lock{.store = lock_of(connection.options().schema), .number = number};
     is_there = connection.run(lock) > 0;

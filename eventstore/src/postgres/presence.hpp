@@ -1,4 +1,4 @@
-// Shows others that a process lives: by a lock that ends with its connection.
+// A lock that shows that a process lives, and ends with its connection.
 #pragma once
 
 #include "database/owner.hpp"

@@ -20,7 +20,7 @@ class Reading {
   virtual bool vouch(const Uuid& run, std::int64_t sequence) = 0;
 };
 
-/// Reads by `work`, which returns the highest sequence in its answer, until that is durable.
+/// Runs `work`, which returns the highest sequence in its answer, until that sequence is durable.
 /// StoreBusy if the server keeps restarting.
 void read_durably(Reading& reading, FunctionRef<std::int64_t(Connection&)> work);
 

@@ -26,7 +26,8 @@ namespace {
 
 constexpr std::chrono::milliseconds first_pause_between_polls{10};
 constexpr std::chrono::milliseconds longest_pause_between_polls{160};
-/// With these words a migration begins after which older processes may only read, or do nothing.
+/// A migration that begins with one of these lines forbids older processes to write, or also to
+/// read.
 constexpr std::string_view shut_out_writers_line = "-- Shuts out older writers.\n";
 constexpr std::string_view shut_out_readers_line = "-- Shuts out older readers.\n";
 
@@ -34,11 +35,11 @@ bool has_ledger(Connection& connection, const std::string& schema) {
   return connection.run(sql::has_ledger{.schema = schema}) > 0;
 }
 
-/// What a module's tables have had.
+/// The applied migrations of a module.
 struct Applied {
-  /// Those that this Stela knows, and has compared.
+  /// How many this Stela knows and has compared.
   std::size_t count = 0;
-  /// Whoever knows fewer migrations may not read the tables, or not write to them.
+  /// A process must know this many migrations to read the tables, or to write to them.
   std::int64_t oldest_reader = 1;
   std::int64_t oldest_writer = 1;
 };
@@ -80,7 +81,7 @@ void make_ledger(Connection& connection, const std::string& schema) {
     throw SchemaMismatch{"the schema '" + schema + "' holds '" + std::string{*found.name()} +
                          "', which isn't Stela's; name another schema"};
   }
-  // A role that isn't let make one may have been given it.
+  // A role that can't create a schema may have been given an empty one.
   if (!is_there) connection.execute("CREATE SCHEMA " + postgres::quoted(schema));
   connection.execute(
       "CREATE TABLE stela.stela_migrations (module text NOT NULL, number integer NOT NULL, "
@@ -103,12 +104,12 @@ void apply(Connection& connection, const Module& module, const database::Migrati
       .checksum = checksum_of(migration),
       .oldest_reader = shuts_out_readers ? migration.number : before.oldest_reader,
       .oldest_writer = shuts_out_writers ? migration.number : before.oldest_writer});
-  // Whoever appends looks at the ledger again.
+  // Makes writers reread the ledger.
   if (shuts_out_writers) connection.run(sql::change_epoch{}, "shutting out older writers");
 }
 
-/// Whoever makes a table owns it: that is the owner of the others, or of the schema that was given.
-/// StoreFailed if this role isn't a member of that one.
+/// Tables belong to the role that creates them, so this acts as the owner of the existing tables,
+/// or of the given schema. StoreFailed if this role isn't a member of the owner.
 void act_as_owner(Connection& connection, const std::string& schema, const std::string& problem) {
   auto found = connection.rows(sql::owner{.schema = schema});
   if (!found.step() || found.is_mine()) return;
@@ -121,7 +122,7 @@ void act_as_owner(Connection& connection, const std::string& schema, const std::
   connection.run(sql::act_as{.role = owner});
 }
 
-/// False if another process has the lock of those who migrate.
+/// False if another process holds the migration lock.
 bool try_to_migrate(Connection& connection, const std::string& schema, const Module& module) {
   connection.query(begin_sql);
   const auto lock =
@@ -165,12 +166,12 @@ void make_sql_schema(Connection& connection, const std::string& name) {
   connection.execute("CREATE SCHEMA " + postgres::quoted(name));
 }
 
-/// Those that aren't set.
+/// Sets the facts that aren't set.
 void set_facts(Connection& connection, const Options& options) {
   const std::string sql_schema = sql_schema_of(options);
   connection.query(begin_sql);
   act_as_owner(connection, options.schema, "facts of the store aren't set");
-  // Whoever was faster is waited for, and has set them all.
+  // Waits for a faster process, which has then set them all.
   const std::int64_t set =
       connection.run(sql::set_facts{.store_id = make_uuid().to_string(),
                                     .codec = to_string(options.codec.value_or(Codec::json)),
@@ -222,7 +223,7 @@ void migrate(Connection& connection, const Options& options, const Module& modul
   }
   const auto deadline = steady_clock::now() + options.busy_timeout;
   auto pause = first_pause_between_polls;
-  // By polling: who waits in the server would stand in the way of what takes locks on tables.
+  // Polls, because a session that waits in the server would block sessions that lock tables.
   while (!is_migrated(connection, options, module)) {
     if (try_to_migrate(connection, options.schema, module)) return;
     if (steady_clock::now() >= deadline) {

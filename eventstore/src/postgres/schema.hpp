@@ -46,9 +46,9 @@ void check_writer(Connection& connection, const KnownModules& known);
 /// Whether there is nothing to migrate. Throws as `migrate` does.
 bool is_migrated(Connection& connection, const Options& options, const Module& module);
 
-/// Brings the tables of a module up to date. Tables of a newer Stela are left alone, and are fine
-/// unless a migration shut out older writers or readers: SchemaMismatch. The same if other
-/// migrations made the tables. StoreBusy if another process migrates for too long.
+/// Brings the tables of a module up to date, and leaves tables of a newer Stela alone.
+/// SchemaMismatch if a newer migration shuts this Stela out, or if other migrations made the
+/// tables. StoreBusy if another process migrates for too long.
 void migrate(Connection& connection, const Options& options, const Module& module);
 
 /// Brings the tables up to date as `migrate` does, and reads the store's facts, or sets them.

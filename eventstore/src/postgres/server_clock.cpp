@@ -19,7 +19,7 @@ Timestamp ask_for_time(Connection& connection) {
 ServerTime ServerTime::ask(Connection& connection) {
   const auto begun = steady_clock::now();
   const Timestamp answer = ask_for_time(connection);
-  // The answer was made somewhere on the way there and back.
+  // The server read its clock at some time between the request and the answer.
   return {begun + (steady_clock::now() - begun) / 2, answer};
 }
 

@@ -16,8 +16,8 @@
 namespace stela::postgres {
 namespace {
 
-/// The first connection of this run; or another one is that, and faster. Also where transactions
-/// only read unless they say otherwise.
+/// Notes a new run, unless another connection was faster. Also works where transactions are
+/// read-only by default.
 void note_run(Connection& connection) {
   Connection::Pipeline pipeline{connection};
   pipeline.add(begin_sql);
@@ -35,7 +35,7 @@ void note_run(Connection& connection) {
   throw StoreBusy{"the server's run isn't noted yet; try again"};
 }
 
-/// Read before the session's own path is set.
+/// Call it before the session's own path is set.
 std::string users_path_of(Connection& connection) {
   return std::string{
       connection.row(sql::users_schemas{.schema = connection.options().schema}).path()};
@@ -67,12 +67,12 @@ void set_up(Connection& connection) {
 
 void add_restoring(Connection::Pipeline& pipeline, const Connection& connection) {
   pipeline.add("RESET ALL");
-  // Which these are no part of.
+  // RESET ALL doesn't include these.
   pipeline.add("RESET SESSION AUTHORIZATION");
   pipeline.add("RESET ROLE");
   pipeline.add("SELECT set_config('client_encoding', 'UTF8', false)");
   if (connection.options().is_pooled) return;
-  // A copy: the path itself doesn't outlive the run.
+  // A copy, because the path is gone when the pipeline runs.
   Parameters path;
   path.add_untyped(own_path(connection.options().schema));
   pipeline.add(sql::restore_session::sql, std::move(path));
@@ -129,15 +129,15 @@ void ServerSession::check_is_standby() const {
 }
 
 int default_readers() noexcept {
-  // Several for each core, as they wait for the server most of the time. A machine of many cores
-  // leaves connections to others: a server has a hundred by default.
+  // Several for each core, because they wait for the server most of the time. A machine with many
+  // cores leaves connections to others: a server has a hundred by default.
   constexpr unsigned per_core = 2;
   return static_cast<int>(std::clamp(std::thread::hardware_concurrency() * per_core, 8U, 32U));
 }
 
 namespace {
 
-/// How often this thread is urgent.
+/// The number of `Urgent` objects of this thread.
 thread_local int urgency = 0;
 
 }  // namespace
@@ -154,7 +154,7 @@ bool Sessions::Urgent::is_thread() noexcept {
   return urgency > 0 || detail::TransactionScope::is_open();
 }
 
-/// A session that its thread has until this goes, and the place that it takes among the readers.
+/// A thread's place among the readers, and its session.
 class Sessions::Loan {
  public:
   explicit Loan(Sessions& sessions)
@@ -166,15 +166,15 @@ class Sessions::Loan {
   Loan(const Loan&) = delete;
   Loan& operator=(const Loan&) = delete;
 
-  /// One that was kept is there from the beginning.
+  /// True from the beginning for a kept session.
   bool has_session() const noexcept { return session_ != nullptr; }
   ServerSession& session() noexcept { return *session_; }
-  /// Opens a new one in the place of the one that it has.
+  /// Replaces the session by a new one.
   void open() {
     session_.reset();
     session_ = sessions_.open();
   }
-  /// Whoever comes next gets it, if it can be used.
+  /// Keeps the session for the next thread, if it is still usable.
   void keep() noexcept { is_kept_ = true; }
 
  private:
@@ -182,7 +182,7 @@ class Sessions::Loan {
   std::unique_ptr<ServerSession> session_;
   const bool has_place_;
   bool is_kept_ = false;
-  /// From the time on when it waits no more.
+  /// Urgent once the thread has stopped waiting.
   const Urgent urgent_;
 };
 
@@ -196,7 +196,7 @@ Sessions::Sessions(ConnectionOptions options, int readers, std::unique_ptr<Serve
     : options_{std::move(options)},
       readers_{static_cast<std::size_t>(readers)},
       outage_{options_.patience} {
-  // What gives a session back can't fail.
+  // Returning a session must not fail.
   idle_.reserve(readers_);
   if (first != nullptr) idle_.push_back(std::move(first));
 }
@@ -207,7 +207,7 @@ std::unique_ptr<ServerSession> Sessions::open() {
 }
 
 bool Sessions::take_place(std::unique_ptr<ServerSession>& session) {
-  // First of all: a thread that the child has no copy of may have held the mutex.
+  // Checked first: a thread that doesn't exist in a forked child may hold the mutex.
   owner_.check();
   std::unique_lock lock{mutex_};
   if (lent_ < readers_) {
@@ -244,12 +244,12 @@ void Sessions::give_place(std::unique_ptr<ServerSession> session) noexcept {
     if (session != nullptr) idle_.push_back(std::move(session));
     return;
   }
-  // Nobody comes in between.
+  // Passes the place on directly, so that no other thread takes it.
   Waiter& next = *waiting_.front();
   waiting_.pop_front();
   next.session = std::move(session);
   next.has_place = true;
-  // Not after the mutex is free: the waiter may be gone then.
+  // Notified under the mutex, because the waiter may be gone afterwards.
   next.turn.notify_one();
 }
 
@@ -259,7 +259,7 @@ void Sessions::check_run(ServerSession& session) {
     return session.run_found_at <= distrusted_at_;
   }();
   const bool was_asked = session.run_found_at != std::chrono::steady_clock::time_point{};
-  // Behind a pooler its transactions ask for themselves.
+  // Behind a pooler, each transaction asks for its own run.
   if (is_distrusted && !(options_.is_pooled && was_asked)) session.find_run();
 }
 
@@ -276,7 +276,7 @@ void Sessions::drop_idle() {
 }
 
 Uuid Sessions::lend_on(Loan& loan, FunctionRef<void(Connection&)> work) {
-  // A session on which it failed isn't kept.
+  // If this throws, the session isn't kept.
   ServerSession& session = loan.session();
   check_run(session);
   work(session.connection);
@@ -336,7 +336,7 @@ Uuid Sessions::lend(FunctionRef<void(Connection&)> work) {
     try {
       return lend_on(loan, work);
     } catch (const ConnectionLost&) {
-      // The others are as old.
+      // The other kept sessions are as old.
       drop_idle();
     }
   }

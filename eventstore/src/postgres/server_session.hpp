@@ -21,7 +21,7 @@
 
 namespace stela::postgres {
 
-/// Where SQL of the user's finds its tables first.
+/// Makes the user's SQL look for its tables in `schema` first.
 void find_first_in(Connection& connection, const std::string& schema);
 /// Applies a session's lasting settings; none behind a pooler. UsageError if there is a pooler that
 /// the options don't mention.
@@ -43,9 +43,9 @@ void begin_transaction(Connection& connection, std::string_view begin, std::stri
 /// Tells the connection in which run it is. False if the run isn't noted yet.
 bool take_run(Connection& connection, const sql::server_run::Row& row);
 
-/// A connection ends with the server's run, so it stays in one run, unless a restored dump replaces
-/// the tables meanwhile; behind a pooler each transaction has its own run. A standby has none. The
-/// tables must exist. Threads: one at a time.
+/// A connection stays in one run of the server, unless a restored dump replaces the tables; behind
+/// a pooler each transaction has its own run. A standby has none. The tables must exist. Threads:
+/// one at a time.
 struct ServerSession {
   explicit ServerSession(const ConnectionOptions& options);
   /// Tags a store's first session: it isn't set up yet, and is asked for its run at its first use.
@@ -70,9 +70,8 @@ struct ServerSession {
 int default_readers() noexcept;
 
 /// Sessions, opened on demand and kept. At most `readers` of them are lent at once: when all are
-/// lent, threads wait in order of arrival, for as long as the options allow. Only threads that
-/// others may be waiting for don't wait. They get an extra session, which is closed when they
-/// return it.
+/// lent, threads wait in order of arrival, for as long as the options allow. Urgent threads don't
+/// wait: they get an extra session, which is closed when they return it.
 /// Threads: any number at once.
 class Sessions {
  public:

@@ -73,7 +73,7 @@ void read_tables(Connection& connection, ServerStatus& status) {
   }
 }
 
-/// What a role is for shows in the right to the first thing that it would write.
+/// A role may use the store in this way if it has the right to the first write.
 struct Use {
   std::string_view name;
   std::string_view first;
@@ -110,8 +110,8 @@ void read_rights(Connection& connection, ServerStatus& status) {
 ServerStatus server_status(Store& store) {
   const auto* const core = dynamic_cast<Core*>(&store.database());
   if (core == nullptr) throw UsageError{"this store isn't on PostgreSQL"};
-  // Not a read of the store's, which would wait until what it saw is durable; and a new connection,
-  // as others have the settings of the time when they were made.
+  // A read of the store would wait until it is durable, and existing connections have the settings
+  // of their start.
   Connection connection{core->connection_options()};
   ServerStatus status;
   status.schema = connection.options().schema;

@@ -13,7 +13,7 @@ Settled settle_group(ServerSession& session, const Uuid& group, std::int64_t ord
   pipeline.add(sql::set_lock_timeout{.timeout = lock_timeout});
   pipeline.add(sql::lock{.lock = order_lock});
   const auto settled = pipeline.add(sql::settle_group{.group = group});
-  // So that the commit flushes, also if it finds the group.
+  // Makes the commit flush, even if it finds the group.
   pipeline.add(sql::flush{});
   pipeline.add("COMMIT");
   auto results = pipeline.run_all("settling a commit in doubt");

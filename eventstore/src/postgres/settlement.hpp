@@ -14,7 +14,7 @@ namespace stela::postgres {
 struct Settled {
   /// It was never committed, and never will be.
   bool is_void = false;
-  /// The group's events, if it was one of appends.
+  /// The sequences of the group's events, if it was a group of appends.
   std::int64_t first = 0;
   std::int64_t last = 0;
 };

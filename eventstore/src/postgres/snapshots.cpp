@@ -25,7 +25,7 @@ void log_skipped(const Conventions& conventions, const StreamId& stream) {
                           .fields = fields});
 }
 
-/// One that nobody misses if it is lost.
+/// Runs a statement that may be lost in a crash.
 template <class Named>
 void run_relaxed(Connection& connection, const Named& statement) {
   Connection::Pipeline pipeline{connection};

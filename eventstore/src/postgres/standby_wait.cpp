@@ -28,7 +28,7 @@ std::string described(const sql::awaited_standby::Row& row) {
 
 std::string find_awaited_standby(Sessions& sessions, std::int64_t pid) noexcept try {
   std::string found;
-  // It is asked while others wait for a flush, and by a deadline.
+  // Others wait for a flush meanwhile, and there is a deadline.
   const Sessions::Urgent urgent;
   sessions.read([&](Connection& connection) {
     auto row = connection.rows(sql::awaited_standby{.pid = pid});
@@ -51,7 +51,7 @@ StandbyWait::Time StandbyWait::wait_until(Time deadline) {
   const Time now = steady_clock::now();
   if (now >= next_look_) look(now);
   if (has_cancelled_) return std::max(deadline, now + pause_between_looks);
-  // A server that says what it waits for isn't lost.
+  // A server that names what it waits for isn't lost.
   return standby_.empty() ? std::min(next_look_, deadline) : next_look_;
 }
 
@@ -71,7 +71,7 @@ void StandbyWait::look(Time now) {
 void StandbyWait::check_confirmed() {
   const auto warnings = connection_.take_warnings();
   if (warnings.empty()) return;
-  // Whoever was told to wait no more may be told so late.
+  // The cancel may still arrive, and would hit the next statement.
   if (has_cancelled_) connection_.give_up();
   if (!standby_.empty()) throw StoreBusy{standby_};
   throw StoreBusy{"the server didn't confirm that the commit is durable: " + warnings.front()};
@@ -81,13 +81,13 @@ void commit_statements(Connection& connection, database::Sync sync,
                        const StandbyPatience& patience) {
   Connection::Pipeline pipeline{connection};
   if (connection.ran_users_sql()) {
-    // What it left to the commit may write, too.
+    // Deferred constraints and triggers may write, too.
     pipeline.add("SET CONSTRAINTS ALL IMMEDIATE");
     add_restoring(pipeline, connection);
     add_check_of_events(pipeline, std::nullopt);
   }
   const bool is_confirmed = sync != database::Sync::none;
-  // Last of all: what the statements call may have changed it.
+  // Set last, because the statements' functions may have changed it.
   if (is_confirmed) {
     pipeline.add(sql::commit_confirmed{});
   } else if (connection.ran_users_sql()) {

@@ -17,7 +17,7 @@ struct StandbyPatience {
 
 /// While it lives, a commit on `connection` waits for a standby until the deadline. Then it tells
 /// the server to stop waiting: otherwise the unanswered commit would hold the connection on the
-/// server for as long as the standby is missing. Other silence counts as for any connection.
+/// server for as long as the standby is missing. Any other silence is treated as usual.
 /// Threads: that of the connection.
 class StandbyWait final : private Connection::Silence {
  public:
@@ -45,8 +45,8 @@ class StandbyWait final : private Connection::Silence {
   std::string standby_;
 };
 
-/// Ends a transaction of statements of Stela's own. CommitInDoubt if the answer is lost, unless it
-/// may be lost itself; StoreBusy, which names the standby, if that hasn't confirmed it at the
+/// Commits a transaction of Stela's own statements. CommitInDoubt if the answer is lost, unless the
+/// commit may be lost, too; StoreBusy, naming the standby, if that hasn't confirmed by the
 /// deadline.
 void commit_statements(Connection& connection, database::Sync sync,
                        const StandbyPatience& patience);

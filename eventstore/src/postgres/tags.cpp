@@ -40,7 +40,7 @@ struct TagPart {
   std::string_view tags;
 };
 
-/// CorruptEvent if it isn't what was stored.
+/// CorruptEvent if it doesn't match its checksum.
 void add_part(const TagPart& part, std::int64_t sequence, std::string& text) {
   if (part.checksum != tags_checksum(part.tags, sequence, part.number)) {
     throw CorruptEvent{"the tags of event " + std::to_string(sequence) +
@@ -140,7 +140,7 @@ Standpoint read_standpoint(Connection& connection) {
 namespace {
 
 std::optional<AppendResult> find_append_id(Connection& connection, std::string_view append_id) {
-  // There is none, and the server fails if it is asked.
+  // No such id exists, and the server would fail on it.
   if (!database::is_storable(append_id)) return std::nullopt;
   auto found = connection.rows(sql::find_append_id{.append_id = append_id});
   if (!found.step()) return std::nullopt;
@@ -158,7 +158,7 @@ AppendResult append_of(const AppendRow& row) {
 }
 
 std::int64_t sequence_of_append(const AppendResult& append) noexcept {
-  // One without events comes after an event that nobody knows: only another flush covers it.
+  // An append without events follows an unknown event, so only another flush covers it.
   return append.last.value() > 0 ? append.last.value() : GlobalSequence::max().value();
 }
 
@@ -186,7 +186,7 @@ EventRange Core::read(const stela::Query& query, const QueryRange& range) {
 }
 
 Standpoint Core::standpoint(std::span<const TagNeed> needs) {
-  // Once they are known to be met in this epoch, that is all there is to ask.
+  // Once the needs are known to be met in this epoch, one read is enough.
   for (;;) {
     Standpoint now;
     read_durably(*this, [&](Connection& connection) {
@@ -221,7 +221,7 @@ DecisionAnswer Core::answer(const DecisionQuestion& question) {
     const bool has_tags =
         question.needs.empty() || coverage_.has(question.needs, answer.standpoint.tag_epoch);
     if (answer.appended || has_tags) return answer;
-    // Once they are known to be there in this epoch, that is all there is to ask.
+    // Once the tags are known to exist in this epoch, one question is enough.
     standpoint(question.needs);
   }
 }
@@ -275,7 +275,7 @@ void Core::declare_tags(std::span<const TagNeed> needs) {
 
 namespace {
 
-/// Adds what the event lacks as its next part; false if that is nothing.
+/// Adds the event's missing tags as its next part; false if none are missing.
 bool add_tags(Connection& connection, const TagsOfEvent& event) {
   const std::int64_t sequence = event.sequence.value();
   Array one = Array::of_int8();
@@ -354,7 +354,7 @@ std::optional<AppendResult> UserTransaction::find_append(std::string_view append
 }
 
 DecisionAnswer UserTransaction::answer(const DecisionQuestion& question) {
-  // With the order lock: nothing comes after the standpoint before the views are read.
+  // Under the order lock, no event comes between the standpoint and the views.
   DecisionAnswer answer = EventLog::answer(question);
   if (answer.appended || !is_answerable(question)) return answer;
   const GlobalSequence up_to = std::min(question.up_to, answer.standpoint.head);

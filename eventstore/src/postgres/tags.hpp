@@ -1,4 +1,4 @@
-// Tags on PostgreSQL: writing and reading them.
+// Writes and reads tags on PostgreSQL.
 #pragma once
 
 #include "database/postgres/connection.hpp"
@@ -25,8 +25,8 @@ std::int64_t hash_of_tag(std::string_view tag) noexcept;
 /// the hash of the first tag.
 void add_query_items(const Query& query, sql::item_rows& items);
 
-/// The stored tags of those of these events that have any, by sequence. CorruptEvent if one doesn't
-/// match its checksum.
+/// The stored tags of these events by sequence, without events that have none. CorruptEvent if one
+/// doesn't match its checksum.
 std::map<std::int64_t, std::string> read_tags(Connection& connection, Array& sequences);
 
 /// Joins the parts of one event's stored tags: lines of a number, a checksum and tags.
@@ -36,7 +36,7 @@ TagFacts read_tag_facts(Connection& connection);
 /// Also works outside of transactions, where a pooler's connection has no search_path.
 PersonalTypes read_personal_types(Connection& connection);
 void add_personal_types(Connection& connection, const PersonalTypes& types);
-/// Records a type's declaration. Under the order lock.
+/// Records a type's declaration. Call it under the order lock.
 void declare_tags(Connection& connection, std::span<const TagFact> additions);
 /// TagsMissing if existing events lack a needed tag.
 void check_needs(Connection& connection, std::span<const TagNeed> needs);

@@ -51,7 +51,7 @@ Uuid UserTransaction::read(FunctionRef<void(Connection&)> work) {
 }
 
 bool UserTransaction::vouch(const Uuid&, std::int64_t sequence) {
-  // The transaction ends with the run, and is confirmed before its caller is answered.
+  // The transaction ends with the run, and is confirmed before its caller gets an answer.
   writer_.note_read(sequence);
   return true;
 }

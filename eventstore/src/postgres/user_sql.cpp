@@ -26,7 +26,7 @@ bool is_temporary(std::string_view sql) {
   return first_word(sql) == "create" && (names(sql, "temp") || names(sql, "temporary"));
 }
 
-/// True if it names a schema that holds tables of Stela's: of this store, or of another one.
+/// Whether it names a schema with Stela's tables, of this store or of another one.
 bool names_schema_of_stela(Connection& connection, std::string_view sql) {
   if (names(sql, connection.options().schema)) return true;
   auto schemas = connection.rows(sql::schemas_of_stores{});
@@ -36,8 +36,8 @@ bool names_schema_of_stela(Connection& connection, std::string_view sql) {
   return false;
 }
 
-/// The server passes over a schema that is missing, or that the role may not use, and would make or
-/// drop a table in the next one of the search_path.
+/// The server skips a schema that is missing or that the role may not use. It would create or drop
+/// a table in the next schema of the search_path.
 void check_sql_schema(Connection& connection, const UserStatement& statement) {
   const std::string& schema = connection.options().sql_schema;
   if (schema.empty()) return;
@@ -47,7 +47,7 @@ void check_sql_schema(Connection& connection, const UserStatement& statement) {
                    std::string{found.me()} + "' may not use it; make it, and run grants.sql again");
 }
 
-/// Of a trigger the commit may be the right time.
+/// Whether a constraint is left to the commit, which only a constraint trigger may be.
 bool leaves_constraint_to_commit(std::string_view sql) {
   const std::vector<std::string> pieces = pieces_of(sql);
   constexpr std::array<std::string_view, 2> words{"initially", "deferred"};
@@ -55,7 +55,7 @@ bool leaves_constraint_to_commit(std::string_view sql) {
          pieces[1] != "constraint";
 }
 
-/// What the server can't be asked: whoever owns Stela's tables may do all of this.
+/// Checks what the server can't: the owner of Stela's tables may do all of this.
 void check(Connection& connection, const UserStatement& statement, std::string_view word) {
   constexpr std::array<std::string_view, 9> transactions{
       "abort", "begin", "commit", "end", "prepare", "release", "rollback", "savepoint", "start"};
@@ -98,7 +98,7 @@ std::int64_t run_user_sql(Connection& connection, std::string_view sql,
   const UserStatement statement{.sql = sql, .text = with_dollars(sql), .values = values};
   const std::string word = first_word(sql);
   check(connection, statement, word);
-  // What is made or dropped without a schema isn't Stela's.
+  // Objects created or dropped without a schema aren't Stela's.
   const UserSettings settings{
       changes_schema(word) ? connection.users_path() : users_path(connection), "on"};
   return run_between_savepoints(connection, statement, &settings, rows);

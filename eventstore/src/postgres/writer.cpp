@@ -13,17 +13,17 @@ namespace stela::postgres {
 
 namespace {
 
-/// A transaction of another thread's own may take so long, however short the time-out is.
+/// How long at least to wait for another thread's transaction, however short the time-out is.
 constexpr std::chrono::milliseconds least_patience{1000};
 
-/// So long a transaction that has the order lock waits for a lock of another program.
+/// How long a transaction with the order lock waits for another program's lock.
 constexpr std::chrono::milliseconds longest_locked{100};
 
 WriteWork& work_of(CommitQueue::Ticket* ticket) {
   return *static_cast<WriteWork*>(ticket);
 }
 
-/// What is left open on a connection that was given up would keep its locks.
+/// Drops a connection that was given up, because its open transaction would keep its locks.
 void drop_if_unusable(std::unique_ptr<ServerSession>& session) noexcept {
   if (session != nullptr && !session->connection.is_usable()) session.reset();
 }
@@ -37,8 +37,8 @@ bool matches(const QueryItem& item, const StreamId& stream, const NewEvent& even
                      [&](const Tag& tag) { return tag == stream || is_one_of(event.tags, tag); });
 }
 
-/// Whether an event of the append matches the condition, which the database can't say before it is
-/// written.
+/// Whether an event of the append matches the condition. The database can't tell before the event
+/// is written.
 bool may_break(const AppendRequest& append, const AppendCondition& condition) noexcept {
   const std::vector<QueryItem>& items = condition.query.items;
   return std::any_of(
@@ -64,10 +64,10 @@ std::size_t count_terms(const Query& query) noexcept {
   return count;
 }
 
-/// How many of the first members go into one call. The next one has the append id of one before it,
-/// or a condition that one before it may break: it has to see what that wrote.
+/// How many of the first members fit into one call. A member waits for the next call if an earlier
+/// one has its append id, or may break its condition: it must see those writes.
 std::size_t count_apart(std::span<CommitQueue::Ticket* const> members) {
-  // Some milliseconds: long appends and queries aren't worth looking through.
+  // Limits the search to some milliseconds: long appends and queries aren't worth it.
   std::size_t comparisons_left = 200'000;
   std::set<std::string_view> ids;
   for (std::size_t count = 0; count < members.size(); ++count) {
@@ -103,7 +103,7 @@ Writer::Writer(const Settings& settings, Sessions& sessions, Reading& reading, K
 
 namespace {
 
-/// Of this thread.
+/// The current thread's innermost one.
 thread_local const Writer::Inside* innermost = nullptr;
 
 }  // namespace
@@ -170,7 +170,7 @@ void Writer::run_statements(FunctionRef<void(Connection&)> statements, database:
 }
 
 ServerSession& Writer::session() {
-  // What is sent to a server that is gone would be a commit in doubt.
+  // A request to a lost server would leave a commit in doubt.
   if (session_ != nullptr && !session_->connection.is_alive()) session_.reset();
   if (session_ == nullptr) {
     auto opened = sessions_.open();
@@ -207,14 +207,14 @@ void Writer::execute_appends(Members group, Flight& flight) noexcept {
   if (is_on_lane_) std::swap(session_, flight.lane->session);
   flight.deadline = std::chrono::steady_clock::now() + settings_.commit_timeout;
   for (CommitQueue::Ticket* const member : group) work_of(member).confirm_until = flight.deadline;
-  // A part at a time: the first call of a round trip takes the order lock, and must not hold it
+  // One part at a time: the first call of a round trip takes the order lock, which must not be held
   // while the data of others arrives.
   while (!group.empty()) {
     std::size_t count = 1;
     try {
       count = count_apart(group);
     } catch (...) {
-      // Without memory for a set, one by one.
+      // Without memory for the search, members go one by one.
     }
     const bool is_last = count == group.size();
     execute_group(group.first(count), is_on_lane_ && is_last ? &flight : nullptr);
@@ -259,7 +259,7 @@ void Writer::execute_group(Members members, Flight* flight) noexcept {
     fail_group(members, std::current_exception());
   } catch (...) {
     if (members.size() == 1) return fail_group(members, std::current_exception());
-    // What one member can't store is no reason for the others.
+    // One member's failure must not affect the others.
     for (std::size_t i = 0; i < members.size(); ++i) execute_group(members.subspan(i, 1), nullptr);
   }
 }
@@ -291,7 +291,7 @@ void Writer::run_group(Members members, Flight* flight) {
     Part part = part_of(members);
     if (!commit_part(writing, part, flight)) {
       epoch_ = {};
-      // A dump may have taken the place of the tables.
+      // A restored dump may have replaced the tables.
       sessions_.distrust();
       if (flight == nullptr) {
         writing.find_run();
@@ -356,7 +356,7 @@ void Writer::declare_for(Members members) {
   try {
     look();
   } catch (const UsageError&) {
-    // Maybe another process has given the category up.
+    // Another process may have given the category up.
     load_participants(writing);
     look();
   }
@@ -382,7 +382,7 @@ void Writer::forget_declared() noexcept {
 }
 
 bool Writer::settle_tags(Connection& connection, std::span<const TagNeed> needs) {
-  // A part of the transaction that was rolled back may have declared what is known.
+  // A rollback to a savepoint may have undone known declarations.
   if (epoch_.is_nil()) load_participants(connection);
   std::vector<TagFact> all;
   for (const TagNeed& need : needs) {
@@ -402,7 +402,7 @@ void Writer::declare_tags(std::span<const TagNeed> needs, FunctionRef<void(Conne
     load_participants(connection);
     settle_tags(connection, needs);
     check(connection);
-    // Known again when it is committed.
+    // Read again after the commit.
     epoch_ = {};
   });
 }
@@ -416,7 +416,7 @@ bool Writer::commit_part(ServerSession& writing, Part& part, Flight* flight) {
   std::optional<Connection::Pipeline> without_flush;
   Connection::Pipeline& pipeline =
       (flight != nullptr ? flight->pipeline : without_flush).emplace(writing.connection);
-  // A statement alone is a transaction.
+  // A single statement is a transaction of its own.
   const bool has_keys = part.group.has_keys();
   const bool is_plain = is_on_lane_ && !has_keys && part.group.is_plain();
   const bool is_pooled = writing.connection.options().is_pooled;
@@ -468,7 +468,7 @@ bool Writer::commit_part(ServerSession& writing, Part& part, Flight* flight) {
 
 void Writer::learn_run(ServerSession& writing, Members members, const sql::server_run::Row& row) {
   if (!take_run(writing.connection, row)) {
-    // It is committed, in a run that nobody has noted: settling finds it, and makes it durable.
+    // It is committed in a run that isn't noted. Settling finds it and makes it durable.
     writing.connection.give_up();
     throw ConnectionLost{"the server was started again behind the pooler"};
   }
@@ -480,7 +480,7 @@ void Writer::end_member(WriteWork& work, const Group& group, std::size_t number,
   work.rest.wrote = answer.outcomes[number] == GroupAnswer::appended &&
                     (answer.firsts[number] > 0 || !work.request->append_id.empty());
   work.rest.is_unnumbered = answer.firsts[number] == 0 && !work.request->append_id.empty();
-  // A conflict, or a check that holds, rests on all that was there.
+  // A conflict or a passed check depends on all earlier events.
   work.rest.sequence = std::max(answer.before, answer.lasts[number]);
   try {
     work.result = group.result_of(number, answer);

@@ -180,7 +180,7 @@ class Writer final : public ledger::Writer {
   /// Commits in one transaction and one round trip. False, with nothing written, if the
   /// participants have changed, or the tables were replaced.
   bool commit_part(ServerSession& writing, Part& part, Flight* flight);
-  /// Behind a pooler the commit's own answer says in which run it was.
+  /// Behind a pooler, the commit's answer tells its run.
   static void learn_run(ServerSession& writing, Members members, const sql::server_run::Row& row);
   void end_member(WriteWork& work, const Group& group, std::size_t number,
                   const GroupAnswer& answer) noexcept;
@@ -208,8 +208,8 @@ class Writer final : public ledger::Writer {
   void tell_participants(const Group& group, const GroupAnswer& answer, WriteWork& work);
   void execute_statements(WriteWork& work) noexcept;
 
-  /// What the first of several members found out, for the others: each attempt may last until a
-  /// connection times out.
+  /// One member's findings, which spare the others an attempt: each may last until a connection
+  /// times out.
   struct Findings {
     /// Why the time ran out for a member. No further attempt is made after the deadline.
     std::string given_up = {};

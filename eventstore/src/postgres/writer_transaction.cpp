@@ -1,4 +1,4 @@
-// How the writer carries out work that has a transaction of its own.
+// The writer's work that has its own transaction.
 #include "database/failure_watch.hpp"
 #include "database/postgres/user_statement.hpp"
 #include "forgotten_keys.hpp"
@@ -31,10 +31,10 @@ void Writer::execute_transaction(WriteWork& work) noexcept {
     work.error = std::current_exception();
     const bool is_cut = is_ended_by_caller();
     roll_back();
-    // What it has set for the session by then, nobody knows.
+    // The caller may have changed any setting of the session.
     if (is_cut) session_->connection.give_up();
     work.rest = {.is_cut = is_cut};
-    // What it failed with may rest on what it saw: a conflict, or "that has been done".
+    // The error may depend on what was read: a conflict, or "already done".
     if (session_ == nullptr) return;
     if (!is_locked_ && seen_ > 0) find_run_again();
     work.rest.run = session_->run();
@@ -72,7 +72,7 @@ void Writer::carry_out(WriteWork& work) {
   try {
     (*work.user)(transaction);
   } catch (const std::exception&) {
-    // Whatever it failed with then, trying again isn't the answer.
+    // Trying again wouldn't help, whatever the error is.
     if (ended_ || (is_ended_by_caller() && is_committed_by_caller())) fail_ended();
     throw;
   }
@@ -84,7 +84,7 @@ void Writer::begin() {
     begin_on_session();
   } catch (const ConnectionLost&) {
     session_.reset();
-    // One that was kept may have been lost long ago, and nothing was asked of it.
+    // A kept connection may have been lost long ago; nothing was asked of it.
     if (!was_kept) throw;
     begin_on_session();
   }
@@ -94,7 +94,7 @@ void Writer::begin_on_session() {
   const auto set = [&](Connection::Pipeline& pipeline) {
     pipeline.add(sql::set_transaction{.synchronous_commit = "off", .lock_timeout = lock_timeout_});
   };
-  // What it only reads must be durable, too.
+  // Results that are only read must be durable, too.
   sessions_.check_run(session());
   begin_transaction(session().connection, begin_sql, "beginning a transaction", set);
 }
@@ -106,7 +106,7 @@ void Writer::lock(WriteWork& work) {
   Connection::Pipeline pipeline{connection()};
   pipeline.add(sql::lock{.lock = order_lock_});
   const auto group = pipeline.add(sql::enter_group{.group = work.rest.group});
-  // Whoever waits for a lock now lets everybody wait.
+  // Waiting for another lock would now hold up all writers.
   pipeline.add(sql::set_lock_timeout{.timeout = locked_timeout_});
   auto results = pipeline.run_all("taking the order lock");
   const auto entered = group.row(results);
@@ -117,14 +117,14 @@ void Writer::lock(WriteWork& work) {
   is_locked_ = true;
   begin_sequence_ = last_sequence_ = entered.before();
   if (entered.epoch() != epoch_) load_participants(connection());
-  // What others appended since the transaction began doesn't depend on it.
+  // Others' appends since the transaction began don't depend on it.
   work.outcomes.begin(GlobalSequence{begin_sequence_});
 }
 
 void Writer::fail_replaced() {
   sessions_.distrust();
   connection().give_up();
-  // What was seen is gone: nothing rests on it.
+  // The events that were read are gone, so nothing depends on them.
   begin_sequence_ = seen_ = 0;
   throw StoreBusy{
       "a backup has taken the place of the store's tables meanwhile; nothing was written; try "
@@ -142,8 +142,8 @@ PGconn* Writer::lend(WriteWork& work) {
 
 bool Writer::is_ended_by_caller() noexcept try {
   if (ended_ || lent_.empty() || !connection().is_usable()) return ended_ != nullptr;
-  // After an error nothing is answered, and nothing can be begun. What was left unread is the
-  // caller's doing.
+  // After an error, the server answers nothing, and no transaction can begin. Unread results are
+  // the caller's doing.
   const PGTransactionStatusType status = PQtransactionStatus(connection().handle());
   if (status == PQTRANS_IDLE || status == PQTRANS_ACTIVE) return true;
   if (status != PQTRANS_INTRANS) return false;
@@ -162,7 +162,7 @@ void Writer::fail_ended() {
   if (!ended_) {
     connection().roll_back();
     ended_ = database::ended_by_caller(is_committed_by_caller());
-    // What is written on it from now on would be no part of the transaction.
+    // Later writes on it wouldn't be part of the transaction.
     connection().give_up();
   }
   std::rethrow_exception(ended_);
@@ -170,7 +170,7 @@ void Writer::fail_ended() {
 
 void Writer::commit(WriteWork& work) {
   check_open();
-  // Whoever called may have caught it.
+  // The caller may have caught this error.
   if (foreign_events_) std::rethrow_exception(foreign_events_);
   work.rest.run = session_->run();
   work.rest.wrote = is_locked_;
@@ -193,7 +193,7 @@ void Writer::commit_on_session() {
     add_check_of_events(pipeline, last_sequence_);
     pipeline.add(sql::commit_unflushed{});
   }
-  // Under the lock it was compared already.
+  // Under the lock, the run was already compared.
   std::optional<Place<sql::server_run>> has_only_read;
   std::optional<Place<sql::try_to_lock>> has_appended;
   if (!is_locked_) has_only_read = pipeline.add(sql::server_run{});
@@ -216,7 +216,7 @@ void Writer::commit_on_session() {
       (!take_run(connection(), has_only_read->row(results)) || session_->run() != run)) {
     fail_replaced();
   }
-  // Somebody sleeps.
+  // A follower sleeps.
   if (has_appended && !has_appended->row(results).is_mine()) ring(connection());
 }
 
@@ -227,8 +227,9 @@ void Writer::roll_back() noexcept {
 
 AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work) {
   AppendResult result;
-  // An append that conflicts has written nothing. Each savepoint that is written in takes a number
-  // of the transaction's, and more than 64 of them slow down everybody's snapshots.
+  // An append that conflicts has written nothing, so it needs no savepoint. Each savepoint with
+  // writes takes a number of the transaction's, and more than 64 of them slow down everybody's
+  // snapshots.
   const bool is_whole = work.request != nullptr;
   const bool may_write_and_fail =
       !is_whole && (participants_.has_user_code() || may_declare(request));
@@ -239,7 +240,7 @@ AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work
 }
 
 void Writer::run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo) {
-  // Before the savepoint: rolling back to it would release the lock.
+  // Locks before the savepoint: rolling back to it would release the lock.
   lock(work);
   const std::int64_t before = last_sequence_;
   const ledger::Work::Extent extent = work.extent();
@@ -257,7 +258,7 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo) {
     last_sequence_ = before;
     forget_declared();
     work.shrink_to(extent);
-    // If that fails, what becomes of the part is known at the end of the transaction only.
+    // If this fails, the part's outcome is known only at the end of the transaction.
     if (has_savepoint) undo_savepoint();
     work.outcomes.close(extent.depth, State::rolled_back);
     std::rethrow_exception(error);
@@ -269,14 +270,14 @@ void Writer::undo_savepoint() try {
   connection().execute("ROLLBACK TO SAVEPOINT stela_savepoint; RELEASE SAVEPOINT stela_savepoint");
 } catch (const StoreFailed&) {
   if (lent_.empty()) throw;
-  // Another transaction has no such savepoint.
+  // The caller has begun another transaction, which has no such savepoint.
   fail_ended();
 }
 
 std::int64_t Writer::run_sql(WriteWork& work, std::string_view sql,
                              std::span<const SqlValue> values, Rows* rows) {
   owner_.check();
-  // Before the rows of the user's tables, which others lock under it.
+  // Taken before rows of the user's tables, which others lock under it.
   lock(work);
   may_defer_ = true;
   try {
@@ -383,14 +384,14 @@ void Writer::execute_statements(WriteWork& work) noexcept {
     begin();
     Connection& writing = connection();
     Connection::Pipeline pipeline{writing};
-    // Before the order lock, which nobody may hold while he waits for another.
+    // Taken before the order lock, which nobody may hold while waiting for another lock.
     pipeline.add(sql::lock{.lock = module_lock_});
     pipeline.add(sql::lock{.lock = order_lock_});
     pipeline.add(sql::set_commit{.synchronous_commit = sync_word(work.sync),
                                  .lock_timeout = locked_timeout_});
     pipeline.run_all("taking the order lock");
     {
-      // Handlers of projectors run in it.
+      // Projectors' handlers run in it.
       const CommitQueue::Hold hold{queue_};
       (*work.statements)(writing);
     }

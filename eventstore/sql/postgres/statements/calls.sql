@@ -1,12 +1,12 @@
--- The calls of Stela's functions that take lists of rows: appends, each in one round trip, and what
--- matches a query. The migrations say more of what they take and give.
+-- Calls of Stela's functions that take lists of rows: appends, each in one round trip, and matches
+-- of queries. The migrations explain their parameters and results.
 
 -- row: kind
 -- takes: category text, type text, version int4, publishes bool
 
 -- row: group_event
--- `append` and `kind` count from 1, `ordinal` from 0 in its append; `previous` is the version of the
--- last published one before, among those of the append; or 0.
+-- `append` and `kind` count from 1, `ordinal` counts from 0 within its append. `previous` is the
+-- version of the append's previous published event, or 0.
 -- takes: append int4, ordinal int4, previous int4, kind int4, id uuid, correlation text?,
 --        checksum int, payload blob
 
@@ -29,7 +29,7 @@
 -- takes: after int?, epoch int?, items int4
 
 -- row: item
--- Of a query: the words are separated by spaces.
+-- An item of a query; its words are separated by spaces.
 -- takes: types text?, tags text?, hash int
 
 -- name: append_group
@@ -76,7 +76,7 @@ FROM stela.append_one(:order_lock, :group, :epoch, :run, :now, :stream, :categor
                       :condition_epoch, :items, :bell);
 
 -- name: guard_keys
--- Events are sealed with these, which aren't forgotten.
+-- Fails if a key that seals the events is forgotten.
 -- takes: order_lock int, keys blob[], newest_key int
 SELECT stela.guard_keys(:order_lock, :keys, :newest_key);
 
@@ -84,7 +84,7 @@ SELECT stela.guard_keys(:order_lock, :keys, :newest_key);
 -- gives: sequence int
 
 -- name: places
--- Of the events that a query matches.
+-- The sequences of events that match a query.
 -- doing: finding events by a query
 -- takes: items item[], after int, to int, limit int
 -- gives: place

@@ -1,7 +1,7 @@
--- Events that are imported, with their streams, kinds and tags.
+-- Imported events, with their streams, kinds and tags.
 
 -- name: heads
--- Of those of the streams that there are.
+-- The heads of existing streams.
 -- doing: finding the streams of an import
 -- takes: names text[]
 -- gives: at int, stream int, version int, published int

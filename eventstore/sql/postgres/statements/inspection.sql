@@ -1,8 +1,8 @@
--- What the checks of the schema compare.
+-- The objects that the schema checks compare.
 
 -- name: objects
--- Tables with their columns, constraints, indexes, triggers and functions of a schema, as text that
--- doesn't name the schema.
+-- The tables of a schema with their columns, constraints, indexes, triggers and functions, as text
+-- without the schema's name.
 -- doing: reading the objects of a schema
 -- takes: schema text
 -- gives: name text, definition text
@@ -42,8 +42,7 @@ SELECT name, replace(replace(definition, quote_ident(:schema) || '.', ''), quote
                      '''the schema''') AS definition FROM found;
 
 -- name: foreign_objects
--- What somebody else has put on the tables of a schema, that changes what is written to them or
--- read from them.
+-- Foreign objects on the tables of a schema that change what is written to them or read from them.
 -- doing: looking for what isn't Stela's on its tables
 -- takes: schema text
 -- gives: name text
@@ -73,7 +72,7 @@ ORDER BY name;
 SELECT value FROM stela.stela_facts WHERE name = :name;
 
 -- name: find_index_check
--- The function of the extension amcheck, if it is there.
+-- The function of the extension amcheck, if it exists.
 -- doing: looking for amcheck
 -- gives: function text
 SELECT quote_ident(n.nspname) || '.bt_index_check' AS function

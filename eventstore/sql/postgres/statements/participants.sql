@@ -1,4 +1,4 @@
--- Who takes part in appends, and what tells writers that it has changed.
+-- The participants in appends, and the epoch that tells writers of changes.
 
 -- name: participants
 -- doing: reading the participants
@@ -21,5 +21,5 @@ DELETE FROM stela.stela_participants WHERE name = :name;
 SELECT epoch FROM stela.stela_configuration;
 
 -- name: change_epoch
--- Writers look again at what they know of the store.
+-- Makes writers reread what they know of the store.
 UPDATE stela.stela_configuration SET epoch = gen_random_uuid();

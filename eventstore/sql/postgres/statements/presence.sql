@@ -1,4 +1,4 @@
--- Who is there: processes show that they live, followers sleep, and commits wait for standbys.
+-- Signs of life: processes show that they live, followers sleep, and commits wait for standbys.
 
 -- name: appear
 -- doing: telling that this process lives
@@ -22,19 +22,19 @@ SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
 SELECT 1;
 
 -- name: sleep_by_bell
--- The server counts how often it is taken.
+-- The server counts repeated locks, so take it only once.
 -- takes: bell int
 -- gives: is_asleep bool
 SELECT pg_try_advisory_lock_shared(:bell) AS is_asleep;
 
 -- name: ring
--- The server has one lock for all that notify, which nobody may hold while it waits for the disk.
+-- All sessions that notify share one lock, which nobody may hold while waiting for the disk.
 -- doing: waking followers
 -- takes: channel text
 SELECT set_config('synchronous_commit', 'off', true), pg_notify(:channel, '');
 
 -- name: awaited_standby
--- A role sees what its own sessions wait for, and the names of the standbys.
+-- A role sees what its own sessions wait for, and the standbys' names.
 -- doing: asking what commits wait for
 -- takes: pid int
 -- gives: wanted text, connected text

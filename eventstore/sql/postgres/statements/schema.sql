@@ -1,4 +1,4 @@
--- Stela's tables, who may change them, and what the store's facts are.
+-- Stela's tables, their owner, and the store's facts.
 
 -- name: has_ledger
 -- doing: looking for Stela's tables
@@ -24,7 +24,7 @@ INSERT INTO stela.stela_migrations (module, number, name, checksum, oldest_reade
 VALUES (:module, :number, :name, :checksum, :oldest_reader, :oldest_writer);
 
 -- name: first_object
--- Of a schema, if there is such a one.
+-- The first object in the schema, NULL if it is empty; no row if the schema is missing.
 -- doing: looking for the schema
 -- takes: schema text
 -- gives: name text?
@@ -33,7 +33,7 @@ SELECT (SELECT c.relname::text FROM pg_catalog.pg_class AS c
 FROM pg_catalog.pg_namespace AS n WHERE n.nspname = :schema;
 
 -- name: owner
--- Of the tables in the schema, or of the schema that was given to hold them.
+-- The owner of the tables in the schema, or else of the schema.
 -- doing: looking for the owner of the tables
 -- takes: schema text
 -- gives: owner text, is_mine bool, may_be_acted_as bool, me text
@@ -48,7 +48,7 @@ FROM pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_roles AS r ON r.oid = coale
 WHERE n.nspname = :schema;
 
 -- name: act_as
--- Until the end of the transaction.
+-- Lasts until the end of the transaction.
 -- doing: acting as the owner of the tables
 -- takes: role text
 SELECT set_config('role', :role, true);
@@ -61,7 +61,7 @@ SELECT to_regnamespace(quote_ident(:schema)) IS NOT NULL AS is_there,
        has_database_privilege(current_database(), 'CREATE') AS may_make, current_user::text AS me;
 
 -- name: set_facts
--- Those that aren't set.
+-- Sets the facts that aren't set.
 -- doing: setting the facts of the store
 -- takes: store_id text, codec text, sql_schema text
 INSERT INTO stela.stela_facts (name, value)

@@ -1,12 +1,12 @@
--- What sessions and transactions are set to, the run that they are in, and the locks that they take.
+-- The settings of sessions and transactions, their run, and their locks.
 
 -- name: commit_unflushed
 -- The commit doesn't wait for the disk.
 SELECT set_config('synchronous_commit', 'off', true);
 
 -- name: commit_confirmed
--- Comes in a transaction before its COMMIT, if that waits for a standby: the server says then what
--- isn't confirmed, whatever messages the role asks for.
+-- Comes before the COMMIT of a transaction that waits for a standby: the server then reports a
+-- missing confirmation, whatever messages the role asks for.
 SELECT set_config('synchronous_commit', 'on', true),
        set_config('client_min_messages', 'warning', true);
 
@@ -25,7 +25,7 @@ SELECT set_config('synchronous_commit', :synchronous_commit, true),
        set_config('lock_timeout', :lock_timeout, true);
 
 -- name: set_transaction
--- Whoever holds a lock and dies lets all others wait no longer than that.
+-- If a client with a lock dies, others wait at most this long.
 -- takes: synchronous_commit text, lock_timeout text
 SELECT set_config('synchronous_commit', :synchronous_commit, true),
        set_config('lock_timeout', :lock_timeout, true),
@@ -35,9 +35,9 @@ SELECT set_config('synchronous_commit', :synchronous_commit, true),
 SELECT set_config('idle_in_transaction_session_timeout', '60000', true);
 
 -- name: set_up_session
--- What is set for a session behind a pooler would be set for others. Compiling a page's query takes
--- longer than reading the page. A server that waits for the rest of what a client sends, under
--- locks, finds out that its host is gone.
+-- Not behind a pooler, where session settings would affect other clients. JIT compilation of a
+-- page's query takes longer than reading the page. Keepalives let a server that holds locks, and
+-- waits for the rest of a client's data, notice that the client's host is gone.
 -- doing: setting up a session
 -- takes: path text, pid int
 -- gives: pid int
@@ -59,9 +59,9 @@ SELECT set_config('jit', 'off', false), set_config('search_path', :path, false),
 SELECT set_config('jit', 'off', true), set_config('search_path', :path, true);
 
 -- name: set_up_lane
--- An append turns synchronous_commit off for itself; the flush behind it doesn't. A plan that was
--- made while the tables were small must do when they are large. A server that gives memory back
--- after each call faults it in again for the next: what was used once, of this size, it keeps.
+-- An append turns synchronous_commit off for itself; the flush after it doesn't. A plan from when
+-- the tables were small must also suit large ones. One large allocation makes the server keep that
+-- much memory, instead of faulting it in again for each call.
 -- doing: setting up a session for appends
 -- takes: lock_timeout text
 SELECT set_config('synchronous_commit', 'on', false),
@@ -76,7 +76,7 @@ SELECT set_config('synchronous_commit', 'on', false),
        set_config('enable_material', 'off', false), length(repeat('x', 6000000));
 
 -- name: users_schemas
--- Those that the search_path names, but for the store's own. Nor are they another store's.
+-- The schemas in the search_path, without those of this and other stores.
 -- doing: finding the user's schemas
 -- takes: schema text
 -- gives: path text
@@ -116,11 +116,11 @@ SELECT pg_try_advisory_xact_lock(:lock) AS is_mine;
 SELECT coalesce(max(sequence), 0) AS last FROM stela.events;
 
 -- name: flush
--- A commit record of its own, which the server flushes with all that stands before it.
+-- Writes a commit record, which the server flushes with all records before it.
 SELECT pg_logical_emit_message(true, 'stela', '');
 
 -- name: flush_through
--- What is visible now has its commit record before ours.
+-- All visible commits have their records before this one's.
 -- gives: last int
 SELECT (SELECT coalesce(max(sequence), 0) FROM stela.events) AS last,
        pg_logical_emit_message(true, 'stela', '') AS written;

@@ -1,4 +1,4 @@
--- What becomes of groups whose commit was in doubt, and of appends that were repeated.
+-- The outcomes of groups whose commit was in doubt, and of repeated appends.
 
 -- name: enter_group
 -- takes: group uuid
@@ -11,7 +11,7 @@ SELECT before, epoch, run FROM stela.enter_group(:group);
 SELECT is_void, first, last FROM stela.settle_group(:group);
 
 -- name: appended_streams
--- What an append that took these sequences appended to which stream.
+-- The streams of an append that took these sequences, and what it appended to each.
 -- doing: finding a repeated append
 -- takes: first int, last int
 -- gives: name text, events int, version int

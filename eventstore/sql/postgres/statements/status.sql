@@ -1,7 +1,7 @@
--- What `doctor` and `status` ask of a server.
+-- The questions of `doctor` and `status` to a server.
 
 -- name: server_settings
--- `read_only_source`: who set default_transaction_read_only, empty if nobody did.
+-- `read_only_source`: the origin of default_transaction_read_only; empty if it is off.
 -- doing: reading the settings of the server
 -- gives: version text, role text, is_standby bool, fsync text, full_page_writes text,
 --        autovacuum text, synchronous_commit text, synchronous_standby_names text, connections int,
@@ -65,7 +65,7 @@ WHERE l.mode = 'AccessExclusiveLock' AND l.granted AND a.datname = current_datab
 ORDER BY age_us DESC, 1 LIMIT 5;
 
 -- name: table_sizes
--- But for those that are locked: their size isn't told before the lock is given back.
+-- Omits locked tables, whose size can't be read until the lock is released.
 -- doing: asking for the sizes of tables
 -- takes: schema text
 -- gives: table_name text, live_rows int, dead_rows int, bytes int
@@ -78,8 +78,8 @@ WHERE schemaname = :schema
 ORDER BY relname;
 
 -- name: rights
--- What the statements of readers, of appends, and of the modules beside them do with each table, and
--- whether this role may.
+-- The rights on each table that readers, appends and other modules need, and whether this role has
+-- them.
 -- doing: asking for the role's rights
 -- takes: schema text, sql_schema text
 -- gives: use text, what text, may bool

@@ -1,4 +1,4 @@
--- The tags of events, and which types carry which.
+-- The tags of events, and the types that carry them.
 
 -- name: tags_of
 -- doing: reading tags
@@ -46,7 +46,7 @@ SELECT (SELECT coalesce(max(sequence), 0) FROM stela.events) AS head,
 SELECT first_sequence, last_sequence, checksum FROM stela.append_ids WHERE append_id = :append_id;
 
 -- name: next_tags
--- The hashes of the next tags, each with its first event: a leap in the index for each.
+-- The hashes of the next tags, each with its first event, by one index lookup each.
 -- doing: listing tags
 -- takes: from int, limit int
 -- gives: tag int, sequence int

@@ -1,13 +1,13 @@
--- Around SQL of the user's.
+-- Statements that surround the user's SQL.
 
 -- name: set_user_settings
--- Where it finds its tables, and whether guards stop it from writing Stela's.
+-- Sets where the SQL finds its tables, and whether guards stop it from writing to Stela's.
 -- doing: changing settings
 -- takes: path text, guard text
 SELECT set_config('search_path', :path, true), set_config('stela_sql.guard', :guard, true);
 
 -- name: refuse_foreign_events
--- `last` is the sequence of the last event, of whoever has the order lock; NULL: the transaction has
+-- `last` is the sequence of the last event if the transaction holds the order lock. NULL if it has
 -- appended nothing.
 -- takes: last int?
 SELECT stela.refuse_foreign_events(:last);

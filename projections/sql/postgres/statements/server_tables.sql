@@ -1,5 +1,4 @@
--- The tables of builds on PostgreSQL, each build's in a schema of its own, and the views that show
--- them.
+-- The tables of builds on PostgreSQL, in a schema for each build, and the views that show them.
 
 -- name: tables_in
 -- doing: listing the tables of a build
@@ -11,7 +10,7 @@ WHERE c.relnamespace = to_regnamespace(quote_ident(:schema)) AND c.relkind IN ('
 ORDER BY 1;
 
 -- name: note_on
--- What the comment on a view says, empty if nothing.
+-- The comment on the view; empty if it has none.
 -- doing: looking for a view
 -- takes: schema text, name text
 -- gives: note text
@@ -31,7 +30,7 @@ WHERE v.relnamespace = to_regnamespace(quote_ident(:schema)) AND v.relname = :na
 LIMIT 1;
 
 -- name: definitions_in
--- What doesn't change with the server's version: names and types, and no expressions.
+-- Names and types, but no expressions, whose text depends on the server's version.
 -- doing: reading how tables are defined
 -- takes: schema text
 -- gives: kind text, name text, columns text, triggers text, constraints text
@@ -50,8 +49,8 @@ FROM pg_catalog.pg_class AS c WHERE c.relnamespace = to_regnamespace(quote_ident
 ORDER BY c.relname, c.relkind;
 
 -- name: owner_of
--- Whoever owns the build's tables, or makes them: the owner of Stela's. None if this role is that
--- one, or isn't a member of it.
+-- The owner of the build's tables, or else of Stela's. No row if this role is the owner, or isn't a
+-- member of it.
 -- doing: looking for the tables' owner
 -- takes: store text, schema text
 -- gives: owner text
@@ -62,7 +61,7 @@ SELECT r.rolname::text AS owner FROM pg_catalog.pg_roles AS r WHERE r.oid = coal
   AND r.rolname <> current_user AND pg_has_role(r.oid, 'MEMBER');
 
 -- name: foreign_owner
--- Of a schema that this role may not drop.
+-- Finds a schema that this role may not drop.
 -- doing: looking for the tables' owner
 -- takes: schema text
 SELECT FROM pg_catalog.pg_namespace AS n
@@ -73,7 +72,7 @@ WHERE n.nspname = :schema AND NOT pg_has_role(n.nspowner, 'MEMBER');
 SELECT current_setting('role') AS role;
 
 -- name: set_role
--- Until the end of the transaction.
+-- Lasts until the end of the transaction.
 -- doing: acting as the tables' owner
 -- takes: role text
 SELECT set_config('role', :role, true);
@@ -103,7 +102,7 @@ SELECT stela.guard_read_model(:schema);
 SELECT stela.share_read_model(:schema);
 
 -- name: wait_hardly
--- Others wait behind whoever waits for a reader of the view.
+-- Other sessions queue after one that waits for a reader of the view, so the wait is short.
 SELECT set_config('lock_timeout', '20ms', true);
 
 -- name: show_read_model
