@@ -586,7 +586,7 @@ std::vector<DestroyedKey> destroyed_keys(KeyStore& store, const Query& query) {
     auto row = connection.rows(query);
     while (row.step()) {
       all.push_back({KeyId{code_of(row.id())}, row.number(), std::string{row.purpose()},
-                     row.generation(), row.destroyed_at()});
+                     row.generation(), row.destroyed_at(), row.destroyed_by()});
     }
   });
   return all;
@@ -681,10 +681,10 @@ void Keys::check_standing(const Uuid& id, std::int64_t highest) {
                    "key store that is younger than the events"};
 }
 
-std::optional<Timestamp> Keys::certain_since(Timestamp destroyed) {
+std::optional<Timestamp> Keys::certain_since(std::int64_t rotation) {
   std::optional<Timestamp> since;
   store_->read([&](Connection& connection) {
-    auto first = connection.rows(sql::first_rotation_after{.at = destroyed});
+    auto first = connection.rows(sql::first_rotation_after{.number = rotation});
     if (first.step()) since = first.ended_at();
   });
   return since;

@@ -308,7 +308,8 @@ void settle_keys(Store& store, bool read_only) {
     });
   }
   for_each_forgotten(store, [&](const std::vector<KeyId>& ids) {
-    if (count_living(*keys, ids) > 0) clear_kept_errors(store, ids);
+    // A restored store may be from between the fence and the clearing.
+    clear_kept_errors(store, ids);
     keys->destroy(ids);
   });
   if (const std::size_t added = add_missing_fences(store, *keys); added > 0) {

@@ -71,15 +71,17 @@ std::string is_sealed(std::string_view payload, std::span<const KeyId> ids, bool
 
 }  // namespace
 
-void clear_kept_errors(Store& store, std::span<const KeyId> all) {
+void clear_kept_errors(Store& store, std::span<const KeyId> keys) {
+  if (keys.empty()) return;
+  // SQLite limits the depth of a condition.
   constexpr std::size_t at_a_time = 100;
   const bool on_server = store.database().is_shared();
-  while (!all.empty()) {
-    const auto ids = all.first(std::min(all.size(), at_a_time));
-    all = all.subspan(ids.size());
-    store.database().write([&](database::Connection& connection) {
-      for (const KeptError& kept : kept_errors) {
-        if (!connection.rows(sql::find_table{.name = kept.table}).step()) continue;
+  store.database().write([&](database::Connection& connection) {
+    for (const KeptError& kept : kept_errors) {
+      if (!connection.rows(sql::find_table{.name = kept.table}).step()) continue;
+      for (auto left = keys; !left.empty();) {
+        const auto ids = left.first(std::min(left.size(), at_a_time));
+        left = left.subspan(ids.size());
         std::string sql = "UPDATE ";
         sql.append(kept.table).append(" AS kept SET ").append(kept.column);
         sql.append(" = '(cleared: its subject was forgotten)' WHERE ").append(kept.rows);
@@ -87,8 +89,8 @@ void clear_kept_errors(Store& store, std::span<const KeyId> all) {
         const auto payload = on_server ? kept.payload_on_server : kept.payload;
         connection.execute(sql + is_sealed(payload, ids, on_server) + ')');
       }
-    });
-  }
+    }
+  });
 }
 
 }  // namespace stela

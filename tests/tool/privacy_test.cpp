@@ -242,6 +242,10 @@ TEST_F(ToolPrivacy, ExportsNothingOfWhomTheStoreHasForgotten) {
   std::filesystem::remove(erasures_);
   EXPECT_THAT(privacy({"show", "guest-m1"}).out,
               AllOf(HasSubstr("guest-m1: forgotten"), HasSubstr("2 keys came back")));
+  EXPECT_EQ(member(privacy({"show", "guest-m1", "--json"}).out, "brought_back"), "2");
+  const Ran rotated = privacy({"rotate"});
+  EXPECT_EQ(rotated.code, 1);
+  EXPECT_THAT(rotated.err, HasSubstr("2 keys of people who were forgotten can be had again"));
   EXPECT_THAT(privacy({"export", "guest-m1"}).out,
               AllOf(HasSubstr("1970"), Not(HasSubstr("Elm St"))));
 }
@@ -261,6 +265,11 @@ TEST_F(ToolPrivacy, ReportsOnlyRotationsThatThisKeyStoreHasSeen) {
   EXPECT_THAT(privacy({"show", "guest-m1"}).out, HasSubstr("The keys were never rotated"));
   ASSERT_EQ(privacy({"rotate"}).code, 0);
   EXPECT_GT(certain_at(), first);
+
+  // Nor does a clock that was ahead.
+  RawSqlite{keys_}.run("UPDATE key_rotations SET began_at = began_at + 3600000000");
+  ASSERT_EQ(privacy({"forget", "guest-a1", "--reason", "r", "--yes"}).code, 0);
+  EXPECT_EQ(member(privacy({"report", "guest-a1", "--json"}).out, "certain_at"), "null");
 
   // Another copy's rotation says nothing of this one.
   std::filesystem::copy_file(dir_.file("backup"), keys_, over);
@@ -308,7 +317,10 @@ TEST_F(ToolPrivacy, KnowsOfWhomAnOlderStoreHasNoEvent) {
   const std::string report = privacy({"report", "guest-m1", "--json"}).out;
   EXPECT_EQ(member(report, "destroyed"), "true");
   EXPECT_EQ(member(report, "erasure"), "null");
-  EXPECT_EQ(privacy({"report", "guest-m1"}).code, 0);
+  ASSERT_EQ(privacy({"rotate"}).code, 0);
+  EXPECT_THAT(privacy({"report", "guest-m1"}).out, HasSubstr("The store doesn't know of it"));
+  ASSERT_EQ(privacy({"reapply", "--yes"}).code, 0);
+  EXPECT_THAT(member(privacy({"report", "guest-m1", "--json"}).out, "certain_at"), StartsWith("2"));
 }
 
 TEST_F(ToolPrivacy, TakesNoKeysInUseForANewStore) {

@@ -52,10 +52,9 @@ SELECT number, made_at, :ended_at FROM key_encryption_keys WHERE number = :numbe
 ON CONFLICT DO NOTHING;
 
 -- name: first_rotation_after
--- The first rotation that began after this time.
--- takes: at time
+-- takes: number int
 -- gives: ended_at time
-SELECT ended_at FROM key_rotations WHERE began_at > :at ORDER BY began_at LIMIT 1;
+SELECT ended_at FROM key_rotations WHERE number > :number ORDER BY number LIMIT 1;
 
 -- name: last_rotation
 -- gives: number int, ended_at time
@@ -114,7 +113,8 @@ WHERE subject_keys.number = n.number;
 
 -- name: destroy_key
 -- takes: id blob, now time
-UPDATE subject_keys SET subject = NULL, kek = NULL, wrapped = NULL, destroyed_at = :now
+UPDATE subject_keys SET subject = NULL, kek = NULL, wrapped = NULL, destroyed_at = :now,
+  destroyed_by = (SELECT max(number) FROM key_encryption_keys)
 WHERE id = :id AND destroyed_at IS NULL;
 
 -- name: allow_subject
@@ -124,14 +124,14 @@ WHERE binding = :binding AND destroyed_at IS NOT NULL AND allowed_at IS NULL;
 
 -- name: destroyed_keys
 -- takes: after int, most int
--- gives: number int, id blob, purpose text, generation int, destroyed_at time
-SELECT number, id, purpose, generation, destroyed_at FROM subject_keys
+-- gives: number int, id blob, purpose text, generation int, destroyed_at time, destroyed_by int
+SELECT number, id, purpose, generation, destroyed_at, destroyed_by FROM subject_keys
 WHERE number > :after AND destroyed_at IS NOT NULL ORDER BY number LIMIT :most;
 
 -- name: destroyed_keys_of
 -- takes: binding blob
--- gives: number int, id blob, purpose text, generation int, destroyed_at time
-SELECT number, id, purpose, generation, destroyed_at FROM subject_keys
+-- gives: number int, id blob, purpose text, generation int, destroyed_at time, destroyed_by int
+SELECT number, id, purpose, generation, destroyed_at, destroyed_by FROM subject_keys
 WHERE binding = :binding AND destroyed_at IS NOT NULL ORDER BY number;
 
 -- name: hold_purpose

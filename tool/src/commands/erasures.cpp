@@ -3,6 +3,7 @@
 #include "cli/exit.hpp"
 #include "console/sha256.hpp"
 
+#include <stela/eventstore/detail/erasures.hpp>
 #include <stela/eventstore/detail/journal.hpp>
 #include <stela/eventstore/forget.hpp>
 #include <stela/framework/codec/detail/json_writer.hpp>
@@ -99,12 +100,13 @@ void find_tombstones(Keys& keys, const StreamId& subject, std::vector<Erasure>& 
         is_named = true;
         key.generation = one.generation;
         key.destroyed_at = one.destroyed_at;
+        key.rotation = one.rotation;
       }
     }
     if (is_named) continue;
     without_event.at = std::min(without_event.at, one.destroyed_at);
     without_event.keys.push_back(
-        {one.id.to_string(), one.purpose, one.generation, one.destroyed_at});
+        {one.id.to_string(), one.purpose, one.generation, one.destroyed_at, one.rotation});
   }
   if (without_event.keys.empty()) return;
   without_event.binding = binding_of(subject, without_event.keys);
@@ -126,10 +128,16 @@ void complete_erasure(Erasure& erasure, StoreSession& database, Keys& keys,
     erasure.projectors = followers_of(database.store(), erasure.sequence);
     erasure.publication = publication_of_erasure(database, erasure.sequence);
   }
-  if (!erasure.is_destroyed()) return;
-  Timestamp destroyed = erasure.at;
-  for (const ErasedKey& key : erasure.keys) destroyed = std::max(destroyed, *key.destroyed_at);
-  erasure.certain_at = keys.certain_since(destroyed);
+  const auto is_done = [&](const ErasedKey& key) {
+    const auto id = KeyId::parse(key.id);
+    return id && is_fenced(database.store(), *id);
+  };
+  // A restored store that doesn't know of it may have what was cleared.
+  erasure.is_known = std::all_of(erasure.keys.begin(), erasure.keys.end(), is_done);
+  if (!erasure.is_destroyed() || !erasure.is_known) return;
+  std::int64_t rotation = 0;
+  for (const ErasedKey& key : erasure.keys) rotation = std::max(rotation, key.rotation);
+  erasure.certain_at = keys.certain_since(rotation);
 }
 
 std::string name_in_journal(GlobalSequence erasure) {

@@ -96,14 +96,19 @@ int show_subject(Invocation& call) {
   for (const Erasure& one : erasures) {
     erased.insert(erased.end(), one.keys.begin(), one.keys.end());
   }
+  for (Erasure& one : erasures) one.living_keys = std::ssize(living);
   // Opening the store with its keys destroys these again.
-  const auto brought_back = std::erase_if(
-      living, [&](const KeyInfo& key) { return is_fenced(database.store(), key.id); });
+  const auto brought_back = static_cast<std::int64_t>(std::erase_if(
+      living, [&](const KeyInfo& key) { return is_fenced(database.store(), key.id); }));
   const KeyStanding standing = keys.standing();
-  const char* const state = living.empty() ? "forgotten" : "living";
+  const bool is_forgotten =
+      brought_back > 0 || std::any_of(erased.begin(), erased.end(),
+                                      [](const ErasedKey& key) { return key.destroyed_at; });
+  const char* const state = !living.empty() ? "living" : is_forgotten ? "forgotten" : "unknown";
   if (call.out.is_json()) {
     call.out.json(to_json({{"subject", subject.name()},
                            {"state", state},
+                           {"brought_back", brought_back},
                            {"keys", json_list(description::living_key, living)},
                            {"forgotten_keys", json_list(description::erased_key, erased)},
                            {"erasures", json_list(description::erasure, erasures)},
@@ -118,9 +123,8 @@ int show_subject(Invocation& call) {
   if (!living.empty()) print_list(call.out, description::living_key, living);
   if (!erased.empty()) print_list(call.out, description::erased_key, erased);
   if (brought_back > 0) {
-    call.out.line(counted(static_cast<std::int64_t>(brought_back), "key") +
-                  " came back, as with a restored key store; '" + call.app.name +
-                  " privacy reapply' destroys them again");
+    call.out.line(counted(brought_back, "key") + " came back, as with a restored key store; '" +
+                  call.app.name + " privacy reapply' destroys them again");
   }
   for (const Erasure& one : erasures) {
     if (one.sequence.value() == 0) {

@@ -123,6 +123,12 @@ int rotate_keys(Invocation& call) {
   note_privacy(call, database, "rotated keys", "keys",
                "key-encryption key " + std::to_string(rotation.number) + ", " +
                    counted(rotation.rewrapped, "key"));
+  if (const auto left = reapply_erasures(database.store(), keys, true); left.to_destroy > 0) {
+    throw Exit{failed, "all keys are wrapped anew, but " + counted(left.to_destroy, "key") +
+                           " of people who were forgotten can be had again, as after a backup was "
+                           "restored: '" +
+                           call.app.name + " privacy reapply', and rotate again"};
+  }
   if (is_on_server(call.settings().text("keys.store")) && !new_master) {
     call.out.note(kept_by_servers);
   }

@@ -25,6 +25,8 @@ struct ErasedKey {
   std::optional<std::int64_t> generation = {};
   /// Unset: it isn't destroyed, or the key store doesn't know it.
   std::optional<Timestamp> destroyed_at = {};
+  /// A later rotation makes it certain.
+  std::int64_t rotation = 0;
 };
 
 /// A projector, and whether it has passed a position in the log.
@@ -49,6 +51,8 @@ struct Erasure {
   /// The publication of the event in the outbox.
   std::string publication = {};
   std::optional<Timestamp> certain_at = {};
+  /// The store has its keys as forgotten.
+  bool is_known = false;
   /// How many keys of the person live.
   std::int64_t living_keys = 0;
 

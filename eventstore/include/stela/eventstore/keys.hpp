@@ -66,6 +66,8 @@ struct DestroyedKey {
   std::string purpose;
   std::int64_t generation = 0;
   Timestamp destroyed_at;
+  /// The number of the newest key-encryption key then.
+  std::int64_t rotation = 0;
 };
 
 /// The state of a key store, which an event store compares.
@@ -128,9 +130,9 @@ class STELA_EVENTSTORE_EXPORT Keys final : public Keyring {
 
   /// All destroyed keys of a subject, in ascending order.
   std::vector<DestroyedKey> destroyed_of(std::string_view subject);
-  /// Since when keys that were destroyed at this time can't be recovered: the end of the first
-  /// rotation that began later and that this key store has seen. Unset if there is none.
-  std::optional<Timestamp> certain_since(Timestamp destroyed);
+  /// Since when keys that were destroyed after this rotation can't be recovered: the end of the
+  /// next one that this key store has seen. Unset if there is none.
+  std::optional<Timestamp> certain_since(std::int64_t rotation);
 
   /// Records them in the erasures file first.
   std::size_t destroy(std::span<const KeyId> ids) override;

@@ -31,9 +31,11 @@ CREATE TABLE stela.subject_keys (
   wrapped      bytea,
   made_at      bigint NOT NULL,
   destroyed_at bigint,
+  destroyed_by bigint,
   allowed_at   bigint,
   UNIQUE (binding, purpose, generation),
   CHECK ((subject IS NULL) = (destroyed_at IS NOT NULL)),
+  CHECK ((destroyed_by IS NULL) = (destroyed_at IS NULL)),
   CHECK ((kek IS NULL) = (subject IS NULL) AND (wrapped IS NULL) = (subject IS NULL)),
   CHECK (allowed_at IS NULL OR destroyed_at IS NOT NULL)
 );

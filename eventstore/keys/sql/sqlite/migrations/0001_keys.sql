@@ -41,9 +41,12 @@ CREATE TABLE subject_keys (
   wrapped      BLOB,
   made_at      INTEGER NOT NULL,
   destroyed_at INTEGER,
+  -- The newest key-encryption key then: no clock says which rotations came later.
+  destroyed_by INTEGER,
   allowed_at   INTEGER,
   UNIQUE (binding, purpose, generation),
   CHECK ((subject IS NULL) = (destroyed_at IS NOT NULL)),
+  CHECK ((destroyed_by IS NULL) = (destroyed_at IS NULL)),
   CHECK ((kek IS NULL) = (subject IS NULL) AND (wrapped IS NULL) = (subject IS NULL)),
   CHECK (allowed_at IS NULL OR destroyed_at IS NOT NULL)
 ) STRICT;
