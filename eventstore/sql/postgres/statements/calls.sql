@@ -5,8 +5,8 @@
 -- takes: category text, type text, version int4, publishes bool
 
 -- row: group_event
--- `append` and `kind` count from 1, `ordinal` counts from 0 within its append. `previous` is the
--- version of the append's previous published event, or 0.
+-- `append` and `kind` count from 1, `ordinal` from 0 in its append; `previous` is the version of
+-- the last published one before, among those of the append; or 0.
 -- takes: append int4, ordinal int4, previous int4, kind int4, id uuid, correlation text?,
 --        checksum int, payload blob
 
@@ -64,8 +64,8 @@ FROM stela.append_group_plain(:order_lock, :group, :epoch, :run, :now, :streams,
 -- takes: order_lock int, group uuid, epoch uuid, run uuid, now time, stream text, category text,
 --        type text, version int, publishes int, expected int, causation uuid?, metadata text?,
 --        id uuid, correlation text?, checksum int, payload blob, key int?, tags text?,
---        tags_checksum int?, hashes int[], condition_after int?, condition_epoch int?, items item[],
---        bell int
+--        tags_checksum int?, hashes int[], condition_after int?, condition_epoch int?,
+--        items item[], bell int
 -- gives: is_stale bool, before int, after int, bases int[], versions int[], published int[],
 --        kind_numbers int[], is_awaited bool, broken_item int?, broken_at int
 SELECT is_stale, before, after, bases, versions, published, kind_numbers, is_awaited, broken_item,

@@ -1,4 +1,4 @@
--- The settings of sessions and transactions, their run, and their locks.
+-- What sessions and transactions are set to, the run that they are in, and their locks.
 
 -- name: commit_unflushed
 -- The commit doesn't wait for the disk.

@@ -78,8 +78,8 @@ WHERE schemaname = :schema
 ORDER BY relname;
 
 -- name: rights
--- The rights on each table that readers, appends and other modules need, and whether this role has
--- them.
+-- What the statements of readers, of appends, and of the modules beside them do with each table,
+-- and whether this role may.
 -- doing: asking for the role's rights
 -- takes: schema text, sql_schema text
 -- gives: use text, what text, may bool

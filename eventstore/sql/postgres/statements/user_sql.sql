@@ -7,8 +7,8 @@
 SELECT set_config('search_path', :path, true), set_config('stela_sql.guard', :guard, true);
 
 -- name: refuse_foreign_events
--- `last` is the sequence of the last event if the transaction holds the order lock. NULL if it has
--- appended nothing.
+-- `last` is the sequence of the last event, of whoever has the order lock; NULL: the transaction
+-- has appended nothing.
 -- takes: last int?
 SELECT stela.refuse_foreign_events(:last);
 
