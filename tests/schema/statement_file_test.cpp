@@ -3,6 +3,7 @@
 #include "check.hpp"
 #include "header.hpp"
 #include "postgres_text.hpp"
+#include "tables.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +21,12 @@ using ::testing::HasSubstr;
 StatementFile compile(const std::string& text) {
   Schema schema;
   schema.migrate("CREATE TABLE shelves (shelf INTEGER PRIMARY KEY, label TEXT, cover BLOB)");
+  schema.migrate("CREATE TABLE streams (stream INTEGER PRIMARY KEY, name TEXT)");
+  schema.migrate(
+      "CREATE TABLE books (stream INTEGER, title TEXT, state TEXT NOT NULL DEFAULT 'new',"
+      " cover BLOB, lent_to TEXT, kind TEXT NOT NULL, PRIMARY KEY (stream, title))");
   StatementFile file = parse(text);
+  add_statements_of_tables(file, schema);
   for (Statement& statement : file.statements) schema.check(statement);
   return file;
 }
@@ -102,6 +108,52 @@ DELETE FROM ONLY shelves WHERE shelf >= :least::int;
             "DELETE FROM ONLY shelves WHERE shelf >= $1::bigint::int");
   EXPECT_THAT(header_of(file, "library", "shelves.sql"),
               HasSubstr("shelves_on_postgres[] = {\n    find::on_postgres,"));
+}
+
+TEST(StatementFile, SavesAndLoadsATableThatIsDescribed) {
+  const StatementFile file = compile(R"(-- table: books
+-- Those of one kind.
+-- where: t.state
+--        <> 'lost'
+-- stays: lent_to
+-- sets: kind = 'book'
+)");
+
+  EXPECT_EQ(file.tables[0].before_first, "[-9223372036854775808, \"\"]");
+  ASSERT_EQ(file.statements.size(), 2U);
+  const Statement& save = file.statements[0];
+  EXPECT_EQ(save.name, "save_books");
+  EXPECT_EQ(save.text,
+            R"(SELECT json_array(t.stream, t.title) AS key,
+       json_patch('{}', json_object('stream', )"
+            R"((SELECT s.name FROM streams AS s WHERE s.stream = t.stream), )"
+            R"('title', t.title, 'state', t.state, 'cover', stela_to_base64(t.cover))) AS line
+FROM books AS t
+WHERE (t.stream, t.title) > (:after ->> 0, :after ->> 1) AND (t.state        <> 'lost')
+ORDER BY t.stream, t.title LIMIT :most)");
+  EXPECT_THAT(postgres_text(save),
+              AllOf(HasSubstr(R"('cover', translate(encode(t.cover, 'base64'), E'\n', ''))"),
+                    HasSubstr("(($1::text::json ->> 0)::bigint, ($1::text::json ->> 1)::text)")));
+  const Statement& load = file.statements[1];
+  EXPECT_EQ(load.name, "load_books");
+  EXPECT_EQ(load.text, R"(INSERT INTO books (stream, title, state, cover, kind)
+SELECT (SELECT s.stream FROM streams AS s WHERE s.name = value ->> 'stream'), )"
+                       R"(coalesce(value ->> 'title', NULL), coalesce(value ->> 'state', 'new'), )"
+                       R"(stela_from_base64(value ->> 'cover'), 'book'
+FROM json_each(:rows))");
+  EXPECT_THAT(postgres_text(load),
+              AllOf(HasSubstr("r.title, r.state, decode(j.line ->> 'cover', 'base64'), 'book'\n"),
+                    HasSubstr("'title', NULL, 'state', 'new', 'cover', NULL) || ")));
+  EXPECT_THAT(header_of(file, "library", "moves.sql"),
+              HasSubstr("database::MovedTable moves_tables[] = {\n    {\"books\","));
+}
+
+TEST(StatementFile, RefusesATableThatIsAnother) {
+  constexpr auto problem = "line 1: 'books' or one of its columns doesn't exist";
+  EXPECT_EQ(problem_of("-- table: books\n-- stays: author"), problem);
+  EXPECT_EQ(problem_of("-- table: books\n-- sets: author = 'Ann'"), problem);
+  EXPECT_EQ(problem_of("-- table: books\nDELETE FROM books"),
+            "line 1: a table has no statement, it is only described");
 }
 
 TEST(StatementFile, RefusesATextForPostgresqlThatTakesSomethingElse) {

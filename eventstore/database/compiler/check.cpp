@@ -73,6 +73,12 @@ Schema::Schema() {
   const int code = sqlite3_open(":memory:", &database);
   database_.reset(database);
   if (code != SQLITE_OK) throw std::runtime_error{"no database in memory"};
+  // Connections have them; nothing runs here.
+  for (const char* const function : {"stela_to_base64", "stela_from_base64"}) {
+    sqlite3_create_function(
+        database, function, 1, SQLITE_UTF8, nullptr, [](sqlite3_context*, int, sqlite3_value**) {},
+        nullptr, nullptr);
+  }
 }
 
 void Schema::migrate(const std::string& text) {
@@ -93,6 +99,25 @@ void Schema::check(Statement& statement) const {
   if (rest != nullptr && *rest != '\0') fail(statement, "there is more than one statement");
   check_columns(statement, prepared.get());
   statement.numbers = number(statement, prepared.get());
+}
+
+std::vector<Column> Schema::columns(const std::string& table) const {
+  sqlite3_stmt* raw = nullptr;
+  sqlite3_prepare_v2(
+      database_.get(),
+      "SELECT name, type, pk, iif(\"notnull\", coalesce(dflt_value, 'NULL'), 'NULL') "
+      "FROM pragma_table_info(?)",
+      -1, &raw, nullptr);
+  const Prepared prepared{raw};
+  sqlite3_bind_text(raw, 1, table.c_str(), -1, SQLITE_STATIC);
+  const auto text = [&](int column) {
+    return std::string{reinterpret_cast<const char*>(sqlite3_column_text(raw, column))};
+  };
+  std::vector<Column> columns;
+  while (sqlite3_step(raw) == SQLITE_ROW) {
+    columns.push_back({text(0), text(1), sqlite3_column_int(raw, 2) != 0, text(3)});
+  }
+  return columns;
 }
 
 }  // namespace stela::compiler

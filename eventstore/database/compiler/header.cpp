@@ -203,6 +203,18 @@ void write_statement(std::ostream& out, const Engine& engine, const Statement& s
   out << "};\n\n";
 }
 
+void write_tables(std::ostream& out, const StatementFile& file, std::string_view source) {
+  out << "/// The tables that move, in the order of the file.\n"
+      << "inline constexpr database::MovedTable " << source.substr(0, source.find('.'))
+      << "_tables[] = {\n";
+  for (const Table& table : file.tables) {
+    out << "    {\"" << table.name << "\", R\"(" << table.before_first
+        << ")\",\n     &database::save_rows<save_" << table.name << ">, &database::load_rows<load_"
+        << table.name << ">},\n";
+  }
+  out << "};\n\n";
+}
+
 /// Writes the list for a test that lets a server prepare all statements.
 void write_list(std::ostream& out, const StatementFile& file, std::string_view source) {
   out << "/// All of them, for PostgreSQL.\ninline constexpr std::string_view "
@@ -246,7 +258,7 @@ std::string header_of(const StatementFile& file, std::string_view module, std::s
   const Engine engine = engine_of(file, module);
   std::ostringstream out;
   out << "// Generated from " << source << ".\n#pragma once\n\n#include \"database/"
-      << engine.header << ".hpp\"\n\n"
+      << (file.tables.empty() ? engine.header : "moved_tables") << ".hpp\"\n\n"
       << "#include <cstdint>\n#include <optional>\n#include <string_view>\n"
       << (engine.is_postgres ? "#include <vector>\n\n" : "\n") << "namespace stela::" << module
       << "::sql {\n\n";
@@ -264,6 +276,7 @@ std::string header_of(const StatementFile& file, std::string_view module, std::s
   } else if (!engine.is_sqlite) {
     write_list(out, file, source);
   }
+  if (!file.tables.empty()) write_tables(out, file, source);
   out << "}  // namespace stela::" << module << "::sql\n";
   return out.str();
 }

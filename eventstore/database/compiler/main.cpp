@@ -7,6 +7,7 @@
 #include "header.hpp"
 #include "postgres_text.hpp"
 #include "statement_file.hpp"
+#include "tables.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -40,6 +41,7 @@ void compile(const fs::path& source, const Schema* schema, const std::string& mo
     if (schema == nullptr) {
       make_postgres(file);
     } else {
+      add_statements_of_tables(file, *schema);
       for (Statement& statement : file.statements) schema->check(statement);
     }
   } catch (const Malformed& e) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <map>
 #include <utility>
 
 namespace stela::compiler {
@@ -24,11 +26,13 @@ constexpr std::pair<std::string_view, Type> words[] = {
     {"int", Type::integer}, {"bool", Type::boolean}, {"time", Type::time}, {"text", Type::text},
     {"blob", Type::blob},   {"int4", Type::int4},    {"uuid", Type::uuid}};
 
-/// One `-- name:` or `-- row:`, and the lines up to the next one.
+constexpr std::string_view starts[] = {"-- name:", "-- row:", "-- table:"};
+enum class Kind { statement, row, table };
+
+/// One `-- name:`, `-- row:` or `-- table:`, and the lines up to the next one.
 class Block {
  public:
-  Block(bool is_row, std::string name, int line)
-      : is_row_{is_row}, name_{std::move(name)}, line_{line} {}
+  Block(Kind kind, std::string name, int line) : kind_{kind}, name_{std::move(name)}, line_{line} {}
 
   void add(std::string_view line) {
     if (line == "-- engine: postgres") {
@@ -44,8 +48,11 @@ class Block {
       return;
     }
     line.remove_prefix(2);
-    if (take(line, " takes:", takes_) || take(line, " gives:", gives_)) return;
-    if (take(line, " doing:", doing_)) return;
+    const auto colon = std::min(line.find(':'), line.size());
+    if (const std::string word = trimmed(line.substr(0, colon)); is_list(word)) {
+      list_ = &(lists_[word] = line.substr(colon + 1));
+      return;
+    }
     if (list_ != nullptr && line.substr(0, 3) == "   ") {
       *list_ += line;
       return;
@@ -56,19 +63,26 @@ class Block {
 
   void finish(StatementFile& file) const {
     if (!is_name(name_)) fail('\'' + name_ + "' isn't a name: lower-case letters, digits and _");
-    if (is_row_) {
-      if (!trimmed(text_).empty() || (takes_ && gives_)) {
+    if (kind_ == Kind::table) {
+      if (!trimmed(text_).empty()) fail("a table has no statement, it is only described");
+      file.tables.push_back(
+          {name_, list("where"), items(list("stays")), items(list("sets")), line_});
+      return;
+    }
+    if (kind_ == Kind::row) {
+      const bool is_taken = lists_.contains("takes");
+      if (!trimmed(text_).empty() || (is_taken && lists_.contains("gives"))) {
         fail("a row has no statement, it only gives columns, or is taken with them");
       }
-      file.rows.push_back({name_, values(takes_ ? *takes_ : gives_.value_or("")), bool{takes_}});
+      file.rows.push_back({name_, values(list(is_taken ? "takes" : "gives")), is_taken});
       return;
     }
     Statement statement{.name = name_,
                         .comment = trimmed(comment_),
-                        .doing = trimmed(doing_.value_or("")),
+                        .doing = list("doing"),
                         .text = trimmed(text_),
                         .on_postgres = trimmed(on_postgres_.value_or("")),
-                        .parameters = values(takes_.value_or(""), file.rows),
+                        .parameters = values(list("takes"), file.rows),
                         .numbers = {},
                         .columns = {},
                         .row = {},
@@ -79,33 +93,40 @@ class Block {
   }
 
  private:
-  bool take(std::string_view line, std::string_view word, std::optional<std::string>& list) {
-    if (line.substr(0, word.size()) != word) return false;
-    list = line.substr(word.size());
-    list_ = &*list;
-    return true;
+  bool is_list(std::string_view word) const {
+    if (kind_ != Kind::table) return word == "takes" || word == "gives" || word == "doing";
+    return word == "where" || word == "stays" || word == "sets";
+  }
+  std::string list(const std::string& word) const {
+    const auto found = lists_.find(word);
+    return found != lists_.end() ? trimmed(found->second) : std::string{};
   }
 
   void give(Statement& statement, const std::vector<Row>& rows) const {
-    const std::string list = trimmed(gives_.value_or(""));
-    if (!is_name(list)) {
-      statement.columns = values(list);
+    const std::string given = list("gives");
+    if (!is_name(given)) {
+      statement.columns = values(given);
       return;
     }
     const auto row =
-        std::find_if(rows.begin(), rows.end(), [&](const Row& each) { return each.name == list; });
-    if (row == rows.end()) fail("no row '" + list + "' before it");
-    statement.row = list;
+        std::find_if(rows.begin(), rows.end(), [&](const Row& each) { return each.name == given; });
+    if (row == rows.end()) fail("no row '" + given + "' before it");
+    statement.row = given;
     statement.columns = row->columns;
   }
 
-  std::vector<Value> values(std::string_view list, const std::vector<Row>& rows = {}) const {
-    std::vector<Value> all;
+  static std::vector<std::string> items(std::string_view list) {
+    std::vector<std::string> all;
     while (!trimmed(list).empty()) {
       const auto comma = std::min(list.find(','), list.size());
-      all.push_back(value(trimmed(list.substr(0, comma)), rows));
+      all.push_back(trimmed(list.substr(0, comma)));
       list.remove_prefix(std::min(comma + 1, list.size()));
     }
+    return all;
+  }
+  std::vector<Value> values(std::string_view list, const std::vector<Row>& rows = {}) const {
+    std::vector<Value> all;
+    for (const std::string& item : items(list)) all.push_back(value(item, rows));
     return all;
   }
 
@@ -131,15 +152,13 @@ class Block {
 
   [[noreturn]] void fail(const std::string& what) const { throw Malformed{line_, what}; }
 
-  bool is_row_;
+  Kind kind_;
   std::string name_;
   int line_;
   std::string comment_;
   std::string text_;
   std::optional<std::string> on_postgres_;
-  std::optional<std::string> doing_;
-  std::optional<std::string> takes_;
-  std::optional<std::string> gives_;
+  std::map<std::string, std::string> lists_;
   /// The list that the next line may continue.
   std::string* list_ = nullptr;
 };
@@ -147,18 +166,18 @@ class Block {
 }  // namespace
 
 StatementFile parse(std::string_view text) {
-  constexpr std::string_view name = "-- name:";
-  constexpr std::string_view row = "-- row:";
   StatementFile file;
   std::optional<Block> block;
   for (int number = 1; !text.empty(); ++number) {
     const auto end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    const bool is_row = line.substr(0, row.size()) == row;
-    if (is_row || line.substr(0, name.size()) == name) {
+    const auto* const start =
+        std::find_if(std::begin(starts), std::end(starts),
+                     [&](std::string_view each) { return line.substr(0, each.size()) == each; });
+    if (start != std::end(starts)) {
       if (block) block->finish(file);
-      block.emplace(is_row, trimmed(line.substr(is_row ? row.size() : name.size())), number);
+      block.emplace(static_cast<Kind>(start - starts), trimmed(line.substr(start->size())), number);
     } else if (block) {
       block->add(line);
     } else if (!line.empty() && line.substr(0, 2) != "--") {

@@ -34,24 +34,39 @@ struct Row {
 
 struct Statement {
   std::string name;
-  std::string comment;
+  std::string comment = {};
   /// The failed operation, for an error text.
-  std::string doing;
+  std::string doing = {};
   /// Empty for a statement that only PostgreSQL runs.
   std::string text;
   /// The text for PostgreSQL; empty if it is derived from `text`.
   std::string on_postgres;
   std::vector<Value> parameters;
   /// The parameters' numbers: SQLite's, or PostgreSQL's if only that runs the statement.
-  std::vector<int> numbers;
-  std::vector<Value> columns;
+  std::vector<int> numbers = {};
+  std::vector<Value> columns = {};
   /// The name of the shared row with its columns; empty for a row of its own, or none.
-  std::string row;
+  std::string row = {};
   int line = 0;
+};
+
+/// A table whose rows move with their store as JSON. A number in a column `stream` moves as the
+/// stream's name, and bytes move as base64.
+struct Table {
+  std::string name;
+  /// Which rows move, where `t` is the table; empty: all.
+  std::string where;
+  /// Columns that don't move; and those that every row gets when it is loaded, as `kind = 'async'`.
+  std::vector<std::string> stays;
+  std::vector<std::string> sets;
+  int line = 0;
+  /// The key before that of any row, as a JSON array.
+  std::string before_first = {};
 };
 
 struct StatementFile {
   std::vector<Row> rows;
+  std::vector<Table> tables;
   std::vector<Statement> statements;
   /// Only PostgreSQL runs the statements.
   bool is_postgres = false;
@@ -88,6 +103,13 @@ struct Malformed : std::runtime_error {
 ///     -- doing: storing labels
 ///     -- takes: labels label[], shelves int[]
 ///     INSERT INTO labels (shelf, text) SELECT * FROM unnest(:labels) ...;
+///
+/// A table that moves is described:
+///
+///     -- table: books
+///     -- where: t.state <> 'lost'
+///     -- stays: lent_to, lent_at
+///     -- sets: state = 'shelved'
 StatementFile parse(std::string_view text);
 
 }  // namespace stela::compiler

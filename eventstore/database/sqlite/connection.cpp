@@ -2,6 +2,7 @@
 
 #include "database/sqlite/failure.hpp"
 
+#include <stela/framework/codec/detail/base64.hpp>
 #include <stela/framework/error.hpp>
 
 #include <sys/stat.h>
@@ -86,6 +87,30 @@ constexpr const char* own_settings =
     "PRAGMA writable_schema = OFF; PRAGMA query_only = OFF; PRAGMA locking_mode = NORMAL; "
     "PRAGMA secure_delete = ON";
 
+/// `stela_to_base64(bytes)`; NULL for NULL, as all functions say.
+void to_base64(sqlite3_context* context, int /*count*/, sqlite3_value** values) noexcept try {
+  if (sqlite3_value_type(*values) == SQLITE_NULL) return;
+  const auto* const bytes = static_cast<const char*>(sqlite3_value_blob(*values));
+  std::string text;
+  base64::append(text, {bytes, static_cast<std::size_t>(sqlite3_value_bytes(*values))});
+  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+} catch (const std::bad_alloc&) {
+  sqlite3_result_error_nomem(context);
+}
+
+/// `stela_from_base64(text)`.
+void from_base64(sqlite3_context* context, int /*count*/, sqlite3_value** values) noexcept try {
+  if (sqlite3_value_type(*values) == SQLITE_NULL) return;
+  const auto* const text = reinterpret_cast<const char*>(sqlite3_value_text(*values));
+  std::string bytes;
+  if (text == nullptr || !base64::decode(text, bytes)) {
+    return sqlite3_result_error(context, "it isn't base64", -1);
+  }
+  sqlite3_result_blob64(context, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+} catch (const std::bad_alloc&) {
+  sqlite3_result_error_nomem(context);
+}
+
 /// A path as SQLite's URI, whatever it contains.
 std::string immutable_uri(const std::string& path) {
   std::string uri = "file:";
@@ -120,6 +145,11 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
   sqlite3_wal_autocheckpoint(database, 0);
   sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
+  constexpr int traits = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
+  sqlite3_create_function(database, "stela_to_base64", 1, traits, nullptr, to_base64, nullptr,
+                          nullptr);
+  sqlite3_create_function(database, "stela_from_base64", 1, traits, nullptr, from_base64, nullptr,
+                          nullptr);
   execute(own_settings);
   roll_back_ = prepare("ROLLBACK", SQLITE_PREPARE_PERSISTENT);
   if (!options.immutable) return;

@@ -21,49 +21,8 @@ using database::Connection;
 
 namespace {
 
-constexpr std::int64_t transfer_page_rows = 1000;
-
 constexpr std::string_view settings_table = "outbox_settings";
 constexpr std::string_view numbers_table = "outbox_numbers";
-
-template <class Save>
-void save_table(Connection& connection, std::string_view table, StateTransfer::Row row) {
-  Save page{.a = -1, .b = -1, .c = -1, .limit = transfer_page_rows};
-  std::int64_t found = transfer_page_rows;
-  while (found == transfer_page_rows) {
-    found = 0;
-    auto rows = connection.rows(page);
-    while (rows.step()) {
-      ++found;
-      page = {.a = rows.a(), .b = rows.b(), .c = rows.c(), .limit = transfer_page_rows};
-      row(table, rows.line());
-    }
-  }
-}
-
-template <class Load>
-void load_table(Connection& connection, std::string_view rows) {
-  connection.run(Load{.rows = rows});
-}
-
-struct Table {
-  std::string_view name;
-  void (*save)(Connection& connection, std::string_view table, StateTransfer::Row row);
-  void (*load)(Connection& connection, std::string_view rows);
-};
-
-/// Partitions come last: triggers update their counts when the other tables are filled.
-constexpr Table outbox_tables[] = {
-    {"outbox_generations", &save_table<sql::save_generations>, &load_table<sql::load_generations>},
-    {"outbox_messages", &save_table<sql::save_messages>, &load_table<sql::load_messages>},
-    {"outbox_parked", &save_table<sql::save_parked>, &load_table<sql::load_parked>},
-    {"outbox_discarded", &save_table<sql::save_discarded>, &load_table<sql::load_discarded>},
-    {"outbox_redeliveries", &save_table<sql::save_redeliveries>,
-     &load_table<sql::load_redeliveries>},
-    {"outbox_batches", &save_table<sql::save_batches>, &load_table<sql::load_batches>},
-    {"outbox_actions", &save_table<sql::save_actions>, &load_table<sql::load_actions>},
-    {"outbox_partitions", &save_table<sql::save_partitions>, &load_table<sql::load_partitions>},
-};
 
 class OutboxState final : public StateTransfer {
  public:
@@ -72,7 +31,7 @@ class OutboxState final : public StateTransfer {
   void save(Connection& connection, Row row) override {
     if (!has_tables(connection) || !save_settings(connection, row)) return;
     refuse_workers(connection);
-    for (const Table& table : outbox_tables) table.save(connection, table.name, row);
+    database::save_tables(connection, sql::transfer_tables, row);
     std::string numbers;
     json::ObjectWriter{numbers}.add("last_redelivery", last_redelivery(connection)).close();
     row(numbers_table, numbers);
@@ -93,11 +52,7 @@ class OutboxState final : public StateTransfer {
   void load(Connection& connection, std::string_view name, std::string_view rows) override {
     if (name == settings_table) return load_settings(connection, rows);
     if (name == numbers_table) return load_numbers(connection, rows);
-    for (const Table& table : outbox_tables) {
-      if (table.name == name) return table.load(connection, rows);
-    }
-    throw UsageError{"this Stela has no table '" + std::string{name} +
-                     "': the export is of a newer one"};
+    database::load_table(connection, sql::transfer_tables, name, rows);
   }
 
   void finish(Connection& connection) override {
