@@ -162,10 +162,7 @@ const std::map<std::string, std::vector<Code>> lists{
     {"state IN ('building', 'living', 'retired', 'scratch')", {well, well, well, well}},
     {"state IN ('parked', 'retry', 'skipped')", {projector_parked, projector_parked, well}},
     {"state IN ('pending', 'unknown', 'parked')",
-     {process_overdue, process_unknown_timers, process_parked}},
-    // Of tables that later migrations drop.
-    {"begins IN ('first', 'now')", {well, well}},
-    {"wish IN ('retry', 'skip')", {well, well}}};
+     {process_overdue, process_unknown_timers, process_parked}}};
 
 std::vector<std::string> all_of(const std::string& text, const std::string& pattern) {
   const std::regex expression{pattern};
