@@ -456,9 +456,8 @@ void KeyStore::finish_rotation(KeyRotation& rotation, FunctionRef<void()> on_bat
   keks->clear();
   rotation.left_over = database->tidy();
   if (!rotation.left_over.empty()) {
-    log(LogLevel::warning, "keys.not_vacuumed",
-        "what is left of former keys stays in the tables until the next rotation: " +
-            rotation.left_over);
+    log(LogLevel::warning, "keys.former_left",
+        "former keys stay in the tables until the next rotation: " + rotation.left_over);
   }
   rotation.ended_at = options.clock->now();
   if (rotation.left_over.empty()) {

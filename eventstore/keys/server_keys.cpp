@@ -63,27 +63,36 @@ class ServerKeys final : public KeyDatabase {
     return *connection_;
   }
 
-  /// VACUUM FULL moves the one-row table with the former key-encryption key to a new file. Remains
-  /// of keys, wrapped by that key only, stay in pages that are reused.
-  std::string tidy() override {
-    std::string why;
-    const auto add = [&](const std::string& text) { why += (why.empty() ? "" : "; ") + text; };
-    try {
-      const auto own = connect();
-      for (const char* const sql :
-           {"VACUUM (FULL) stela.key_encryption_keys", "VACUUM stela.key_encryption_keys",
-            "VACUUM stela.subject_keys"}) {
-        own->execute(sql);
-        for (const std::string& warning : own->take_warnings()) add(warning);
-      }
-      if (const auto rows = own->row(postgres::sql::dead_rows{}).rows(); rows != 0) {
-        why += "an open transaction, such as a running pg_dump, or a standby keeps " +
-               std::to_string(rows) + " former rows";
-      }
-    } catch (const Error& e) {
-      add(e.what());
+  /// A deleted row stays in its page while a transaction may see it, and longer. A truncated table
+  /// has a new file once that is committed, and nobody reads the former one any more. Former keys
+  /// of people stay in pages, wrapped by what is gone.
+  std::string tidy() override try {
+    const auto own = connect();
+    Connection& shared = *own;
+    own->execute("BEGIN");
+    own->execute("LOCK TABLE stela.key_encryption_keys IN ACCESS EXCLUSIVE MODE");
+    std::int64_t number = 0;
+    std::string wrapped;
+    Timestamp made_at;
+    {
+      auto newest = shared.rows(sql::newest_kek{});
+      if (!newest.step() || newest.has_older()) return "another rotation has begun";
+      number = newest.number();
+      wrapped = newest.wrapped();
+      made_at = newest.made_at();
     }
-    return why;
+    own->execute("TRUNCATE stela.key_encryption_keys");
+    shared.run(sql::insert_kek{.number = number, .wrapped = wrapped, .made_at = made_at});
+    postgres::check_committed(own->query("COMMIT", {}, "removing former keys"));
+    return {};
+  } catch (const StoreBusy& e) {
+    return std::string{"an open transaction, such as a running pg_dump, reads the former keys: "} +
+           e.what();
+  } catch (const Error& e) {
+    return std::string{
+               "only the owner of the tables, or a role that may TRUNCATE them, removes the "
+               "former keys: "} +
+           e.what();
   }
 
  private:

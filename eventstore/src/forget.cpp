@@ -157,7 +157,7 @@ void find_unfenced(Store& store, Keys& keys, ReappliedErasures& all, std::vector
       const StreamId subject = forgotten_subject(event.stream);
       decoder.decode(event, [&](const Forgotten& fence) {
         for (const KeyId& id : own_keys(keys, subject, fence.keys)) {
-          if (!is_fenced(store, id)) ids.push_back(id);
+          if (!fence_of(store, id)) ids.push_back(id);
         }
       });
     } catch (const Error& e) {
@@ -166,6 +166,8 @@ void find_unfenced(Store& store, Keys& keys, ReappliedErasures& all, std::vector
     }
     if (ids.size() > before) all.events.push_back(event.sequence);
   }
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 }
 
 /// A store's knowledge of its key store.
@@ -237,13 +239,13 @@ void check_key_store(Store& store, Keys& keys) {
       "right one, or let the program that owns both open them first"};
 }
 
-bool is_fenced(Store& store, const KeyId& id) {
-  bool found = false;
+std::optional<GlobalSequence> fence_of(Store& store, const KeyId& id) {
+  std::optional<GlobalSequence> fence;
   store.database().read([&](database::Connection& connection) {
-    found =
-        connection.rows(forget_sql::find_forgotten_key{.key_id = keys::text_of(id.bytes)}).step();
+    auto row = connection.rows(forget_sql::find_forgotten_key{.key_id = keys::text_of(id.bytes)});
+    if (row.step()) fence = GlobalSequence{row.sequence()};
   });
-  return found;
+  return fence;
 }
 
 bool has_personal_fields(Store& store) {

@@ -438,7 +438,7 @@ TEST_F(KeyStore, LeavesNothingOfAFormerKeyEncryptionKey) {
   ASSERT_TRUE(contains(place, former));
   keys.rotate();
   EXPECT_FALSE(contains(place, former));
-  EXPECT_THAT(log.entries(), ::testing::Not(::testing::Contains("warning keys.not_vacuumed")));
+  EXPECT_THAT(log.entries(), ::testing::Not(::testing::Contains("warning keys.former_left")));
 }
 
 TEST_F(KeyFile, LeavesNothingOfADestroyedKeyInItsFile) {

@@ -66,7 +66,8 @@ TEST_F(KeyServer, SaysWhatKeepsFormerKeysInItsTables) {
   std::thread dump{[&] {
     EXPECT_ANY_THROW(run_at(url,
                             "BEGIN ISOLATION LEVEL REPEATABLE READ; "
-                            "SELECT count(*) FROM stela_keys.subject_keys; SELECT pg_sleep(600)"));
+                            "SELECT count(*) FROM stela_keys.key_encryption_keys; "
+                            "SELECT pg_sleep(600)"));
   }};
   EXPECT_TRUE(test::eventually(dumps));
   EXPECT_THAT(keys.rotate().left_over, HasSubstr("an open transaction"));
@@ -74,6 +75,19 @@ TEST_F(KeyServer, SaysWhatKeepsFormerKeysInItsTables) {
          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
   dump.join();
   EXPECT_EQ(keys.rotate().left_over, "");
+}
+
+TEST_F(KeyServer, RemovesTheFileWithTheFormerKeyWhateverTheServerCounts) {
+  Keys keys = open();
+  const KeyId id = keys.key_of(margaret)->id;
+  run_at(server.url(), "ALTER SYSTEM SET track_counts = off");
+  run_at(server.url(), "SELECT pg_reload_conf()");
+  const std::string file = "SELECT pg_relation_filenode('stela_keys.key_encryption_keys')";
+  const auto before = run_at(server.url(), file);
+  keys.destroy({&id, 1});
+  EXPECT_EQ(keys.rotate().left_over, "");
+  EXPECT_NE(run_at(server.url(), file), before);
+  EXPECT_TRUE(keys.standing().rotated_at.has_value());
 }
 
 TEST_F(KeyServer, NeedsAMasterKeyAndAFileOfErasures) {
@@ -104,7 +118,10 @@ TEST_F(KeyServer, SaysWhichRightsAreMissing) {
   run_at(server.url(), "GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA stela_keys TO shop");
   EXPECT_NO_THROW(keys.key_of(ada));
   EXPECT_EQ(keys.rotate().rewrapped, 2);
-  EXPECT_THAT(log.entries(), Contains("warning keys.not_vacuumed"));
+  EXPECT_THAT(log.entries(), Contains("warning keys.former_left"));
+  EXPECT_FALSE(keys.standing().rotated_at.has_value());
+  run_at(server.url(), "GRANT TRUNCATE ON stela_keys.key_encryption_keys TO shop");
+  EXPECT_EQ(keys.rotate().left_over, "");
 }
 
 TEST_F(KeyServer, RefusesTablesOfANewerStela) {

@@ -7,6 +7,7 @@
 #include <stela/eventstore/detail/journal.hpp>
 #include <stela/eventstore/forget.hpp>
 #include <stela/framework/codec/detail/json_writer.hpp>
+#include <stela/framework/error.hpp>
 #include <stela/framework/event_set.hpp>
 #include <stela/projections/operations.hpp>
 
@@ -85,7 +86,12 @@ std::vector<Erasure> erasures_of(Store& store, const StreamId& subject) {
   std::vector<Erasure> all;
   const StreamId stream = StreamId::of(Forgotten::category, subject.name());
   for (const StoredEvent& event : store.read_stream(stream)) {
-    if (auto erasure = erasure_of(store, event)) all.push_back(std::move(*erasure));
+    try {
+      if (auto erasure = erasure_of(store, event)) all.push_back(std::move(*erasure));
+    } catch (const Error& e) {
+      // An imported message that isn't an erasure forgets nobody, and hides no other.
+      if (e.is_retryable() || e.code() == ErrorCode::store_failed) throw;
+    }
   }
   return all;
 }
@@ -128,12 +134,14 @@ void complete_erasure(Erasure& erasure, StoreSession& database, Keys& keys,
     erasure.projectors = followers_of(database.store(), erasure.sequence);
     erasure.publication = publication_of_erasure(database, erasure.sequence);
   }
-  const auto is_done = [&](const ErasedKey& key) {
-    const auto id = KeyId::parse(key.id);
-    return id && is_fenced(database.store(), *id);
-  };
-  // A restored store that doesn't know of it may have what was cleared.
-  erasure.is_known = std::all_of(erasure.keys.begin(), erasure.keys.end(), is_done);
+  // A restored store that doesn't know of it may have what was cleared; and an event that was only
+  // imported has forgotten nobody.
+  erasure.is_known =
+      std::all_of(erasure.keys.begin(), erasure.keys.end(), [&](const ErasedKey& key) {
+        const auto id = KeyId::parse(key.id);
+        const auto fence = id ? fence_of(database.store(), *id) : std::nullopt;
+        return fence && (fence->value() == 0 || *fence == erasure.sequence);
+      });
   if (!erasure.is_destroyed() || !erasure.is_known) return;
   std::int64_t rotation = 0;
   for (const ErasedKey& key : erasure.keys) rotation = std::max(rotation, key.rotation);

@@ -96,10 +96,10 @@ int show_subject(Invocation& call) {
   for (const Erasure& one : erasures) {
     erased.insert(erased.end(), one.keys.begin(), one.keys.end());
   }
-  for (Erasure& one : erasures) one.living_keys = std::ssize(living);
+  for (Erasure& one : erasures) complete_erasure(one, database, keys, subject);
   // Opening the store with its keys destroys these again.
   const auto brought_back = static_cast<std::int64_t>(std::erase_if(
-      living, [&](const KeyInfo& key) { return is_fenced(database.store(), key.id); }));
+      living, [&](const KeyInfo& key) { return fence_of(database.store(), key.id).has_value(); }));
   const KeyStanding standing = keys.standing();
   const bool is_forgotten =
       brought_back > 0 || std::any_of(erased.begin(), erased.end(),
@@ -123,8 +123,9 @@ int show_subject(Invocation& call) {
   if (!living.empty()) print_list(call.out, description::living_key, living);
   if (!erased.empty()) print_list(call.out, description::erased_key, erased);
   if (brought_back > 0) {
-    call.out.line(counted(brought_back, "key") + " came back, as with a restored key store; '" +
-                  call.app.name + " privacy reapply' destroys them again");
+    call.out.line(counted(brought_back, "key") +
+                  " of what was forgotten can still or again be had; '" + call.app.name +
+                  " privacy reapply' destroys " + (brought_back == 1 ? "it" : "them"));
   }
   for (const Erasure& one : erasures) {
     if (one.sequence.value() == 0) {

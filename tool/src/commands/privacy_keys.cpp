@@ -123,7 +123,14 @@ int rotate_keys(Invocation& call) {
   note_privacy(call, database, "rotated keys", "keys",
                "key-encryption key " + std::to_string(rotation.number) + ", " +
                    counted(rotation.rewrapped, "key"));
-  if (const auto left = reapply_erasures(database.store(), keys, true); left.to_destroy > 0) {
+  const ReappliedErasures left = reapply_erasures(database.store(), keys, true);
+  if (left.to_fence > 0) {
+    throw Exit{failed, "all keys are wrapped anew, but the store doesn't know of " +
+                           counted(left.to_fence, "destroyed key") +
+                           ", as after an older backup of it was restored: '" + call.app.name +
+                           " privacy reapply'"};
+  }
+  if (left.to_destroy > 0) {
     throw Exit{failed, "all keys are wrapped anew, but " + counted(left.to_destroy, "key") +
                            " of people who were forgotten can be had again, as after a backup was "
                            "restored: '" +

@@ -51,8 +51,10 @@ void tell_what_is_left(Invocation& call, const Erasure& erasure) {
     call.out.line("Not all of its keys are destroyed, or they aren't this person's: " + own_call +
                   "reapply --dry-run'.");
   } else if (!erasure.is_known) {
-    call.out.line("The store doesn't know of it, as after an older backup of it was restored: " +
-                  own_call + "reapply'.");
+    call.out.line(
+        "The store doesn't have it as forgotten by this event, as after an older backup of it was "
+        "restored, or if the event was only imported: " +
+        own_call + "reapply --dry-run'.");
   } else if (!erasure.certain_at) {
     call.out.line("It is certain once the keys are rotated: " + own_call + "rotate'.");
   }

@@ -6,6 +6,7 @@
 #include <stela/eventstore/store.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,8 +36,9 @@ struct ReappliedErasures {
 /// needn't be opened with keys. KeysBehind as above.
 STELA_EVENTSTORE_EXPORT ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run);
 
-/// Whether the store has the key as forgotten.
-STELA_EVENTSTORE_EXPORT bool is_fenced(Store& store, const KeyId& id);
+/// The event that forgot the key: 0 if the store learnt of it from the key store; unset if the store
+/// doesn't have it as forgotten.
+STELA_EVENTSTORE_EXPORT std::optional<GlobalSequence> fence_of(Store& store, const KeyId& id);
 
 /// Clears stored error texts that may quote what was forgotten: a process that still had a value
 /// may have written one since.
