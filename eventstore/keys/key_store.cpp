@@ -432,8 +432,8 @@ KeyStanding KeyStore::standing() {
       now.made_at = kek.made_at();
       now.is_rotating = kek.has_older();
     }
-    auto last = connection.rows(sql::last_rotation{});
-    if (last.step() && last.number() == now.rotation) now.rotated_at = last.ended_at();
+    auto rotation = connection.rows(sql::rotation{.number = now.rotation});
+    if (rotation.step()) now.rotated_at = rotation.ended_at();
   });
   return now;
 }
@@ -463,6 +463,9 @@ void KeyStore::finish_rotation(KeyRotation& rotation, FunctionRef<void()> on_bat
   if (rotation.left_over.empty()) {
     write([&](Connection& connection) {
       connection.run(sql::note_rotation{.number = rotation.number, .ended_at = rotation.ended_at});
+      if (!connection.rows(sql::rotation{.number = rotation.number}).step()) {
+        rotation.left_over = "another rotation has begun";
+      }
     });
   }
   log(LogLevel::info, "keys.rotated",
@@ -470,7 +473,9 @@ void KeyStore::finish_rotation(KeyRotation& rotation, FunctionRef<void()> on_bat
 }
 
 void KeyStore::resume_rotation() {
-  if (options.read_only || !standing().is_rotating) return;
+  if (options.read_only) return;
+  const KeyStanding now = standing();
+  if (!now.is_rotating && (now.rotation == 1 || now.rotated_at)) return;
   try {
     KeyRotation rotation;
     finish_rotation(rotation, [] {});

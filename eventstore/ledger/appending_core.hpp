@@ -68,7 +68,7 @@ class AppendingCore : public Store::Core {
   void detach(TransactionParticipant& participant) final { writer().detach(participant); }
   void detach(database::DataParticipant& participant) final { writer().detach(participant); }
   void refuse_second(std::string_view participant) const final {
-    const_cast<AppendingCore*>(this)->writer().refuse_second(participant);
+    writer().refuse_second(participant);
   }
   void forget_participant(std::string_view name) final { writer().forget_participant(name); }
 
@@ -81,7 +81,7 @@ class AppendingCore : public Store::Core {
   AppendingCore() = default;
   explicit AppendingCore(Conventions conventions) : conventions_{std::move(conventions)} {}
 
-  virtual Writer& writer() noexcept = 0;
+  virtual Writer& writer() const noexcept = 0;
   /// Called after each write.
   virtual void note_append() noexcept {}
 

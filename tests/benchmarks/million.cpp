@@ -138,9 +138,10 @@ std::string numbers_to(std::int64_t last) {
 
 class Rows {
  public:
-  Rows(Execute execute, std::string empty_object, std::int64_t events)
+  Rows(Execute execute, std::string empty_object, std::string some_id, std::int64_t events)
       : execute_{std::move(execute)},
         empty_object_{std::move(empty_object)},
+        some_id_{std::move(some_id)},
         events_{events},
         streams_{events / events_each},
         cut_{events - events / 50},
@@ -289,8 +290,9 @@ class Rows {
         "unread_since) SELECT 1, 'SHOP_p' || (9 + i), '', 1, 10000, " +
         ago(1h) + " FROM n");
     execute_(numbers_to(events_ / 10) +
-             "INSERT INTO inbox_positions (consumer, source, stream, version) "
-             "SELECT 1, 'shop', 'order-' || i, 10 FROM n");
+             "INSERT INTO inbox_positions (consumer, source, stream, version, event_id, "
+             "recorded_at) SELECT 1, 'shop', 'order-' || i, 10, " +
+             some_id_ + ", " + ago(1h) + " FROM n");
     execute_(numbers_to(events_ / 50) +
              "INSERT INTO inbox_parked (consumer, broker_stream, broker_sequence, broker_time, "
              "source, stream, version, subject, headers, payload, parked_at, attempts, error) "
@@ -342,6 +344,7 @@ class Rows {
 
   const Execute execute_;
   const std::string empty_object_;
+  const std::string some_id_;
   const std::int64_t events_;
   const std::int64_t streams_;
   /// What was appended later isn't published yet.
@@ -368,7 +371,7 @@ void make_million(const std::string& path, std::int64_t events) {
     fill(store, clock, events);
   }
   RawDatabase raw{path, {}};
-  Rows{[&](const std::string& sql) { raw.execute(sql); }, "x'7b7d'", events}.run();
+  Rows{[&](const std::string& sql) { raw.execute(sql); }, "x'7b7d'", "zeroblob(16)", events}.run();
   raw.truncate_log();
 }
 
@@ -381,7 +384,9 @@ void make_million_on_postgres(const std::string& url, std::int64_t events) {
   }
   RawPostgres raw{url};
   raw.execute("SET search_path = stela");
-  Rows{[&](const std::string& sql) { raw.execute(sql); }, R"('\x7b7d'::bytea)", events}.run();
+  Rows{[&](const std::string& sql) { raw.execute(sql); }, R"('\x7b7d'::bytea)",
+       "decode(repeat('00', 16), 'hex')", events}
+      .run();
   raw.execute("VACUUM ANALYZE");
 }
 #endif

@@ -357,6 +357,8 @@ TEST_F(ToolPrivacy, KnowsOfWhomAnOlderStoreHasNoEvent) {
               HasSubstr("The store doesn't have it as forgotten by this event"));
   ASSERT_EQ(privacy({"reapply", "--yes"}).code, 0);
   EXPECT_THAT(member(privacy({"report", "guest-m1", "--json"}).out, "certain_at"), StartsWith("2"));
+  EXPECT_THAT(privacy({"report", "guest-m1"}).out,
+              HasSubstr("The store knows of it from the key store"));
 }
 
 TEST_F(ToolPrivacy, TakesNoKeysInUseForANewStore) {
@@ -395,7 +397,9 @@ TEST_F(ToolPrivacy, RotatesToAnotherMasterKey) {
   EXPECT_EQ(open_keys(keys_, {.erasures = erasures_}).standing().rotation, 1);
   std::ofstream{master} << std::string(32, 'n');
   ::chmod(master.c_str(), 0600);
-  EXPECT_EQ(privacy({"rotate", "--new-master", master}).code, 0);
+  const Ran changed = privacy({"rotate", "--new-master", master});
+  EXPECT_EQ(changed.code, 0);
+  EXPECT_THAT(changed.err, HasSubstr("is the master key; nothing opens the key store without it"));
   EXPECT_EQ(privacy({"subjects"}).code, 1);
   EXPECT_EQ(lines_of(privacy({"subjects", "--master", master, "--json"}).out).size(), 2U);
 }

@@ -56,9 +56,10 @@ ON CONFLICT DO NOTHING;
 -- gives: ended_at time
 SELECT ended_at FROM key_rotations WHERE number > :number ORDER BY number LIMIT 1;
 
--- name: last_rotation
--- gives: number int, ended_at time
-SELECT number, ended_at FROM key_rotations ORDER BY number DESC LIMIT 1;
+-- name: rotation
+-- takes: number int
+-- gives: ended_at time
+SELECT ended_at FROM key_rotations WHERE number = :number;
 
 -- row: key
 -- gives: number int, id blob, binding blob, purpose text, generation int, subject blob?,
@@ -132,7 +133,7 @@ WHERE number > :after AND destroyed_at IS NOT NULL ORDER BY number LIMIT :most;
 -- takes: binding blob
 -- gives: number int, id blob, purpose text, generation int, destroyed_at time, destroyed_by int
 SELECT number, id, purpose, generation, destroyed_at, destroyed_by FROM subject_keys
-WHERE binding = :binding AND destroyed_at IS NOT NULL ORDER BY number;
+WHERE binding = :binding AND destroyed_at IS NOT NULL ORDER BY purpose, generation;
 
 -- name: hold_purpose
 -- takes: binding blob, purpose text, until time?, reason text, now time

@@ -111,7 +111,7 @@ class Core final : public ledger::AppendingCore<Writer, WriteWork>, private Read
   }
   void read_inside(std::string_view begin_with, Work work);
   void refuse_durably(FunctionRef<void()> write);
-  Writer& writer() noexcept override { return writer_; }
+  Writer& writer() const noexcept override { return writer_; }
   void note_append() noexcept override { pruning_.note_append(conventions_); }
 
   const database::OwningProcess owner_;
@@ -125,7 +125,7 @@ class Core final : public ledger::AppendingCore<Writer, WriteWork>, private Read
   GroupPruning pruning_{sessions_};
   mutable ServerClock server_clock_;
   Durability durability_{sessions_};
-  Writer writer_;
+  mutable Writer writer_;
 };
 
 }  // namespace stela::postgres

@@ -62,7 +62,7 @@ class STELA_EVENTSTORE_EXPORT Core final : public ledger::AppendingCore<Writer, 
   const Facts& facts() const noexcept { return facts_; }
   const Options& options() const noexcept { return options_; }
   const std::string& path() const noexcept { return path_; }
-  Writer& writer() noexcept override { return *writer_; }
+  Writer& writer() const noexcept override { return *writer_; }
   KindTable& kinds() noexcept { return kinds_; }
 
   const Clock& clock() const noexcept override { return *options_.clock; }

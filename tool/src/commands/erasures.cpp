@@ -136,12 +136,15 @@ void complete_erasure(Erasure& erasure, StoreSession& database, Keys& keys,
   }
   // A restored store that doesn't know of it may have what was cleared; and an event that was only
   // imported has forgotten nobody.
-  erasure.is_known =
-      std::all_of(erasure.keys.begin(), erasure.keys.end(), [&](const ErasedKey& key) {
-        const auto id = KeyId::parse(key.id);
-        const auto fence = id ? fence_of(database.store(), *id) : std::nullopt;
-        return fence && (fence->value() == 0 || *fence == erasure.sequence);
-      });
+  constexpr GlobalSequence no_fence{-1};
+  erasure.is_known = erasure.is_confirmed = true;
+  for (const ErasedKey& key : erasure.keys) {
+    const auto id = KeyId::parse(key.id);
+    const GlobalSequence fence = id ? fence_of(database.store(), *id).value_or(no_fence) : no_fence;
+    const bool is_own = fence == erasure.sequence && fence.value() > 0;
+    erasure.is_confirmed = erasure.is_confirmed && is_own;
+    erasure.is_known = erasure.is_known && (is_own || fence.value() == 0);
+  }
   if (!erasure.is_destroyed() || !erasure.is_known) return;
   std::int64_t rotation = 0;
   for (const ErasedKey& key : erasure.keys) rotation = std::max(rotation, key.rotation);

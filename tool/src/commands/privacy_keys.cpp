@@ -112,6 +112,8 @@ int rotate_keys(Invocation& call) {
   bar.clear();
   if (new_master) {
     keys.change_master(key_file(*new_master));
+    call.out.note("From now on '" + *new_master +
+                  "' is the master key; nothing opens the key store without it.");
     note_privacy(call, database, "changed the master key", "keys", "");
   }
   if (!rotation.left_over.empty()) {

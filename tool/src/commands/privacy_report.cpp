@@ -58,6 +58,11 @@ void tell_what_is_left(Invocation& call, const Erasure& erasure) {
   } else if (!erasure.certain_at) {
     call.out.line("It is certain once the keys are rotated: " + own_call + "rotate'.");
   }
+  if (erasure.certain_at && !erasure.is_confirmed) {
+    call.out.line(
+        "The store knows of it from the key store, so who asked and why is only what an "
+        "event says that may have been imported.");
+  }
   if (erasure.living_keys > 0) {
     call.out.line("Of this person " + counted(erasure.living_keys, "key") +
                   (erasure.living_keys == 1 ? " lives: " : " live: ") + own_call + "show'.");

@@ -78,6 +78,7 @@ constexpr Field<Erasure> erasure_fields[] = {
         "projectors"),
     field<&Erasure::publication>("publication", {.kind = Kind::word}),
     field<&Erasure::living_keys>("living_keys", {.kind = Kind::count}),
+    field<&Erasure::is_confirmed>("confirmed"),
     field<&Erasure::certain_at>("certain_at", {.title = "certain since", .absent = "not yet"}),
 };
 

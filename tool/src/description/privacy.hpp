@@ -51,8 +51,9 @@ struct Erasure {
   /// The publication of the event in the outbox.
   std::string publication = {};
   std::optional<Timestamp> certain_at = {};
-  /// The store has its keys as forgotten.
+  /// The store has its keys as forgotten; and by this event, not only by what the key store said.
   bool is_known = false;
+  bool is_confirmed = false;
   /// How many keys of the person live.
   std::int64_t living_keys = 0;
 

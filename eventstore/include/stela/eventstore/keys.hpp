@@ -128,7 +128,7 @@ class STELA_EVENTSTORE_EXPORT Keys final : public Keyring {
   /// Destroyed keys, in the same way.
   std::vector<DestroyedKey> destroyed(std::int64_t after, std::size_t limit);
 
-  /// All destroyed keys of a subject, in ascending order.
+  /// All destroyed keys of a subject, by purpose and generation.
   std::vector<DestroyedKey> destroyed_of(std::string_view subject);
   /// Since when keys that were destroyed after this rotation can't be recovered: the end of the
   /// next one that this key store has seen. Unset if there is none.

@@ -36,8 +36,8 @@ struct ReappliedErasures {
 /// needn't be opened with keys. KeysBehind as above.
 STELA_EVENTSTORE_EXPORT ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run);
 
-/// The event that forgot the key: 0 if the store learnt of it from the key store; unset if the store
-/// doesn't have it as forgotten.
+/// The event that forgot the key: 0 if the store learnt of it from the key store; unset if the
+/// store doesn't have it as forgotten.
 STELA_EVENTSTORE_EXPORT std::optional<GlobalSequence> fence_of(Store& store, const KeyId& id);
 
 /// Clears stored error texts that may quote what was forgotten: a process that still had a value
