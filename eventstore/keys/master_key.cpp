@@ -141,9 +141,11 @@ MasterKey key_file(std::string path) {
   const auto unwrap = [path](std::span<const std::uint8_t> bytes) {
     MasterKey::Bytes plain(wrapped_size);
     if (unseal_bytes(read_master(path), master_label, text_of(bytes), plain)) return plain;
-    refuse(path,
-           "isn't the one of this key store, or the key store is damaged; use the master key "
-           "that it was made with, or a backup of the key store");
+    refuse(
+        path,
+        "isn't the one of this key store, or the key store is damaged; use its present master "
+        "key, which is the newest one if it was ever changed; a damaged key store needs a backup, "
+        "and the master key of that time");
   };
   return {wrap, unwrap};
 }

@@ -154,7 +154,9 @@ void Keys::change_master(MasterKey master) {
   KeyStore& s = *store_;
   s.write([&](Connection& connection) {
     if (auto newest = connection.rows(sql::newest_kek{}); newest.step() && newest.has_older()) {
-      throw UsageError{"the keys are being rotated; change the master key when that has ended"};
+      throw StoreBusy{
+          "the keys are being rotated; nothing was changed; change the master key when that has "
+          "ended"};
     }
     s.keks->clear();
     const Kek kek = s.newest_kek(connection);

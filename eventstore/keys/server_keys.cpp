@@ -86,7 +86,9 @@ class ServerKeys final : public KeyDatabase {
     postgres::check_committed(own->query("COMMIT", {}, "removing former keys"));
     return {};
   } catch (const StoreBusy& e) {
-    return std::string{"an open transaction, such as a running pg_dump, reads the former keys: "} +
+    return std::string{
+               "the former keys couldn't be removed, as while an open transaction, such as a "
+               "running pg_dump, reads them: "} +
            e.what();
   } catch (const Error& e) {
     return std::string{

@@ -265,6 +265,7 @@ ReappliedErasures reapply_erasures(Store& store, Keys& keys, bool dry_run) {
   ReappliedErasures all{.to_destroy = static_cast<std::int64_t>(keys.brought_back())};
   std::vector<KeyId> unfenced;
   find_unfenced(store, keys, all, unfenced);
+  all.by_events = std::ssize(unfenced);
   if (dry_run) {
     all.to_destroy += std::ssize(unfenced);
   } else {

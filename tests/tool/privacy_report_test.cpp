@@ -127,9 +127,17 @@ TEST_F(ToolPrivacy, RotatesToAnotherMasterKey) {
   EXPECT_EQ(open_keys(keys_, {.erasures = erasures_}).standing().rotation, 1);
   std::ofstream{master} << std::string(32, 'n');
   ::chmod(master.c_str(), 0600);
+  std::filesystem::copy_file(keys_ + ".master", dir_.file("same.key"));
+  ::chmod(dir_.file("same.key").c_str(), 0600);
+  const Ran same = privacy({"rotate", "--new-master", dir_.file("same.key")});
+  EXPECT_EQ(same.code, 2);
+  EXPECT_THAT(same.err, HasSubstr("has the present master key"));
+  EXPECT_EQ(open_keys(keys_, {.erasures = erasures_}).standing().rotation, 1);
   const Ran changed = privacy({"rotate", "--new-master", master});
   EXPECT_EQ(changed.code, 0);
-  EXPECT_THAT(changed.err, HasSubstr("is the master key; nothing opens the key store without it"));
+  EXPECT_THAT(changed.err,
+              AllOf(HasSubstr("becomes the master key now. Keep the former one, too"),
+                    HasSubstr("is the master key; nothing opens the key store without it")));
   EXPECT_EQ(privacy({"subjects"}).code, 1);
   EXPECT_EQ(lines_of(privacy({"subjects", "--master", master, "--json"}).out).size(), 2U);
 }

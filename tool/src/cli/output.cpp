@@ -118,17 +118,18 @@ void Output::json(std::string_view value) {
   put(safe_json(value).append("\n"));
 }
 
-void Output::note(std::string_view raw) {
+bool Output::tell(std::string_view raw) {
   const std::string text = without_passwords(raw);
   if (options_.kept != nullptr) {
     options_.kept->notes.push_back(in_lines(text));
   } else if (options_.log_json) {
     std::string object;
     json::ObjectWriter{object}.add("level", "info").add("message", in_lines(text)).close();
-    write_all(STDERR_FILENO, safe_json(object).append("\n"));
+    return write_all(STDERR_FILENO, safe_json(object).append("\n")) == 0;
   } else {
-    write_all(STDERR_FILENO, in_lines(text).append("\n"));
+    return write_all(STDERR_FILENO, in_lines(text).append("\n")) == 0;
   }
+  return true;
 }
 
 void Output::more(More more) {

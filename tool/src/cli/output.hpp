@@ -67,7 +67,9 @@ class Output {
   /// Prints a JSON value on a line of stdout.
   void json(std::string_view value);
   /// Prints a message on stderr.
-  void note(std::string_view text);
+  void note(std::string_view text) { static_cast<void>(tell(text)); }
+  /// The same. False if it can't be written.
+  bool tell(std::string_view text);
   /// Prints on stderr how to get more.
   void more(More more);
   /// Prints a message on stderr, as an object with --json.

@@ -132,11 +132,16 @@ void look_at_erasures(Examination& examination, StoreSession& session, Keys& key
                       const std::string& call) {
   const ReappliedErasures left = reapply_erasures(session.store(), keys, true);
   if (left.to_destroy > 0) {
-    examination.bad("erasures",
-                    counted(left.to_destroy, "key") +
-                        " of people who were forgotten can be had again, as after a backup was "
-                        "restored",
-                    "'" + call + "privacy reapply'");
+    examination.bad(
+        "erasures",
+        counted(left.to_destroy, "key") +
+            " of people who were forgotten can be had again, as after a backup was "
+            "restored" +
+            (left.by_events > 0 ? "; of " + in_digits(left.by_events) +
+                                      " only an imported event says so, which may be forged"
+                                : ""),
+        "'" + call + "privacy reapply --dry-run', and without it if it is true; '" + call +
+            "privacy hold' keeps what a forged event names");
   }
   if (left.to_fence > 0) {
     examination.bad("erasures",

@@ -85,14 +85,45 @@ constexpr Option purpose_option{"--purpose", "P", "what is kept for it ('default
 
 // --- rotate
 
-/// StoreFailed if it isn't a master key. Called before anything changes.
-void try_master(const std::string& path) {
+/// Misuse or StoreFailed if it can't take the place of the present master key. Called before
+/// anything changes.
+void try_master(Invocation& call, const std::string& path) {
   if (!std::filesystem::exists(path)) {
     throw Misuse{"there is no file '" + path +
                  "'; make one: head -c 32 /dev/urandom > FILE, and "
                  "chmod 600 FILE"};
   }
-  key_file(path).wrap(std::vector<std::uint8_t>(1));
+  const std::string& named = call.settings().text("keys.master");
+  const MasterKey present =
+      key_file(named.empty() ? call.settings().text("keys.store") + ".master" : named);
+  constexpr std::size_t size_of_wrapped = 56;
+  const auto wrapped = present.wrap(std::vector<std::uint8_t>(size_of_wrapped));
+  key_file(path).wrap(std::vector<std::uint8_t>(size_of_wrapped));
+  try {
+    key_file(path).unwrap(wrapped);
+  } catch (const StoreFailed&) {
+    return;
+  }
+  throw Misuse{"'" + path +
+               "' has the present master key; a new one makes earlier backups worthless"};
+}
+
+/// From the commit on only one of two files opens the key store: an operator must never be left
+/// with the wrong one, wherever this ends.
+void change_master(Invocation& call, Keys& keys, const std::string& path) {
+  const bool is_told = call.out.tell(
+      "'" + path +
+      "' becomes the master key now. Keep the former one, too, until it is said that it has.");
+  if (!is_told) throw Exit{failed, "stderr can't be written; the master key wasn't changed"};
+  try {
+    keys.change_master(key_file(path));
+  } catch (const Error& e) {
+    throw Exit{failed, std::string{e.what()} + "; either '" + path +
+                           "' or the former file is the master key now: keep both, and try "
+                           "'privacy subjects --master FILE' with each"};
+  }
+  call.out.note("From now on '" + path +
+                "' is the master key; nothing opens the key store without it.");
 }
 
 int rotate_keys(Invocation& call) {
@@ -101,7 +132,7 @@ int rotate_keys(Invocation& call) {
   StoreSession database{call};
   check_key_store(database.store(), keys);
   const auto new_master = call.arguments.text("--new-master");
-  if (new_master) try_master(*new_master);
+  if (new_master) try_master(call, *new_master);
   note_privacy(call, database, "began to rotate keys", "keys", "");
   if (!call.out.is_json())
     call.out.note("Wrapping all keys anew; the store can be used meanwhile.");
@@ -111,9 +142,7 @@ int rotate_keys(Invocation& call) {
       [&](std::int64_t wrapped, std::int64_t most) { bar.show("keys", wrapped, most); });
   bar.clear();
   if (new_master) {
-    keys.change_master(key_file(*new_master));
-    call.out.note("From now on '" + *new_master +
-                  "' is the master key; nothing opens the key store without it.");
+    change_master(call, keys, *new_master);
     note_privacy(call, database, "changed the master key", "keys", "");
   }
   if (!rotation.left_over.empty()) {
@@ -132,8 +161,12 @@ int rotate_keys(Invocation& call) {
                            ", as after an older backup of it was restored: '" + call.app.name +
                            " privacy reapply'"};
   }
-  if (left.to_destroy > 0) {
-    throw Exit{failed, "all keys are wrapped anew, but " + counted(left.to_destroy, "key") +
+  if (left.by_events > 0) {
+    call.out.note("An imported event forgets somebody whose keys live: '" + call.app.name +
+                  " privacy reapply --dry-run' names it.");
+  }
+  if (const auto again = left.to_destroy - left.by_events; again > 0) {
+    throw Exit{failed, "all keys are wrapped anew, but " + counted(again, "key") +
                            " of people who were forgotten can be had again, as after a backup was "
                            "restored: '" +
                            call.app.name + " privacy reapply', and rotate again"};

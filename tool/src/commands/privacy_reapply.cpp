@@ -161,7 +161,8 @@ std::string by_events(const ReappliedErasures& known) {
     text += (text.empty() ? "" : ", ") + std::to_string(event.value());
   }
   if (text.empty()) return text;
-  return (known.events.size() > 1 ? " by events " : " by event ") + text;
+  return (known.events.size() > 1 ? " by events " : " by event ") + text +
+         " (imported: 'events show' says of whom)";
 }
 
 std::string in_words(const ReappliedErasures& known, const AllPublished& all) {

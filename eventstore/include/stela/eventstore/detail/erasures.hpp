@@ -26,8 +26,9 @@ struct ReappliedErasures {
   std::int64_t to_destroy = 0;
   /// Destroyed keys that weren't forgotten in the store.
   std::int64_t to_fence = 0;
-  /// Events that forget some of those living keys: they were read back from the broker. Other
-  /// people's keys, and keys under a hold, don't count.
+  /// How many of those only an event forgets, which was read back from the broker: it may be
+  /// forged. Other people's keys, and keys under a hold, don't count.
+  std::int64_t by_events = 0;
   std::vector<GlobalSequence> events = {};
 };
 
