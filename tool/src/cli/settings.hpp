@@ -51,6 +51,10 @@ class Settings {
   bool is_set(std::string_view key) const { return value(key).origin != "default"; }
   /// Empty if it is unset and has no default.
   const std::string& text(std::string_view key) const { return value(key).text; }
+  /// The file that a setting of the key store names, or the one beside the key store.
+  std::string key_file(std::string_view key, const char* ending) const {
+    return text(key).empty() ? text("keys.store") + ending : text(key);
+  }
   std::int64_t integer(std::string_view key) const { return get<std::int64_t>(key); }
   bool boolean(std::string_view key) const { return get<bool>(key); }
   std::chrono::milliseconds duration(std::string_view key) const {

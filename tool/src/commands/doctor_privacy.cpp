@@ -66,19 +66,15 @@ std::string folder_of(const std::string& file) {
 
 /// Checks what a backup of one folder would contain together.
 void look_at_folder(Examination& examination, Invocation& call, StoreSession& session) {
-  const std::string keys = call.settings().text("keys.store");
-  const auto named = [&](std::string_view key, const char* ending) {
-    const std::string& text = call.settings().text(key);
-    return text.empty() ? keys + ending : text;
-  };
-  const std::string folder = folder_of(keys);
+  const Settings& settings = call.settings();
+  const std::string folder = folder_of(settings.text("keys.store"));
   std::string beside;
   const auto look = [&](const std::string& file, const char* what) {
     if (folder_of(file) == folder) beside += (beside.empty() ? "" : ", ") + std::string{what};
   };
   if (!session.place().is_on_server()) look(sqlite::path(session.store()), "the events");
-  look(named("keys.master", ".master"), "the master key");
-  look(named("keys.erasures", ".erasures"), "the file of erasures");
+  look(settings.key_file("keys.master", ".master"), "the master key");
+  look(settings.key_file("keys.erasures", ".erasures"), "the file of erasures");
   if (beside.empty()) return examination.fine("keys", "the key store has a folder of its own");
   examination.warn("keys", "in the folder of the key store: " + beside,
                    "keep them apart: a backup of one folder brings back what was forgotten");

@@ -90,17 +90,13 @@ constexpr Option purpose_option{"--purpose", "P", "what is kept for it ('default
 void try_master(Invocation& call, const std::string& path) {
   if (!std::filesystem::exists(path)) {
     throw Misuse{"there is no file '" + path +
-                 "'; make one: head -c 32 /dev/urandom > FILE, and "
-                 "chmod 600 FILE"};
+                 "'; make one: head -c 32 /dev/urandom > FILE, and chmod 600 FILE"};
   }
-  const std::string& named = call.settings().text("keys.master");
-  const MasterKey present =
-      key_file(named.empty() ? call.settings().text("keys.store") + ".master" : named);
-  constexpr std::size_t size_of_wrapped = 56;
-  const auto wrapped = present.wrap(std::vector<std::uint8_t>(size_of_wrapped));
-  key_file(path).wrap(std::vector<std::uint8_t>(size_of_wrapped));
+  const MasterKey present = key_file(call.settings().key_file("keys.master", ".master"));
+  const std::vector<std::uint8_t> as_long_as_keys(56);
+  key_file(path).wrap(as_long_as_keys);
   try {
-    key_file(path).unwrap(wrapped);
+    key_file(path).unwrap(present.wrap(as_long_as_keys));
   } catch (const StoreFailed&) {
     return;
   }
@@ -111,16 +107,15 @@ void try_master(Invocation& call, const std::string& path) {
 /// From the commit on only one of two files opens the key store: an operator must never be left
 /// with the wrong one, wherever this ends.
 void change_master(Invocation& call, Keys& keys, const std::string& path) {
-  const bool is_told = call.out.tell(
-      "'" + path +
-      "' becomes the master key now. Keep the former one, too, until it is said that it has.");
-  if (!is_told) throw Exit{failed, "stderr can't be written; the master key wasn't changed"};
+  if (!call.out.tell("'" + path + "' becomes the master key now. Keep the former one, too.")) {
+    throw Exit{failed, "stderr can't be written; the master key wasn't changed"};
+  }
   try {
     keys.change_master(key_file(path));
   } catch (const Error& e) {
-    throw Exit{failed, std::string{e.what()} + "; either '" + path +
-                           "' or the former file is the master key now: keep both, and try "
-                           "'privacy subjects --master FILE' with each"};
+    throw Exit{failed, std::string{e.what()} +
+                           "; either file may be the master key now: keep both, and try 'privacy "
+                           "subjects --master FILE' with each"};
   }
   call.out.note("From now on '" + path +
                 "' is the master key; nothing opens the key store without it.");
