@@ -155,8 +155,15 @@ class Erasures::File {
 Erasures::Erasures(std::string path, const Uuid& key_store, Secret key)
     : path_{std::move(path)}, key_store_{key_store.to_string()}, key_{std::move(key)} {
   const File file{path_, O_RDONLY};
-  if (file.is_open()) read(file);
-  if (file.is_open() && file.size() > size_) {
+  if (file.is_open()) {
+    read(file);
+  } else if (const auto folder = std::filesystem::absolute(path_).parent_path();
+             !std::filesystem::exists(folder)) {
+    complain("there is no folder '" + folder.string() + "'; is its disk mounted?");
+  }
+  if (is_foreign(file)) {
+    complain("it isn't a file of erasures; name another one");
+  } else if (file.is_open() && file.size() > size_) {
     complain(
         "its last line is unfinished: a process ended while it wrote it; the next erasure "
         "mends that");
@@ -174,15 +181,23 @@ void Erasures::read(const File& file) {
     complain("it is shorter than it was");
     size_ = 0;
     lines_ = 0;
+    has_records_ = false;
   }
   const std::string text = file.read(size_);
   std::string_view rest{text};
   for (std::size_t end; (end = rest.find('\n')) != std::string_view::npos;) {
     ++lines_;
+    has_records_ = has_records_ || rest.starts_with(tag);
     if (end > 0) take(rest.substr(0, end));
     rest.remove_prefix(end + 1);
     size_ += end + 1;
   }
+  has_records_ = has_records_ || (!rest.empty() && tag.starts_with(rest.substr(0, tag.size())));
+}
+
+/// Its last line would be cut off, and records appended: not even a master key would survive that.
+bool Erasures::is_foreign(const File& file) const {
+  return file.is_open() && file.size() > 0 && !has_records_;
 }
 
 void Erasures::take(std::string_view line) {
@@ -215,7 +230,7 @@ void Erasures::expect(std::int64_t number) {
                                          : "it ends with " + std::to_string(number_) +
                                                ": it is an older copy, or another file";
   complain("erasures up to " + std::to_string(number) + " were written to it, and " + actual +
-           "; put the right one back");
+           "; put the right one back; if both have records, join them, the older one first");
   number_ = number;
 }
 
@@ -261,6 +276,10 @@ void Erasures::add(std::span<const KeyId> ids, Timestamp now) {
   std::copy_if(ids.begin(), ids.end(), std::back_inserter(missing),
                [&](const KeyId& id) { return !ids_.contains(id); });
   if (missing.empty()) return;
+  if (is_foreign(file)) {
+    throw StoreFailed{"'" + path_ + "' isn't a file of erasures, and is left as it is; name " +
+                      "another one, or one that doesn't exist yet; no key was destroyed"};
+  }
   file.mend(size_);
   const std::string text = record(missing, now);
   file.append(text);

@@ -39,13 +39,14 @@ class Erasures {
   void expect(std::int64_t number);
 
   /// Adds a record of the ids that the file lacks; it is durable when this returns. StoreFull or
-  /// StoreFailed if that fails.
+  /// StoreFailed if that fails, or the file has something else.
   void add(std::span<const KeyId> ids, Timestamp now);
 
  private:
   class File;
 
   void read(const File& file);
+  bool is_foreign(const File& file) const;
   void take(std::string_view line);
   void follow(std::int64_t number, const KeyId& previous);
   void complain(const std::string& what);
@@ -61,6 +62,8 @@ class Erasures {
   /// The number and size of complete lines that were read.
   std::int64_t lines_ = 0;
   std::size_t size_ = 0;
+  /// It has a line that begins like a record.
+  bool has_records_ = false;
   std::int64_t number_ = 0;
   KeyId last_code_ = {};
 };

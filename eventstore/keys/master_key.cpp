@@ -144,8 +144,8 @@ MasterKey key_file(std::string path) {
     refuse(
         path,
         "isn't the one of this key store, or the key store is damaged; use its present master "
-        "key, which is the newest one if it was ever changed; a damaged key store needs a backup, "
-        "and the master key of that time");
+        "key, which is the newest one if it was ever changed; a backup of the key store needs the "
+        "master key of its time");
   };
   return {wrap, unwrap};
 }

@@ -241,6 +241,21 @@ TEST_F(ChangedErasures, MayBeGarbage) {
   EXPECT_THAT(keys.erasure_problems(), SizeIs(4));
 }
 
+TEST_F(Erasures, AreNotWrittenIntoAnotherFile) {
+  Keys keys = place.open({.erasures = place.path() + ".master"});
+  const KeyId id = keys.key_of(margaret)->id;
+  EXPECT_THAT(keys.erasure_problems(), ElementsAre(HasSubstr("isn't a file of erasures")));
+  EXPECT_THAT([&] { destroy(keys, id); },
+              ::testing::ThrowsMessage<StoreFailed>(HasSubstr("is left as it is")));
+  EXPECT_EQ(fs::file_size(place.path() + ".master"), 32U);
+  EXPECT_NE(keys.find(id), nullptr);
+}
+
+TEST_F(Erasures, SayWhereTheirFolderIsMissing) {
+  Keys keys = place.open({.erasures = dir.file("not/mounted")});
+  EXPECT_THAT(keys.erasure_problems(), ElementsAre(HasSubstr("is its disk mounted?")));
+}
+
 TEST_F(Erasures, ComeBeforeTheKeysAreDestroyed) {
   Keys keys = place.open({.erasures = "/dev/full"});
   const KeyId id = keys.key_of(margaret)->id;

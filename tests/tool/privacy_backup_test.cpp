@@ -167,7 +167,7 @@ TEST_F(ToolPrivacyOfABackup, IsNotTakenForForgottenByItsEventAlone) {
                     HasSubstr("of 2 only an imported event says so, which may be forged")));
   const Ran rotated = privacy({"rotate"});
   EXPECT_EQ(rotated.code, 0) << "a forged event must not stop the timer";
-  EXPECT_THAT(rotated.err, HasSubstr("An imported event forgets somebody whose keys live"));
+  EXPECT_THAT(rotated.out, HasSubstr(", but what only an imported event forgets lives"));
   EXPECT_EQ(member(privacy({"reapply", "--yes", "--json"}).out, "destroyed"), "2");
   EXPECT_EQ(people(), 1U);
   EXPECT_EQ(member(privacy({"reapply", "--dry-run", "--json"}).out, "fenced"), "0");

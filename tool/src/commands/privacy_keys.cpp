@@ -117,8 +117,9 @@ void change_master(Invocation& call, Keys& keys, const std::string& path) {
                            "; either file may be the master key now: keep both, and try 'privacy "
                            "subjects --master FILE' with each"};
   }
-  call.out.note("From now on '" + path +
-                "' is the master key; nothing opens the key store without it.");
+  call.out.note(
+      "From now on '" + path +
+      "' is the master key; nothing opens the key store without it. Restart programs with it.");
 }
 
 int rotate_keys(Invocation& call) {
@@ -127,19 +128,19 @@ int rotate_keys(Invocation& call) {
   StoreSession database{call};
   check_key_store(database.store(), keys);
   const auto new_master = call.arguments.text("--new-master");
-  if (new_master) try_master(call, *new_master);
+  if (new_master) {
+    try_master(call, *new_master);
+    // Before the rotation, which removes what the former one opens from a server's tables.
+    change_master(call, keys, *new_master);
+    note_privacy(call, database, "changed the master key", "keys", "");
+  }
   note_privacy(call, database, "began to rotate keys", "keys", "");
-  if (!call.out.is_json())
-    call.out.note("Wrapping all keys anew; the store can be used meanwhile.");
+  if (!call.out.is_json()) call.out.note("Wrapping all keys anew; programs run on meanwhile.");
   ProgressBar bar{call.out, "keys"};
   clear_error_texts(database.store());
   const KeyRotation rotation = keys.rotate(
       [&](std::int64_t wrapped, std::int64_t most) { bar.show("keys", wrapped, most); });
   bar.clear();
-  if (new_master) {
-    change_master(call, keys, *new_master);
-    note_privacy(call, database, "changed the master key", "keys", "");
-  }
   if (!rotation.left_over.empty()) {
     throw Exit{failed, "all keys are wrapped by key-encryption key " +
                            std::to_string(rotation.number) +
@@ -152,14 +153,13 @@ int rotate_keys(Invocation& call) {
   const ReappliedErasures left = reapply_erasures(database.store(), keys, true);
   if (left.to_fence > 0) {
     throw Exit{failed, "all keys are wrapped anew, but the store doesn't know of " +
-                           counted(left.to_fence, "destroyed key") +
-                           ", as after an older backup of it was restored: '" + call.app.name +
-                           " privacy reapply'"};
+                           counted(left.to_fence, "destroyed key") + ", as after a restore: '" +
+                           call.app.name + " privacy reapply'"};
   }
-  if (left.by_events > 0) {
-    call.out.note("An imported event forgets somebody whose keys live: '" + call.app.name +
-                  " privacy reapply --dry-run' names it.");
-  }
+  const std::string but = left.by_events > 0
+                              ? ", but what only an imported event forgets lives: '" +
+                                    call.app.name + " privacy reapply --dry-run' names it."
+                              : ".";
   if (const auto again = left.to_destroy - left.by_events; again > 0) {
     throw Exit{failed, "all keys are wrapped anew, but " + counted(again, "key") +
                            " of people who were forgotten can be had again, as after a backup was "
@@ -177,7 +177,7 @@ int rotate_keys(Invocation& call) {
                counted(rotation.rewrapped, "key") + " wrapped by key-encryption key " +
                    std::to_string(rotation.number) + ". What was forgotten before " +
                    to_string(rotation.began_at) + " is certain from " +
-                   to_string(rotation.ended_at) + " on.");
+                   to_string(rotation.ended_at) + " on" + but);
   return done;
 }
 
