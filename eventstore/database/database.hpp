@@ -69,6 +69,9 @@ class STELA_EVENTSTORE_EXPORT Database {
   /// of that name is attached.
   virtual void attach(TransactionParticipant& participant, Work prepare) = 0;
   virtual void attach(DataParticipant& participant, Work prepare) = 0;
+  /// Attaches a participant that adds nothing to appends: it only must be there.
+  virtual void attach_mark(Participant& mark) = 0;
+  virtual void detach_mark(Participant& mark) = 0;
   /// As EventStore::detach.
   virtual void detach(DataParticipant& participant) = 0;
   /// UsageError if a participant of this name is attached. Inside `write`.

@@ -65,6 +65,8 @@ class AppendingCore : public Store::Core {
   void attach(database::DataParticipant& participant, database::Database::Work prepare) final {
     writer().attach(participant, prepare);
   }
+  void attach_mark(Participant& mark) final { writer().attach_mark(mark); }
+  void detach_mark(Participant& mark) final { writer().detach(mark); }
   void detach(TransactionParticipant& participant) final { writer().detach(participant); }
   void detach(database::DataParticipant& participant) final { writer().detach(participant); }
   void refuse_second(std::string_view participant) const final {

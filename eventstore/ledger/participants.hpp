@@ -13,6 +13,9 @@
 
 namespace stela::ledger {
 
+/// Required while appends are suspended. Its detail says why.
+inline constexpr std::string_view suspension = "suspended";
+
 /// Threads: `has_user_code` any; the rest belongs to the leader of the writers.
 class Participants {
  public:
@@ -23,6 +26,8 @@ class Participants {
 
   void add(TransactionParticipant& participant);
   void add(database::DataParticipant& participant);
+  /// One that only must be there: it adds nothing to appends.
+  void add(Participant& participant) { all_.push_back(&participant); }
   void remove(const Participant& participant) noexcept;
   /// UsageError if one of this name is attached.
   void refuse_second(std::string_view name) const;
@@ -38,7 +43,7 @@ class Participants {
   void require(std::vector<Required> required) { required_ = std::move(required); }
   /// Whether the database requires this one. UsageError if it requires it in another form.
   bool is_required(const Participant& participant) const;
-  /// ParticipantMissing if a required one isn't attached.
+  /// ParticipantMissing if a required one isn't attached; StoreSuspended if appends are suspended.
   void check() const;
 
  private:

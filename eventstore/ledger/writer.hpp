@@ -42,6 +42,8 @@ class Writer {
               FunctionRef<void(database::Connection&)> prepare);
   void attach(database::DataParticipant& participant,
               FunctionRef<void(database::Connection&)> prepare);
+  /// Attaches one that only must be there.
+  void attach_mark(Participant& mark);
   void detach(const Participant& participant);
   void forget_participant(std::string_view name);
   /// UsageError if a participant of this name is attached. For the leader.

@@ -28,6 +28,8 @@ std::string_view to_string(ErrorCode code) noexcept {
       return "commit_in_doubt";
     case ErrorCode::participant_missing:
       return "participant_missing";
+    case ErrorCode::store_suspended:
+      return "store_suspended";
     case ErrorCode::uniqueness_violated:
       return "uniqueness_violated";
     case ErrorCode::constraint_violated:

@@ -58,7 +58,7 @@ void Writer::check_participants(Connection& connection) {
   if (!epoch_.is_nil()) {
     try {
       return participants_.check();
-    } catch (const ParticipantMissing&) {
+    } catch (const Error&) {
       // Another process may have removed the requirement.
     }
   }

@@ -225,6 +225,10 @@ void migrate(Connection& connection, const Options& options, const Module& modul
   auto pause = first_pause_between_polls;
   // Polls, because a session that waits in the server would block sessions that lock tables.
   while (!is_migrated(connection, options, module)) {
+    if (!options.migrate && has_ledger(connection, options.schema) &&
+        read_ledger(connection, module).count > 0) {
+      database::refuse_older(module.name);
+    }
     if (try_to_migrate(connection, options.schema, module)) return;
     if (steady_clock::now() >= deadline) {
       throw StoreBusy{"another process has been migrating the tables for " +

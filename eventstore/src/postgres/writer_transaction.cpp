@@ -327,8 +327,7 @@ bool Writer::may_declare(const AppendRequest& request) const {
 AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   const Appending appending{*this};
   if (foreign_events_) std::rethrow_exception(foreign_events_);
-  if (epoch_.is_nil()) load_participants(connection());
-  participants_.check();
+  check_participants(connection());
   Undeclared undeclared;
   find_undeclared(request, undeclared);
   if (!undeclared.is_empty()) {

@@ -294,6 +294,7 @@ void Core::make_ready(Connection& connection) {
     check_migrated(connection, "eventstore", sql::migrations);
   } else {
     if (!path_.empty()) use_log(connection, path_);
+    if (!options_.migrate) refuse_older(connection, "eventstore", sql::migrations);
     sqlite::migrate(connection, "eventstore", sql::migrations, now());
   }
 }
@@ -313,8 +314,10 @@ void Core::migrate(std::string_view module, std::span<const database::Migration>
   reading().read(
       [&](Connection& connection) { is_done = is_migrated(connection, module, migrations); });
   if (!is_done) {
-    writer_->run_alone(
-        [&](Connection& connection) { sqlite::migrate(connection, module, migrations, now()); });
+    writer_->run_alone([&](Connection& connection) {
+      if (!options_.migrate) refuse_older(connection, module, migrations);
+      sqlite::migrate(connection, module, migrations, now());
+    });
   }
   writer_->know_schema(module, migrations.size());
 }

@@ -271,6 +271,13 @@ void check_migrated(Connection& connection, std::string_view module,
       "read-only can't create them; open it once for writing, or read a copy that was"};
 }
 
+void refuse_older(Connection& connection, std::string_view module,
+                  std::span<const database::Migration> migrations) {
+  if (!has_ledger(connection)) return;
+  const std::size_t applied = count_applied(connection, module, migrations);
+  if (applied > 0 && applied < migrations.size()) database::refuse_older(module);
+}
+
 std::optional<Facts> find_facts(Connection& connection) {
   Facts facts;
   bool found = false;

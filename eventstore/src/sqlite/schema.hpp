@@ -66,6 +66,11 @@ bool is_migrated(Connection& connection, std::string_view module,
 void check_migrated(Connection& connection, std::string_view module,
                     std::span<const database::Migration> migrations);
 
+/// SchemaMismatch if the tables of `module` are there, but older: for stores that an operator
+/// migrates.
+void refuse_older(Connection& connection, std::string_view module,
+                  std::span<const database::Migration> migrations);
+
 /// Appends require `name` from now on.
 void insert_participant(Connection& connection, std::string_view name, std::string_view detail,
                         Timestamp now);

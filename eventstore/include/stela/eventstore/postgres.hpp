@@ -25,12 +25,13 @@ struct Options {
   /// Whether to create the schema and its tables if they are missing. NotFound if they are missing
   /// and it is false.
   bool create = true;
+  /// Whether to migrate tables that are older. SchemaMismatch if they are and it is false.
+  bool migrate = true;
   /// Only reads; also works on a standby, and on a server or as a role whose transactions are
   /// read-only by default. Of several hosts it uses the primary, or a standby if there is none.
   /// Nothing is created, migrated or written; any write is a UsageError. A standby shows events in
   /// order and without gaps, but may lag behind the primary. Never base an external effect on it:
   /// an asynchronous standby may show events that a failover to another one loses. Not through a
-  /// pooler.
   /// pooler.
   bool read_only = false;
   /// Whether events are durable before a read returns them. That waits for a flush after a recent

@@ -26,6 +26,9 @@ struct Options {
 
   /// Creates the database if it is missing.
   bool create = true;
+  /// Migrates it if it is older. False: SchemaMismatch, for programs that leave migrating to an
+  /// operator.
+  bool migrate = true;
   /// Only reads. Nothing is created, migrated or written, and neither the file nor its folder needs
   /// to be writable. Any write is a UsageError. StoreFailed if the latest changes can't be read
   /// because they are in a write-ahead log without its `-shm` file.

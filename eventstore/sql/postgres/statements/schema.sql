@@ -5,6 +5,12 @@
 -- takes: schema text
 SELECT FROM pg_catalog.pg_tables WHERE schemaname = :schema AND tablename = 'stela_migrations';
 
+-- name: schemas_with_ledger
+-- doing: looking for stores
+-- gives: name text
+SELECT schemaname::text AS name FROM pg_catalog.pg_tables WHERE tablename = 'stela_migrations'
+ORDER BY 1;
+
 -- name: ledger
 -- doing: reading the ledger of migrations
 -- takes: module text

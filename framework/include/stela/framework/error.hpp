@@ -27,6 +27,7 @@ enum class ErrorCode : std::uint8_t {
   schema_mismatch,
   commit_in_doubt,
   participant_missing,
+  store_suspended,
   uniqueness_violated,
   constraint_violated,
   broker_failed,
@@ -179,6 +180,13 @@ class STELA_FRAMEWORK_EXPORT ParticipantMissing : public Error {
  public:
   explicit ParticipantMissing(const std::string& what)
       : Error{ErrorCode::participant_missing, what} {}
+};
+
+/// Appends to this store are suspended until an operator resumes it: a tenant's, for example. Reads
+/// work. Nothing was written.
+class STELA_FRAMEWORK_EXPORT StoreSuspended : public Error {
+ public:
+  explicit StoreSuspended(const std::string& what) : Error{ErrorCode::store_suspended, what} {}
 };
 
 /// A constraint of a projector's table. Unknown members are empty.

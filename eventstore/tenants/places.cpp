@@ -1,0 +1,67 @@
+#include "tenants/places.hpp"
+
+#include <stela/eventstore/postgres.hpp>
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <initializer_list>
+
+namespace stela::tenants {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The first file is the one that programs notice the loss of.
+void remove_files(const std::string& path, std::initializer_list<std::string_view> endings) {
+  for (const std::string_view ending : endings) {
+    std::error_code error;
+    const std::string file = path + std::string{ending};
+    fs::remove(file, error);
+    if (!error) continue;
+    throw StoreFailed{"removing '" + file + "' failed: " + error.message() +
+                      "; mend that, and repeat it"};
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> names_at(const Pattern& stores) {
+  if (stores.is_on_server()) return names_on_server(stores.text());
+  std::vector<std::string> names;
+  const auto look_at = [&](const fs::path& path) {
+    if (std::string name = stores.name_in(path.string()); !name.empty()) names.push_back(name);
+  };
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator{stores.parent(), error}) {
+    look_at(entry.path());
+    // With "{tenant}/shop.db" each tenant has a folder.
+    if (!entry.is_directory(error)) continue;
+    for (const fs::directory_entry& inner : fs::directory_iterator{entry.path(), error}) {
+      look_at(inner.path());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void remove_store(const Pattern& stores, std::string_view tenant) {
+  const std::string place = stores.place_of(tenant);
+  if (stores.is_on_server()) return remove_from_server(place, tenant);
+  remove_files(place, {"", "-wal", "-shm", "-lock"});
+}
+
+void remove_keys(const Pattern& keys, std::string_view tenant) {
+  remove_files(keys.place_of(tenant), {"", "-journal", "-lock", ".master", ".erasures"});
+}
+
+#ifndef STELA_HAS_POSTGRES
+std::vector<std::string> names_on_server(const std::string& conninfo) {
+  throw UsageError{postgres::describe(conninfo)};  // which says that this build has no such engine
+}
+void remove_from_server(const std::string& conninfo, std::string_view) {
+  throw UsageError{postgres::describe(conninfo)};
+}
+#endif
+
+}  // namespace stela::tenants

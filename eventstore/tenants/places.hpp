@@ -1,0 +1,29 @@
+// What stands at the places of tenants, whether or not the registry knows it.
+#pragma once
+
+#include "tenants/names.hpp"
+
+#include <stela/eventstore/store.hpp>
+#include <stela/framework/detail/function_ref.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::tenants {
+
+inline std::string schema_of(std::string_view tenant) {
+  return "tenant_" + std::string{tenant};
+}
+
+/// A name that may be a tenant's, by the place where something stands.
+std::vector<std::string> names_at(const Pattern& stores);
+std::vector<std::string> names_on_server(const std::string& conninfo);
+
+/// Destroys a tenant's store, or what is left of it. StoreFailed if that fails; repeat it then.
+void remove_store(const Pattern& stores, std::string_view tenant);
+void remove_from_server(const std::string& conninfo, std::string_view tenant);
+/// Destroys a tenant's key store, its master key and its erasures.
+void remove_keys(const Pattern& keys, std::string_view tenant);
+
+}  // namespace stela::tenants

@@ -1,0 +1,211 @@
+#include "tenants/pool.hpp"
+
+#include "database/database.hpp"
+#include "ledger/participants.hpp"
+#include "tenants/places.hpp"
+
+#include <stela/eventstore/operations.hpp>
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace stela::tenants {
+namespace {
+
+using std::chrono::steady_clock;
+
+void make_folder_of(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path{path}.parent_path(), error);
+  if (error) throw StoreFailed{"making the folder of '" + path + "' failed: " + error.message()};
+}
+
+std::optional<Keys> open_keys_of(Registry& registry, const std::string& tenant, bool is_new) {
+  if (!registry.keys()) return std::nullopt;
+  const std::string place = registry.keys()->place_of(tenant);
+  if (is_new && !registry.keys()->is_on_server()) make_folder_of(place);
+  const sqlite::Options& files = registry.options().files;
+  return open_keys(place, {.create = is_new,
+                           .busy_timeout = files.busy_timeout,
+                           .log = files.log,
+                           .clock = files.clock});
+}
+
+enum class Access : std::uint8_t { create, write, read };
+
+Store open_store_of(Registry& registry, std::string_view tenant, Access access, Keyring* keys) {
+  const TenantsOptions& all = registry.options();
+  const std::string place = registry.stores().place_of(tenant);
+  const auto prepare = [&](auto options) {
+    options.create = access == Access::create;
+    options.read_only = access == Access::read;
+    options.migrate = all.migrate;
+    options.keys = keys;
+    return options;
+  };
+  if (registry.stores().is_on_server()) {
+    postgres::Options options = prepare(all.servers);
+    options.schema = schema_of(tenant);
+    return postgres::open(place, options);
+  }
+  if (access == Access::create) make_folder_of(place);
+  return sqlite::open(place, prepare(all.files));
+}
+
+std::string why_suspended(const Tenant& tenant) {
+  std::string why = "tenant '" + tenant.name + "' is ";
+  why += to_string(tenant.state);
+  why += " since " + to_string(tenant.since);
+  return tenant.reason.empty() ? why : why + ": " + tenant.reason;
+}
+
+bool is_suspended(Store& store) {
+  const auto required = StoreOperations{store}.required_participants();
+  return std::any_of(required.begin(), required.end(),
+                     [](const auto& one) { return one.name == ledger::suspension; });
+}
+
+}  // namespace
+
+Store open_to_read(Registry& registry, std::string_view tenant) {
+  return open_store_of(registry, tenant, Access::read, nullptr);
+}
+
+std::string_view Suspension::name() const noexcept {
+  return ledger::suspension;
+}
+
+OpenStore::OpenStore(Registry& registry, const Tenant& tenant, Opening opening)
+    : name_{tenant.name}, mark_{tenant.name} {
+  const bool is_new = opening == Opening::new_store;
+  keys_ = open_keys_of(registry, name_, is_new);
+  store_.emplace(open_store_of(registry, name_, is_new ? Access::create : Access::write,
+                               keys_ ? &*keys_ : nullptr));
+  if (!is_new && store_->id() != tenant.store) {
+    throw SchemaMismatch{"the store of tenant '" + name_ + "' has the id " +
+                         store_->id().to_string() + ", and the registry knows " +
+                         tenant.store.to_string() +
+                         ": another store stands in its place; put the right one back"};
+  }
+  store_->database().attach_mark(mark_);
+  if (!is_new) settle(tenant);
+}
+
+OpenStore::~OpenStore() {
+  while (!kept_.empty()) kept_.pop_back();
+  if (store_) store_->database().detach_mark(mark_);
+}
+
+void* OpenStore::keep(std::type_index type, FunctionRef<std::shared_ptr<void>(Store&)> make) {
+  const std::lock_guard lock{kept_mutex_};
+  for (const auto& [known, object] : kept_) {
+    if (known == type) return object.get();
+  }
+  kept_.emplace_back(type, make(*store_));
+  return kept_.back().second.get();
+}
+
+void OpenStore::settle(const Tenant& tenant) {
+  const bool may_append = tenant.state == TenantState::active;
+  if (is_suspended(*store_) != may_append) return;
+  if (may_append) return store_->forget_participant(ledger::suspension);
+  Suspension suspension{why_suspended(tenant)};
+  store_->database().attach_mark(suspension);
+  store_->database().detach_mark(suspension);
+}
+
+// --- the pool
+
+TenantStore StorePool::use(const Tenant& tenant, Opening opening) {
+  Closed closed;
+  std::unique_lock lock{mutex_};
+  const TenantsOptions& options = registry_.options();
+  const Steady begun = steady_clock::now();
+  close_idle(begun - options.close_after, closed);
+  for (;;) {
+    const auto known = slots_.find(tenant.name);
+    if (known != slots_.end() && known->second.open) return lend(known);
+    const bool has_room = slots_.size() < static_cast<std::size_t>(options.most_open);
+    if (known == slots_.end() && (has_room || close_one(closed))) break;
+    if (changed_.wait_until(lock, begun + options.files.busy_timeout) == std::cv_status::timeout) {
+      throw StoreBusy{"all of " + std::to_string(options.most_open) +
+                      " stores of tenants that may be open at once are in use; end some handles, "
+                      "or raise most_open"};
+    }
+  }
+  const auto slot = slots_.try_emplace(tenant.name).first;
+  lock.unlock();
+  std::unique_ptr<OpenStore> made;
+  try {
+    made = std::make_unique<OpenStore>(registry_, tenant, opening);
+    TenantStore unfinished{std::shared_ptr<OpenStore>{std::shared_ptr<void>{}, made.get()}};
+    for (const auto& furnish : furnishing_) furnish(unfinished);
+  } catch (...) {
+    made.reset();
+    lock.lock();
+    slots_.erase(slot);
+    changed_.notify_all();
+    throw;
+  }
+  lock.lock();
+  slot->second.open = std::move(made);
+  changed_.notify_all();
+  return lend(slot);
+}
+
+TenantStore StorePool::lend(Slots::iterator slot) {
+  ++slot->second.users;
+  return TenantStore{std::shared_ptr<OpenStore>{slot->second.open.get(),
+                                                [this, slot](OpenStore*) { give_back(slot); }}};
+}
+
+void StorePool::give_back(Slots::iterator slot) noexcept {
+  const std::lock_guard lock{mutex_};
+  if (--slot->second.users > 0) return;
+  slot->second.idle_since = steady_clock::now();
+  changed_.notify_all();
+}
+
+void StorePool::close_idle(Steady since, Closed& closed) {
+  for (auto slot = slots_.begin(); slot != slots_.end();) {
+    Slot& one = slot->second;
+    if (one.open && one.users == 0 && one.idle_since < since) {
+      closed.push_back(std::move(one.open));
+      slot = slots_.erase(slot);
+    } else {
+      ++slot;
+    }
+  }
+}
+
+bool StorePool::close_one(Closed& closed) {
+  auto oldest = slots_.end();
+  for (auto slot = slots_.begin(); slot != slots_.end(); ++slot) {
+    if (!slot->second.open || slot->second.users > 0) continue;
+    const bool is_older =
+        oldest == slots_.end() || slot->second.idle_since < oldest->second.idle_since;
+    if (is_older) oldest = slot;
+  }
+  if (oldest == slots_.end()) return false;
+  closed.push_back(std::move(oldest->second.open));
+  slots_.erase(oldest);
+  return true;
+}
+
+void StorePool::close(std::string_view name) {
+  Closed closed;
+  const std::lock_guard lock{mutex_};
+  const auto slot = slots_.find(name);
+  if (slot == slots_.end() || !slot->second.open || slot->second.users > 0) return;
+  closed.push_back(std::move(slot->second.open));
+  slots_.erase(slot);
+}
+
+void StorePool::close_idle() {
+  Closed closed;
+  const std::lock_guard lock{mutex_};
+  close_idle(steady_clock::now() - registry_.options().close_after, closed);
+}
+
+}  // namespace stela::tenants

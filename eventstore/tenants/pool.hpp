@@ -1,0 +1,118 @@
+// The stores that are open, each as long as somebody uses it, and some time longer.
+#pragma once
+
+#include "tenants/registry.hpp"
+
+#include <stela/eventstore/keys.hpp>
+#include <stela/eventstore/tenants.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <typeindex>
+#include <utility>
+#include <vector>
+
+namespace stela::tenants {
+
+/// Marks a store as a tenant's: appends without it, or by another tenant's name, are refused.
+class Mark final : public Participant {
+ public:
+  explicit Mark(std::string name) : name_{std::move(name)} {}
+  std::string_view name() const noexcept override { return "tenant"; }
+  std::string_view detail() const noexcept override { return name_; }
+
+ private:
+  const std::string name_;
+};
+
+/// Why appends to a store are refused.
+class Suspension final : public Participant {
+ public:
+  explicit Suspension(std::string why) : why_{std::move(why)} {}
+  std::string_view name() const noexcept override;
+  std::string_view detail() const noexcept override { return why_; }
+  bool accepts(std::string_view) const noexcept override { return true; }
+
+ private:
+  const std::string why_;
+};
+
+enum class Opening : std::uint8_t { existing, new_store };
+
+/// A store at a tenant's place, whether or not it is registered.
+Store open_to_read(Registry& registry, std::string_view tenant);
+
+/// A tenant's store, its keys, and what lives with it. Threads: any number at once.
+class OpenStore {
+ public:
+  OpenStore(Registry& registry, const Tenant& tenant, Opening opening);
+  ~OpenStore();
+  OpenStore(const OpenStore&) = delete;
+  OpenStore& operator=(const OpenStore&) = delete;
+
+  const std::string& name() const noexcept { return name_; }
+  Store& store() noexcept { return *store_; }
+  void* keep(std::type_index type, FunctionRef<std::shared_ptr<void>(Store&)> make);
+  /// Makes the store refuse appends, or accept them again, as the tenant's state says.
+  void settle(const Tenant& tenant);
+
+ private:
+  const std::string name_;
+  Mark mark_;
+  std::optional<Keys> keys_;
+  std::optional<Store> store_;
+  std::mutex kept_mutex_;
+  /// Guarded by kept_mutex_, in the order in which they were made.
+  std::vector<std::pair<std::type_index, std::shared_ptr<void>>> kept_;
+};
+
+/// Threads: any number at once.
+class StorePool {
+ public:
+  /// `registry` must outlive it.
+  explicit StorePool(Registry& registry) : registry_{registry} {}
+
+  void furnish(std::function<void(TenantStore&)> furnish) {
+    furnishing_.push_back(std::move(furnish));
+  }
+  TenantStore use(const Tenant& tenant, Opening opening);
+  /// Closes what nobody has used for `close_after`. `use` does it, too.
+  void close_idle();
+  /// Closes it if nobody uses it.
+  void close(std::string_view name);
+
+ private:
+  using Steady = std::chrono::steady_clock::time_point;
+  struct Slot {
+    /// Null while it is being opened.
+    std::unique_ptr<OpenStore> open;
+    int users = 0;
+    Steady idle_since{};
+  };
+  using Slots = std::map<std::string, Slot, std::less<>>;
+  /// Closed stores, to be destroyed without the lock.
+  using Closed = std::vector<std::unique_ptr<OpenStore>>;
+
+  /// Closes those that have been idle since then.
+  void close_idle(Steady since, Closed& closed);
+  /// Closes the one that has been idle for longest. False if all are in use.
+  bool close_one(Closed& closed);
+  TenantStore lend(Slots::iterator slot);
+  void give_back(Slots::iterator slot) noexcept;
+
+  Registry& registry_;
+  std::vector<std::function<void(TenantStore&)>> furnishing_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  /// Guarded by mutex_.
+  Slots slots_;
+};
+
+}  // namespace stela::tenants

@@ -1,0 +1,243 @@
+#include "tenants/registry.hpp"
+
+#include <stela/framework/context.hpp>
+#include <stela/framework/detail/not_found.hpp>
+#include <stela/framework/event_set.hpp>
+#include <stela/framework/unit_of_work.hpp>
+
+#include <filesystem>
+#include <utility>
+
+namespace stela::tenants {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// How old the known state of a tenant may be.
+constexpr std::chrono::milliseconds recent{100};
+
+struct Made {
+  static constexpr EventType event_type{"tenants.made", 1, local};
+  std::string at = {};
+  std::string keys = {};
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(CEREAL_NVP(at), CEREAL_NVP(keys));
+  }
+};
+
+struct Created {
+  static constexpr EventType event_type{"tenant.created", 1, local};
+  Uuid store = {};
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(CEREAL_NVP(store));
+  }
+};
+
+struct Suspended {
+  static constexpr EventType event_type{"tenant.suspended", 1, local};
+  std::string reason = {};
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(CEREAL_NVP(reason));
+  }
+};
+
+struct Resumed {
+  static constexpr EventType event_type{"tenant.resumed", 1, local};
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
+struct Dropped {
+  static constexpr EventType event_type{"tenant.dropped", 1, local};
+  std::string reason = {};
+  Timestamp erase_from = {};
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(CEREAL_NVP(reason), CEREAL_NVP(erase_from));
+  }
+};
+
+struct Erased {
+  static constexpr EventType event_type{"tenant.erased", 1, local};
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
+using Events = EventSet<Made, Created, Suspended, Resumed, Dropped, Erased>;
+
+void apply(Tenant& tenant, const Created& e) {
+  tenant.store = e.store;
+  tenant.created_at = tenant.since;
+}
+void apply(Tenant& tenant, const Suspended& e) {
+  tenant.state = TenantState::suspended;
+  tenant.reason = e.reason;
+}
+void apply(Tenant& tenant, const Resumed&) {
+  tenant.state = TenantState::active;
+  tenant.reason.clear();
+  tenant.erase_from = {};
+}
+void apply(Tenant& tenant, const Dropped& e) {
+  tenant.state = TenantState::dropped;
+  tenant.reason = e.reason;
+  tenant.erase_from = e.erase_from;
+}
+void apply(Tenant& tenant, const Erased&) {
+  tenant.state = TenantState::erased;
+}
+
+StreamId facts_stream() {
+  return StreamId::of("tenants", "registry");
+}
+StreamId stream_of(std::string_view name) {
+  return StreamId::of("tenant", name);
+}
+
+Store open_registry(const std::string& location, const TenantsOptions& options) {
+  if (is_on_server(location)) {
+    postgres::Options of_server = options.servers;
+    of_server.schema = "stela_tenants";
+    of_server.sql_schema = "";
+    of_server.create = options.create;
+    of_server.keys = nullptr;
+    return postgres::open(location, of_server);
+  }
+  sqlite::Options of_file = options.files;
+  of_file.create = options.create;
+  of_file.keys = nullptr;
+  constexpr std::string_view prefix = "sqlite:";
+  return sqlite::open(location.starts_with(prefix) ? location.substr(prefix.size()) : location,
+                      of_file);
+}
+
+}  // namespace
+
+Registry::Registry(const std::string& location, const TenantsOptions& options)
+    : options_{options},
+      folder_{is_on_server(location) ? std::filesystem::current_path()
+                                     : std::filesystem::absolute(location).parent_path()},
+      store_{open_registry(location, options)} {
+  read(Freshness::now);
+  settle_facts();
+}
+
+void Registry::settle_facts() {
+  if (!facts_) {
+    if (!options_.at) {
+      throw UsageError{
+          "a new registry of tenants must be told where their stores are: data/{tenant}.db, for "
+          "example"};
+    }
+    // Checked before they are recorded.
+    const Pattern stores{*options_.at, folder_};
+    if (options_.keys && !options_.keys->empty()) Pattern{*options_.keys, folder_};
+    UnitOfWork unit{store_};
+    unit.append(facts_stream(), ExpectedVersion::none(),
+                Made{*options_.at, options_.keys.value_or("")});
+    try {
+      unit.commit();
+    } catch (const ConcurrencyConflict&) {
+      // Another process made it at the same time; its facts count.
+    }
+    read(Freshness::now);
+  }
+  const auto check = [](const std::optional<std::string>& wanted, const std::string& actual,
+                        const char* what) {
+    if (!wanted || *wanted == actual) return;
+    throw UsageError{"the tenants' " + std::string{what} + " are at '" + actual + "', and '" +
+                     *wanted + "' was asked for; leave it out to take what the registry has"};
+  };
+  check(options_.at, facts_->first, "stores");
+  check(options_.keys, facts_->second, "key stores");
+  stores_.emplace(facts_->first, folder_);
+  if (!facts_->second.empty()) keys_.emplace(facts_->second, folder_);
+}
+
+void Registry::read(Freshness freshness) {
+  const auto now = steady_clock::now();
+  if (freshness == Freshness::recent && now < read_at_ + recent) return;
+  const GlobalSequence last = store_.last_sequence();
+  if (last > position_) {
+    EventDecoder<Events> decoder{store_.conventions().reading()};
+    for (const StoredEvent& event :
+         store_.read_all({.from = GlobalSequence{position_.value() + 1}})) {
+      decoder.decode(event, [&](const auto& happened) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(happened)>, Made>) {
+          facts_.emplace(happened.at, happened.keys);
+        } else {
+          Entry& entry = entries_[std::string{event.stream.key()}];
+          entry.tenant.name = event.stream.key();
+          entry.tenant.since = event.recorded_at;
+          entry.version = event.version;
+          apply(entry.tenant, happened);
+        }
+      });
+      position_ = event.sequence;
+    }
+  }
+  read_at_ = now;
+}
+
+std::optional<Tenant> Registry::find(std::string_view name) {
+  const std::lock_guard lock{mutex_};
+  read(Freshness::recent);
+  auto found = entries_.find(name);
+  if (found == entries_.end()) {
+    // It may have just been created by another process.
+    read(Freshness::now);
+    found = entries_.find(name);
+  }
+  return found == entries_.end() ? std::nullopt : std::optional{found->second.tenant};
+}
+
+Tenant Registry::get(std::string_view name) {
+  if (auto found = find(name)) return *std::move(found);
+  throw NotFound{"there is no tenant '" + std::string{name.substr(0, 80)} + "'"};
+}
+
+std::vector<Tenant> Registry::list() {
+  const std::lock_guard lock{mutex_};
+  read(Freshness::now);
+  std::vector<Tenant> all;
+  all.reserve(entries_.size());
+  for (const auto& [name, entry] : entries_) all.push_back(entry.tenant);
+  return all;
+}
+
+template <class E>
+Tenant Registry::append(std::string_view name, const E& event) {
+  const std::lock_guard lock{mutex_};
+  const auto known = entries_.find(name);
+  const auto expected = known == entries_.end() ? ExpectedVersion::none()
+                                                : ExpectedVersion::exactly(known->second.version);
+  {
+    const ContextScope scope{{.actor = options_.who}};
+    UnitOfWork unit{store_};
+    unit.append(stream_of(name), expected, event);
+    unit.commit();
+  }
+  read(Freshness::now);
+  return entries_.find(name)->second.tenant;
+}
+
+Tenant Registry::create(std::string_view name, const Uuid& store) {
+  return append(name, Created{store});
+}
+Tenant Registry::suspend(std::string_view name, std::string_view reason) {
+  return append(name, Suspended{std::string{reason}});
+}
+Tenant Registry::resume(std::string_view name) {
+  return append(name, Resumed{});
+}
+Tenant Registry::drop(std::string_view name, std::string_view reason, Timestamp erase_from) {
+  return append(name, Dropped{std::string{reason}, erase_from});
+}
+Tenant Registry::erase(std::string_view name) {
+  return append(name, Erased{});
+}
+
+}  // namespace stela::tenants

@@ -1,0 +1,69 @@
+// The registry of tenants: a store of its own, whose events are the tenants' lives.
+#pragma once
+
+#include "tenants/names.hpp"
+
+#include <stela/eventstore/tenants.hpp>
+#include <stela/framework/event_store.hpp>
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::tenants {
+
+/// Threads: any number at once.
+class STELA_EVENTSTORE_EXPORT Registry {
+ public:
+  Registry(const std::string& location, const TenantsOptions& options);
+
+  const Pattern& stores() const noexcept { return *stores_; }
+  /// Nothing if the tenants have no keys.
+  const std::optional<Pattern>& keys() const noexcept { return keys_; }
+  const TenantsOptions& options() const noexcept { return options_; }
+  Store& store() noexcept { return store_; }
+
+  std::optional<Tenant> find(std::string_view name);
+  /// NotFound if it isn't registered.
+  Tenant get(std::string_view name);
+  std::vector<Tenant> list();
+
+  // Each appends an event, and returns the tenant as it is then. ConcurrencyConflict if another
+  // process changed the tenant meanwhile.
+  Tenant create(std::string_view name, const Uuid& store);
+  Tenant suspend(std::string_view name, std::string_view reason);
+  Tenant resume(std::string_view name);
+  Tenant drop(std::string_view name, std::string_view reason, Timestamp erase_from);
+  Tenant erase(std::string_view name);
+
+ private:
+  struct Entry {
+    Tenant tenant;
+    StreamVersion version;
+  };
+  enum class Freshness : bool { recent, now };
+
+  void settle_facts();
+  void read(Freshness freshness);
+  template <class E>
+  Tenant append(std::string_view name, const E& event);
+
+  const TenantsOptions options_;
+  const std::string folder_;
+  Store store_;
+  std::optional<Pattern> stores_;
+  std::optional<Pattern> keys_;
+
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::optional<std::pair<std::string, std::string>> facts_;
+  GlobalSequence position_{};
+  std::chrono::steady_clock::time_point read_at_{};
+};
+
+}  // namespace stela::tenants

@@ -1,0 +1,211 @@
+#include <stela/eventstore/operations.hpp>
+#include <stela/eventstore/tenants.hpp>
+#include <stela/framework/detail/not_found.hpp>
+#include <stela/framework/error.hpp>
+
+#include "tenants/places.hpp"
+#include "tenants/pool.hpp"
+#include "tenants/registry.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace stela {
+
+using tenants::Opening;
+using tenants::OpenStore;
+using tenants::Registry;
+using tenants::StorePool;
+
+namespace {
+
+/// What a store and its relay or runner may have open at once, and what the rest of a process has.
+constexpr rlim_t files_of_a_store = 16;
+constexpr rlim_t files_of_a_process = 64;
+
+/// Raises the limit of open files as far as it may be raised.
+void allow_open_stores(int most_open) {
+  if (most_open < 1) throw UsageError{"most_open is at least 1"};
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = files_of_a_process + files_of_a_store * static_cast<rlim_t>(most_open);
+  if (limit.rlim_cur >= wanted) return;
+  if (limit.rlim_max < wanted) {
+    throw UsageError{"this process may have " + std::to_string(limit.rlim_max) +
+                     " files open, and most_open = " + std::to_string(most_open) + " needs " +
+                     std::to_string(wanted) + "; lower it, or raise the limit (LimitNOFILE=)"};
+  }
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+[[noreturn]] void refuse_state(const Tenant& tenant, const char* what) {
+  throw UsageError{"tenant '" + tenant.name + "' is " + std::string{to_string(tenant.state)} +
+                   ", and can't be " + what};
+}
+
+/// The name that the store of a tenant bears; empty if it is no tenant's.
+std::string name_of(Store& store) {
+  for (const auto& required : StoreOperations{store}.required_participants()) {
+    if (required.name == "tenant") return required.detail;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(TenantState state) noexcept {
+  switch (state) {
+    case TenantState::active:
+      return "active";
+    case TenantState::suspended:
+      return "suspended";
+    case TenantState::dropped:
+      return "dropped";
+    case TenantState::erased:
+      return "erased";
+  }
+  return "unknown";
+}
+
+TenantStore::TenantStore(std::shared_ptr<OpenStore> open) noexcept : open_{std::move(open)} {}
+TenantStore::~TenantStore() = default;
+TenantStore::TenantStore(TenantStore&&) noexcept = default;
+TenantStore& TenantStore::operator=(TenantStore&&) noexcept = default;
+
+const std::string& TenantStore::name() const noexcept {
+  return open_->name();
+}
+Store& TenantStore::store() const noexcept {
+  return open_->store();
+}
+void* TenantStore::keep_any(std::type_index type, FunctionRef<std::shared_ptr<void>(Store&)> make) {
+  return open_->keep(type, make);
+}
+
+Tenants open_tenants(const std::string& location, const TenantsOptions& options) {
+  return {location, options};
+}
+
+Tenants::Tenants(const std::string& location, const TenantsOptions& options) {
+  allow_open_stores(options.most_open);
+  registry_ = std::make_unique<Registry>(location, options);
+  pool_ = std::make_unique<StorePool>(*registry_);
+}
+Tenants::~Tenants() = default;
+Tenants::Tenants(Tenants&&) noexcept = default;
+Tenants& Tenants::operator=(Tenants&&) noexcept = default;
+
+void Tenants::furnish(std::function<void(TenantStore&)> furnish) {
+  pool_->furnish(std::move(furnish));
+}
+
+TenantStore Tenants::use(std::string_view name) {
+  const Tenant tenant = registry_->get(name);
+  if (tenant.state == TenantState::erased) {
+    throw NotFound{"tenant '" + tenant.name + "' was erased on " + to_string(tenant.since)};
+  }
+  return pool_->use(tenant, Opening::existing);
+}
+
+Tenant Tenants::create(std::string_view name) {
+  tenants::check_name(name);
+  if (const auto known = registry_->find(name)) {
+    throw UsageError{"the name '" + known->name + "' belongs to a tenant that is " +
+                     std::string{to_string(known->state)} + "; a name is never used twice"};
+  }
+  // Its store first: what is registered has one.
+  const TenantStore made = pool_->use({.name = std::string{name}}, Opening::new_store);
+  if (made->last_sequence().value() > 0) {
+    throw UsageError{"'" + registry_->stores().place_of(name) +
+                     "' has events already; register it by 'adopt'"};
+  }
+  return registry_->create(name, made->id());
+}
+
+Tenant Tenants::change(std::string_view name, FunctionRef<Tenant(const Tenant&)> work) {
+  const Tenant before = registry_->get(name);
+  if (before.state == TenantState::erased) refuse_state(before, "changed");
+  // The registry first: a process that opens the store then settles its state.
+  const Tenant after = work(before);
+  pool_->use(after, Opening::existing).open_->settle(after);
+  return after;
+}
+
+Tenant Tenants::suspend(std::string_view name, std::string_view reason) {
+  return change(name, [&](const Tenant& tenant) {
+    if (tenant.state == TenantState::suspended) return tenant;
+    if (tenant.state != TenantState::active) refuse_state(tenant, "suspended");
+    return registry_->suspend(name, reason);
+  });
+}
+
+Tenant Tenants::resume(std::string_view name) {
+  return change(name, [&](const Tenant& tenant) {
+    return tenant.state == TenantState::active ? tenant : registry_->resume(name);
+  });
+}
+
+Tenant Tenants::drop(std::string_view name, std::string_view reason, std::chrono::seconds grace) {
+  return change(name, [&](const Tenant& tenant) {
+    if (tenant.state == TenantState::dropped) return tenant;
+    const Timestamp now = registry_->store().conventions().clock->now();
+    return registry_->drop(name, reason, now + grace);
+  });
+}
+
+void Tenants::erase(std::string_view name) {
+  Tenant tenant = registry_->get(name);
+  if (tenant.state != TenantState::erased) {
+    if (tenant.state != TenantState::dropped) refuse_state(tenant, "erased; drop it first");
+    if (registry_->store().conventions().clock->now() < tenant.erase_from) {
+      throw UsageError{"tenant '" + tenant.name + "' isn't erased before " +
+                       to_string(tenant.erase_from)};
+    }
+    tenant = registry_->erase(name);
+  }
+  pool_->close(name);
+  // First its keys: without them nobody reads what backups have of its people.
+  if (registry_->keys()) tenants::remove_keys(*registry_->keys(), name);
+  tenants::remove_store(registry_->stores(), name);
+}
+
+std::vector<std::string> Tenants::adopt() {
+  std::vector<std::string> adopted;
+  for (const std::string& name : tenants::names_at(registry_->stores())) {
+    if (registry_->find(name)) continue;
+    try {
+      tenants::check_name(name);
+      Store store = tenants::open_to_read(*registry_, name);
+      if (name_of(store) != name) continue;
+      registry_->create(name, store.id());
+      adopted.push_back(name);
+    } catch (const Error& e) {
+      const std::string message = "the store of '" + name + "' isn't adopted: " + e.what();
+      registry_->options().files.log->write(
+          {.level = LogLevel::warning, .name = "tenants.not_adopted", .message = message});
+    }
+  }
+  return adopted;
+}
+
+std::optional<Tenant> Tenants::find(std::string_view name) {
+  return registry_->find(name);
+}
+std::vector<Tenant> Tenants::list() {
+  return registry_->list();
+}
+
+std::string Tenants::place_of(std::string_view name) const {
+  return registry_->stores().place_of(name);
+}
+std::string Tenants::schema_of(std::string_view name) const {
+  return registry_->stores().is_on_server() ? tenants::schema_of(name) : std::string{};
+}
+std::string Tenants::keys_of(std::string_view name) const {
+  return registry_->keys() ? registry_->keys()->place_of(name) : std::string{};
+}
+
+}  // namespace stela

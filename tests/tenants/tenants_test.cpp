@@ -1,0 +1,255 @@
+// Tenants have stores of their own: what one does never reaches another, and the registry's word
+// counts in every process.
+#include "support/orders.hpp"
+#include "tenants/tenant_place.hpp"
+
+#include <stela/outbox.hpp>
+#include <stela/privacy.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stela::tenants_test {
+namespace {
+
+using test::Order;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::ThrowsMessage;
+
+using namespace std::chrono_literals;
+
+class TenantsTest : public ::testing::Test {
+ protected:
+  static void place_order(Store& store, const char* id) {
+    Order order = Order::place(Id<Order>::from(id), "jane", 100);
+    Repository<Order>{store}.save(order);
+  }
+  static std::vector<std::string> names(Tenants& tenants) {
+    std::vector<std::string> all;
+    for (const Tenant& one : tenants.list()) all.push_back(one.name);
+    return all;
+  }
+
+  test::TenantPlace place;
+};
+
+TEST_F(TenantsTest, HaveAStoreEach) {
+  Tenants tenants = place.open();
+  const Tenant acme = tenants.create("acme");
+  const Tenant globex = tenants.create("globex-2");
+  EXPECT_NE(acme.store, globex.store);
+  EXPECT_EQ(acme.state, TenantState::active);
+  place_order(*tenants.use("acme"), "1");
+
+  EXPECT_EQ(tenants.use("acme")->last_sequence(), GlobalSequence{1});
+  EXPECT_EQ(tenants.use("globex-2")->last_sequence(), GlobalSequence{0});
+  Tenants others = place.open();
+  EXPECT_THAT(names(others), ElementsAre("acme", "globex-2"));
+  EXPECT_EQ(others.use("acme")->last_sequence(), GlobalSequence{1});
+}
+
+TEST_F(TenantsTest, AreUsedOnlyIfTheyAreRegistered) {
+  Tenants tenants = place.open();
+  EXPECT_THAT([&] { tenants.use("acme"); },
+              ThrowsMessage<NotFound>(HasSubstr("there is no tenant 'acme'")));
+  EXPECT_THROW(tenants.suspend("acme", "unpaid"), NotFound);
+  tenants.create("acme");
+  EXPECT_THAT([&] { tenants.create("acme"); },
+              ThrowsMessage<UsageError>(HasSubstr("a name is never used twice")));
+}
+
+TEST_F(TenantsTest, AreSeenAtOnceByOtherProcesses) {
+  Tenants one = place.open();
+  Tenants two = place.open();
+  one.create("acme");
+  place_order(*two.use("acme"), "1");
+}
+
+TEST_F(TenantsTest, HaveNamesThatFitEverywhere) {
+  Tenants tenants = place.open();
+  for (const char* const name :
+       {"", "Acme", "a.b", "../up", "-a", "_a", "all", "other", "con", "p00", "acme_p07", "a b",
+        "a%", "caf\xc3\xa9", "0123456789012345678901234567890123456789"}) {
+    EXPECT_THAT([&] { tenants.create(name); },
+                ThrowsMessage<UsageError>(HasSubstr("can't be a tenant's name")))
+        << name;
+  }
+  for (const char* const name : {"a", "9", "a-b_c", "p0", "xp00", "allx"}) tenants.create(name);
+  EXPECT_THAT(names(tenants), ElementsAre("9", "a", "a-b_c", "allx", "p0", "xp00"));
+}
+
+TEST_F(TenantsTest, TakeNoAggregateOfAnother) {
+  Tenants tenants = place.open();
+  tenants.create("acme");
+  tenants.create("globex");
+  const TenantStore acme = tenants.use("acme");
+  const TenantStore globex = tenants.use("globex");
+  place_order(*acme, "1");
+  Order order = Repository<Order>{*acme}.load(Id<Order>::from("1"));
+  order.note("for the other");
+  EXPECT_THROW(Repository<Order>{*globex}.save(order), UsageError);
+  EXPECT_EQ(globex->last_sequence(), GlobalSequence{0});
+}
+
+TEST_F(TenantsTest, RefuseAppendsWhileSuspended) {
+  Tenants tenants = place.open();
+  Tenants elsewhere = place.open();
+  tenants.create("acme");
+  const TenantStore held = elsewhere.use("acme");
+  place_order(*held, "1");
+
+  EXPECT_EQ(tenants.suspend("acme", "unpaid").state, TenantState::suspended);
+  EXPECT_THAT([&] { place_order(*held, "2"); },
+              ThrowsMessage<StoreSuspended>(
+                  AllOf(HasSubstr("tenant 'acme' is suspended since 20"), HasSubstr("unpaid"))));
+  EXPECT_THROW(place_order(*tenants.use("acme"), "2"), StoreSuspended);
+  EXPECT_EQ(held->last_sequence(), GlobalSequence{1}) << "reads work";
+
+  tenants.resume("acme");
+  place_order(*held, "2");
+  EXPECT_EQ(elsewhere.find("acme")->reason, "");
+}
+
+TEST_F(TenantsTest, AreErasedAfterTheirGrace) {
+  Tenants tenants = place.open();
+  tenants.create("acme");
+  place_order(*tenants.use("acme"), "1");
+  EXPECT_THAT([&] { tenants.erase("acme"); },
+              ThrowsMessage<UsageError>(HasSubstr("drop it first")));
+  tenants.drop("acme", "left", 1h);
+  EXPECT_THROW(place_order(*tenants.use("acme"), "2"), StoreSuspended);
+  EXPECT_THAT([&] { tenants.erase("acme"); },
+              ThrowsMessage<UsageError>(HasSubstr("isn't erased before 20")));
+  tenants.resume("acme");
+  place_order(*tenants.use("acme"), "2");
+
+  tenants.drop("acme", "left", 0s);
+  const TenantStore held = tenants.use("acme");
+  tenants.erase("acme");
+  EXPECT_THROW(place_order(*held, "3"), Error);
+  EXPECT_THAT([&] { tenants.use("acme"); }, ThrowsMessage<NotFound>(HasSubstr("was erased on 20")));
+  EXPECT_THROW(tenants.create("acme"), UsageError) << "its name is never used again";
+  tenants.erase("acme");
+}
+
+TEST_F(TenantsTest, AreAdoptedByANewRegistry) {
+  test::TenantPlace second;
+  second.at = test::is_on_postgres() ? place.at : place.dir.file("data/{tenant}.db");
+  {
+    Tenants tenants = place.open();
+    tenants.create("acme");
+    tenants.create("globex");
+    place_order(*tenants.use("acme"), "1");
+  }
+  Tenants again = second.open();
+  EXPECT_THAT(again.adopt(), ElementsAre("acme", "globex"));
+  EXPECT_THAT(again.adopt(), IsEmpty());
+  EXPECT_EQ(again.use("acme")->last_sequence(), GlobalSequence{1});
+}
+
+TEST_F(TenantsTest, KeepAFewStoresOpen) {
+  Tenants tenants = place.open({.most_open = 2, .files = {.busy_timeout = 100ms}});
+  for (const char* const name : {"a", "b", "c"}) tenants.create(name);
+  for (const char* const name : {"a", "b", "c"}) place_order(*tenants.use(name), name);
+  const TenantStore a = tenants.use("a");
+  const TenantStore again = tenants.use("a");
+  EXPECT_EQ(&a.store(), &again.store());
+  auto b = std::make_unique<TenantStore>(tenants.use("b"));
+  EXPECT_THAT([&] { tenants.use("c"); }, ThrowsMessage<StoreBusy>(HasSubstr("raise most_open")));
+  std::jthread ends{[&] {
+    std::this_thread::sleep_for(20ms);
+    b.reset();
+  }};
+  EXPECT_EQ(tenants.use("c")->last_sequence(), GlobalSequence{1});
+}
+
+TEST_F(TenantsTest, ShareWhatLivesWithAStore) {
+  Tenants tenants = place.open();
+  int furnished = 0;
+  tenants.furnish([&](TenantStore& store) {
+    ++furnished;
+    store.keep<Outbox>();
+  });
+  tenants.create("acme");
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] { place_order(*tenants.use("acme"), std::to_string(i).c_str()); });
+  }
+  threads.clear();
+  EXPECT_EQ(furnished, 1);
+  TenantStore acme = tenants.use("acme");
+  EXPECT_EQ(&acme.keep<Outbox>().store(), &acme.store().anchor());
+}
+
+TEST_F(TenantsTest, KeepTheFactsOfTheRegistry) {
+  { place.open(); }
+  EXPECT_THAT([&] { place.open({.at = "elsewhere/{tenant}.db"}); },
+              ThrowsMessage<UsageError>(HasSubstr("leave it out")));
+  EXPECT_THAT([&] { place.open({.keys = "keys/{tenant}.keys"}); },
+              ThrowsMessage<UsageError>(HasSubstr("key stores are at ''")));
+}
+
+class TenantsOfAFile : public TenantsTest {};
+
+TEST_F(TenantsOfAFile, NeedAPlaceWithTheirName) {
+  EXPECT_THAT([&] { open_tenants(place.registry); },
+              ThrowsMessage<UsageError>(HasSubstr("must be told where their stores are")));
+  for (const char* const at : {"data", "data/{tenant}/{tenant}.db", "data/{tenant}/"}) {
+    EXPECT_THROW(open_tenants(place.registry, {.at = at}), UsageError) << at;
+  }
+}
+
+TEST_F(TenantsOfAFile, AreRefusedUnderAnothersName) {
+  {
+    Tenants tenants = place.open();
+    tenants.create("acme");
+    tenants.create("globex");
+  }
+  Tenants fresh = place.open();
+  const std::string data = place.dir.file("data/");
+  std::filesystem::rename(data + "acme.db", data + "x");
+  std::filesystem::rename(data + "globex.db", data + "acme.db");
+  EXPECT_THAT([&] { fresh.use("acme"); },
+              ThrowsMessage<SchemaMismatch>(HasSubstr("another store stands in its place")));
+}
+
+TEST_F(TenantsOfAFile, TakeNoAppendsOfOtherPrograms) {
+  Tenants tenants = place.open();
+  tenants.create("acme");
+  Store bare = sqlite::open(tenants.place_of("acme"));
+  EXPECT_THAT([&] { place_order(bare, "1"); },
+              ThrowsMessage<ParticipantMissing>(HasSubstr("'tenant' (acme)")));
+}
+
+TEST_F(TenantsOfAFile, HaveKeysOfTheirOwn) {
+  TenantsOptions options{.keys = "keys/{tenant}/keys"};
+  Tenants tenants = place.open(options);
+  tenants.create("acme");
+  tenants.create("globex");
+  EXPECT_TRUE(std::filesystem::exists(place.dir.file("keys/acme/keys.master")));
+  EXPECT_NE(tenants.use("acme")->conventions().keys, nullptr);
+  tenants.drop("acme", "left", 0s);
+  tenants.erase("acme");
+  EXPECT_TRUE(std::filesystem::is_empty(place.dir.file("keys/acme")));
+  EXPECT_FALSE(std::filesystem::exists(tenants.place_of("acme")));
+  EXPECT_TRUE(std::filesystem::exists(tenants.place_of("globex")));
+}
+
+TEST_F(TenantsOfAFile, AreNotMadeTwice) {
+  { place.open().create("acme"); }
+  std::filesystem::remove(place.registry);
+  Tenants tenants = place.open();
+  tenants.create("acme");
+  place_order(*tenants.use("acme"), "1");
+}
+
+}  // namespace
+}  // namespace stela::tenants_test
