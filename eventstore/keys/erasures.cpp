@@ -82,9 +82,10 @@ class Erasures::File {
       : path_{path}, descriptor_{::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0600)} {
     if (descriptor_ < 0 && (errno != ENOENT || (flags & O_CREAT) != 0)) fail("opening");
     struct stat status {};
-    if (is_open() && (::fstat(descriptor_, &status) != 0 || S_ISFIFO(status.st_mode))) {
+    if (is_open() && (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode))) {
       ::close(descriptor_);
-      throw StoreFailed{"'" + path + "' can't be the file of erasures: it is a pipe"};
+      throw StoreFailed{"'" + path + "' can't be the file of erasures: it isn't a file; no key " +
+                        "was destroyed"};
     }
   }
   ~File() {
@@ -157,8 +158,8 @@ Erasures::Erasures(std::string path, const Uuid& key_store, Secret key)
   const File file{path_, O_RDONLY};
   if (file.is_open()) {
     read(file);
-  } else if (const auto folder = std::filesystem::absolute(path_).parent_path();
-             !std::filesystem::exists(folder)) {
+  } else if (const auto folder = std::filesystem::path{path_}.parent_path();
+             !folder.empty() && !std::filesystem::exists(folder)) {
     complain("there is no folder '" + folder.string() + "'; is its disk mounted?");
   }
   if (is_foreign(file)) {

@@ -2,6 +2,7 @@
 
 #include "database/sqlite/connection.hpp"
 #include "keys_sql.hpp"
+#include "shredding_vfs.hpp"
 #include "sqlite/place.hpp"
 #include "sqlite/schema.hpp"
 #include "sqlite/write_lock.hpp"
@@ -70,7 +71,8 @@ void take_back_unfinished(const std::string& path) {
   const std::string journal = std::filesystem::weakly_canonical(path, error).string() + "-journal";
   if (error || std::filesystem::file_size(journal, error) == 0 || error) return;
   if (::access(path.c_str(), W_OK) != 0) return;
-  sqlite::Connection{path, {.flags = SQLITE_OPEN_READWRITE}}.integer("PRAGMA application_id");
+  sqlite::Connection{path, {.flags = SQLITE_OPEN_READWRITE, .vfs = shredding_vfs()}}.integer(
+      "PRAGMA application_id");
 }
 
 /// The path, after creating the file if necessary.
@@ -117,7 +119,7 @@ KeyFile::KeyFile(const std::string& path, const KeyOptions& options)
       connection_{path,
                   {.flags = options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE,
                    .busy_timeout = options.busy_timeout,
-                   .vfs = options.vfs}} {
+                   .vfs = options.vfs.empty() ? shredding_vfs() : options.vfs}} {
   sqlite3_busy_handler(connection_.handle(), wait_for_lock,
                        const_cast<std::chrono::milliseconds*>(&busy_timeout_));
   recognise_key_store(connection_, path, options.create && !options.read_only);

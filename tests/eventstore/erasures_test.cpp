@@ -257,8 +257,11 @@ TEST_F(Erasures, SayWhereTheirFolderIsMissing) {
 }
 
 TEST_F(Erasures, ComeBeforeTheKeysAreDestroyed) {
-  Keys keys = place.open({.erasures = "/dev/full"});
+  EXPECT_THROW(place.open({.erasures = "/dev/null"}), StoreFailed);
+  test::SmallDisk disk{1};
+  Keys keys = place.open({.erasures = disk.file("erasures")});
   const KeyId id = keys.key_of(margaret)->id;
+  disk.fill_up(0);
   EXPECT_THAT([&] { destroy(keys, id); },
               ::testing::ThrowsMessage<StoreFull>(HasSubstr("no key was destroyed")));
   EXPECT_NE(keys.find(id), nullptr);

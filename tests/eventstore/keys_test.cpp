@@ -271,6 +271,25 @@ TEST_F(KeyFile, IsForThisUserAlone) {
   EXPECT_FALSE(fs::exists(path + "-journal"));
 }
 
+TEST_F(KeyFile, LeavesZerosWhereItsJournalWas) {
+  Keys keys = open();
+  keys.key_of(margaret);
+  const KeyId id = keys.key_of(ada)->id;
+  std::ifstream journal{path + "-journal", std::ios::binary};
+  ASSERT_TRUE(journal.is_open());
+  const auto has_more_than_zeros = [&] {
+    journal.clear();
+    journal.seekg(0);
+    const std::string bytes{std::istreambuf_iterator<char>{journal}, {}};
+    EXPECT_GT(bytes.size(), 512U);
+    return bytes.find_first_not_of('\0') != std::string::npos;
+  };
+  EXPECT_TRUE(has_more_than_zeros());
+  destroy(keys, id);
+  EXPECT_FALSE(fs::exists(path + "-journal"));
+  EXPECT_FALSE(has_more_than_zeros());
+}
+
 TEST_F(KeyFile, MakesNoOtherMasterKeyForItself) {
   open().key_of(margaret);
   fs::remove(path + ".master");

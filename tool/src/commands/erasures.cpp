@@ -31,6 +31,9 @@ constexpr std::string_view not_reached[] = {
     "former builds of a projector until they are dropped",
     "backups that were made before: of clear columns, and of the key store with a master key that "
     "still exists",
+    "blocks that a file system or a disk copies instead of overwriting them, as SSDs do: encrypt "
+    "the "
+    "disk of the key store",
     "logs that quote a value, in a server and elsewhere; and texts of errors that name no event, "
     "of partitions and of readers of a broker's stream, until these try again",
     "what other programs copied: they get the event stela.forgotten",

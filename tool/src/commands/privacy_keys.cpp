@@ -122,30 +122,37 @@ void change_master(Invocation& call, Keys& keys, const std::string& path) {
       "' is the master key; nothing opens the key store without it. Restart programs with it.");
 }
 
+/// Exit if something still reads former keys.
+KeyRotation rotate(Invocation& call, Keys& keys) {
+  ProgressBar bar{call.out, "keys"};
+  KeyRotation rotation = keys.rotate(
+      [&](std::int64_t wrapped, std::int64_t most) { bar.show("keys", wrapped, most); });
+  bar.clear();
+  if (rotation.left_over.empty()) return rotation;
+  throw Exit{failed, "all keys are wrapped by key-encryption key " +
+                         std::to_string(rotation.number) +
+                         ", but what was forgotten isn't certain yet: " + rotation.left_over +
+                         ". Rotate again once that has ended"};
+}
+
 int rotate_keys(Invocation& call) {
   KeySession session{call, false};
   Keys& keys = session.keys();
   StoreSession database{call};
   check_key_store(database.store(), keys);
   const auto new_master = call.arguments.text("--new-master");
-  if (new_master) {
-    try_master(call, *new_master);
-    // Before the rotation, which removes what the former one opens from a server's tables.
-    change_master(call, keys, *new_master);
-    note_privacy(call, database, "changed the master key", "keys", "");
-  }
+  if (new_master) try_master(call, *new_master);
   note_privacy(call, database, "began to rotate keys", "keys", "");
   if (!call.out.is_json()) call.out.note("Wrapping all keys anew; programs run on meanwhile.");
-  ProgressBar bar{call.out, "keys"};
   clear_error_texts(database.store());
-  const KeyRotation rotation = keys.rotate(
-      [&](std::int64_t wrapped, std::int64_t most) { bar.show("keys", wrapped, most); });
-  bar.clear();
-  if (!rotation.left_over.empty()) {
-    throw Exit{failed, "all keys are wrapped by key-encryption key " +
-                           std::to_string(rotation.number) +
-                           ", but what was forgotten isn't certain yet: " + rotation.left_over +
-                           ". Rotate again once that has ended"};
+  const bool is_on_server = stela::is_on_server(call.settings().text("keys.store"));
+  const KeyRotation rotation = rotate(call, keys);
+  if (new_master) {
+    // Only now: what is gone must never have been wrapped by a master key that stays.
+    change_master(call, keys, *new_master);
+    note_privacy(call, database, "changed the master key", "keys", "");
+    // The server's tables have the present key as the former master key wrapped it.
+    if (is_on_server) rotate(call, keys);
   }
   note_privacy(call, database, "rotated keys", "keys",
                "key-encryption key " + std::to_string(rotation.number) + ", " +
@@ -166,9 +173,7 @@ int rotate_keys(Invocation& call) {
                            "restored: '" +
                            call.app.name + " privacy reapply', and rotate again"};
   }
-  if (is_on_server(call.settings().text("keys.store")) && !new_master) {
-    call.out.note(kept_by_servers);
-  }
+  if (is_on_server && !new_master) call.out.note(kept_by_servers);
   print_result(call.out,
                {{"rotation", rotation.number},
                 {"rewrapped", rotation.rewrapped},
