@@ -3,6 +3,8 @@
 #include <stela/eventstore/postgres.hpp>
 #include <stela/framework/error.hpp>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <initializer_list>
@@ -24,7 +26,41 @@ void remove_files(const std::string& path, std::initializer_list<std::string_vie
   }
 }
 
+std::int64_t nanoseconds(const timespec& time) noexcept {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+class FileActivity final : public Activity {
+ public:
+  explicit FileActivity(const Pattern& stores) : stores_{stores} {}
+
+  std::vector<Stamp> look(std::span<const std::string> tenants) override {
+    std::vector<Stamp> stamps;
+    stamps.reserve(tenants.size());
+    for (const std::string& tenant : tenants) stamps.push_back(look_at(stores_.place_of(tenant)));
+    return stamps;
+  }
+
+ private:
+  /// An empty log says nothing: SQLite makes and removes it as the store is opened and closed.
+  static Stamp look_at(const std::string& path) {
+    struct stat database {};
+    struct stat log {};
+    if (::stat(path.c_str(), &database) != 0) return {};
+    const bool has_log = ::stat((path + "-wal").c_str(), &log) == 0 && log.st_size > 0;
+    return {nanoseconds(database.st_mtim), has_log ? log.st_size : 0,
+            has_log ? nanoseconds(log.st_mtim) : 0};
+  }
+
+  const Pattern& stores_;
+};
+
 }  // namespace
+
+std::unique_ptr<Activity> watch_activity(const Pattern& stores) {
+  if (stores.is_on_server()) return watch_server(stores.text());
+  return std::make_unique<FileActivity>(stores);
+}
 
 std::vector<std::string> names_at(const Pattern& stores) {
   if (stores.is_on_server()) return names_on_server(stores.text());
@@ -58,6 +94,9 @@ void remove_keys(const Pattern& keys, std::string_view tenant) {
 #ifndef STELA_HAS_POSTGRES
 std::vector<std::string> names_on_server(const std::string& conninfo) {
   throw UsageError{postgres::describe(conninfo)};  // which says that this build has no such engine
+}
+std::unique_ptr<Activity> watch_server(const std::string& conninfo) {
+  throw UsageError{postgres::describe(conninfo)};
 }
 void remove_from_server(const std::string& conninfo, std::string_view) {
   throw UsageError{postgres::describe(conninfo)};

@@ -6,6 +6,10 @@
 #include <stela/eventstore/store.hpp>
 #include <stela/framework/detail/function_ref.hpp>
 
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +23,20 @@ inline std::string schema_of(std::string_view tenant) {
 /// A name that may be a tenant's, by the place where something stands.
 std::vector<std::string> names_at(const Pattern& stores);
 std::vector<std::string> names_on_server(const std::string& conninfo);
+
+/// What changes whenever a store is written to. All zero: there is none, or it can't be told.
+using Stamp = std::array<std::int64_t, 3>;
+
+/// Looks at many stores at once, without opening them. Threads: one at a time.
+class Activity {
+ public:
+  virtual ~Activity() = default;
+  /// A stamp for each name, in their order. StoreBusy or StoreFailed if a server doesn't answer.
+  virtual std::vector<Stamp> look(std::span<const std::string> tenants) = 0;
+};
+
+std::unique_ptr<Activity> watch_activity(const Pattern& stores);
+std::unique_ptr<Activity> watch_server(const std::string& conninfo);
 
 /// Destroys a tenant's store, or what is left of it. StoreFailed if that fails; repeat it then.
 void remove_store(const Pattern& stores, std::string_view tenant);

@@ -93,6 +93,7 @@ OpenStore::OpenStore(Registry& registry, const Tenant& tenant, Opening opening)
 }
 
 OpenStore::~OpenStore() {
+  commits_.disconnect();
   while (!kept_.empty()) kept_.pop_back();
   if (store_) store_->database().detach_mark(mark_);
 }
@@ -139,6 +140,7 @@ TenantStore StorePool::use(const Tenant& tenant, Opening opening) {
   std::unique_ptr<OpenStore> made;
   try {
     made = std::make_unique<OpenStore>(registry_, tenant, opening);
+    made->listen([this, name = tenant.name](const CommitNotice&) { note_commit(name); });
     TenantStore unfinished{std::shared_ptr<OpenStore>{std::shared_ptr<void>{}, made.get()}};
     for (const auto& furnish : furnishing_) furnish(unfinished);
   } catch (...) {
@@ -152,6 +154,20 @@ TenantStore StorePool::use(const Tenant& tenant, Opening opening) {
   slot->second.open = std::move(made);
   changed_.notify_all();
   return lend(slot);
+}
+
+void StorePool::listen(std::weak_ptr<void> owner,
+                       std::function<void(const std::string&)> listener) {
+  const std::lock_guard lock{listeners_mutex_};
+  listeners_.push_back({std::move(owner), std::move(listener)});
+}
+
+void StorePool::note_commit(const std::string& tenant) {
+  const std::lock_guard lock{listeners_mutex_};
+  std::erase_if(listeners_, [](const Listener& one) { return one.owner.expired(); });
+  for (const Listener& one : listeners_) {
+    if (const auto alive = one.owner.lock()) one.call(tenant);
+  }
 }
 
 TenantStore StorePool::lend(Slots::iterator slot) {

@@ -60,6 +60,9 @@ class OpenStore {
   const std::string& name() const noexcept { return name_; }
   Store& store() noexcept { return *store_; }
   void* keep(std::type_index type, FunctionRef<std::shared_ptr<void>(Store&)> make);
+  void listen(std::function<void(const CommitNotice&)> listener) {
+    commits_ = store_->on_commit(std::move(listener));
+  }
   /// Makes the store refuse appends, or accept them again, as the tenant's state says.
   void settle(const Tenant& tenant);
 
@@ -68,6 +71,7 @@ class OpenStore {
   Mark mark_;
   std::optional<Keys> keys_;
   std::optional<Store> store_;
+  Subscription commits_;
   std::mutex kept_mutex_;
   /// Guarded by kept_mutex_, in the order in which they were made.
   std::vector<std::pair<std::type_index, std::shared_ptr<void>>> kept_;
@@ -82,6 +86,9 @@ class StorePool {
   void furnish(std::function<void(TenantStore&)> furnish) {
     furnishing_.push_back(std::move(furnish));
   }
+  /// Called after each commit of events through an open store, on the committing thread, until
+  /// `owner` ends.
+  void listen(std::weak_ptr<void> owner, std::function<void(const std::string& tenant)> listener);
   TenantStore use(const Tenant& tenant, Opening opening);
   /// Closes what nobody has used for `close_after`. `use` does it, too.
   void close_idle();
@@ -89,6 +96,12 @@ class StorePool {
   void close(std::string_view name);
 
  private:
+  struct Listener {
+    std::weak_ptr<void> owner;
+    std::function<void(const std::string&)> call;
+  };
+  void note_commit(const std::string& tenant);
+
   using Steady = std::chrono::steady_clock::time_point;
   struct Slot {
     /// Null while it is being opened.
@@ -109,6 +122,9 @@ class StorePool {
 
   Registry& registry_;
   std::vector<std::function<void(TenantStore&)>> furnishing_;
+  std::mutex listeners_mutex_;
+  /// Guarded by listeners_mutex_.
+  std::vector<Listener> listeners_;
   std::mutex mutex_;
   std::condition_variable changed_;
   /// Guarded by mutex_.

@@ -5,6 +5,9 @@
 #include "postgres_sql/schema.hpp"
 #include "tenants/places.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace stela::tenants {
 namespace {
 
@@ -15,18 +18,56 @@ std::unique_ptr<postgres::Connection> connect(const std::string& conninfo) {
   return made;
 }
 
-}  // namespace
-
-std::vector<std::string> names_on_server(const std::string& conninfo) {
-  const auto connection = connect(conninfo);
+/// The names of all tenants with a schema, sorted.
+std::vector<std::string> names_at(postgres::Connection& connection) {
   std::vector<std::string> names;
-  auto schemas = connection->rows(postgres::sql::schemas_with_ledger{});
+  auto schemas = connection.rows(postgres::sql::schemas_with_ledger{});
   const std::string prefix = schema_of({});
   while (schemas.step()) {
     const std::string_view name = schemas.name();
     if (name.starts_with(prefix)) names.emplace_back(name.substr(prefix.size()));
   }
+  std::sort(names.begin(), names.end());
   return names;
+}
+
+class ServerActivity final : public Activity {
+ public:
+  explicit ServerActivity(std::string conninfo) : conninfo_{std::move(conninfo)} {}
+
+  /// Only events count: what operators change is seen at the next look at the tenant.
+  std::vector<Stamp> look(std::span<const std::string> tenants) override {
+    if (connection_ == nullptr || !connection_->is_alive()) connection_ = connect(conninfo_);
+    const std::vector<std::string> there = names_at(*connection_);
+    std::vector<Stamp> stamps(tenants.size());
+    std::string sql;
+    for (std::size_t i = 0; i < tenants.size(); ++i) {
+      if (!std::binary_search(there.begin(), there.end(), tenants[i])) continue;
+      if (!sql.empty()) sql += " UNION ALL ";
+      sql += "SELECT " + std::to_string(i) + "::bigint, coalesce(max(sequence), 0) + 1 FROM " +
+             postgres::quoted(schema_of(tenants[i])) + ".events";
+    }
+    if (sql.empty()) return stamps;
+    const postgres::Result found = connection_->query(sql, {}, "looking for tenants' events");
+    for (int row = 0; row < found.rows(); ++row) {
+      stamps[static_cast<std::size_t>(found.integer(row, 0))][0] = found.integer(row, 1);
+    }
+    return stamps;
+  }
+
+ private:
+  const std::string conninfo_;
+  std::unique_ptr<postgres::Connection> connection_;
+};
+
+}  // namespace
+
+std::unique_ptr<Activity> watch_server(const std::string& conninfo) {
+  return std::make_unique<ServerActivity>(conninfo);
+}
+
+std::vector<std::string> names_on_server(const std::string& conninfo) {
+  return names_at(*connect(conninfo));
 }
 
 void remove_from_server(const std::string& conninfo, std::string_view tenant) {

@@ -215,6 +215,7 @@ void EnvelopeWriter::write_attributes(const OutgoingMessage& outgoing) {
   } else {
     add_encoded("ce-source", options_.source);
   }
+  if (!options_.tenant.empty()) add("ce-tenant", options_.tenant);
   add("ce-time", to_string(event.recorded_at));
   add_encoded("ce-subject", event.stream.name());
   add("ce-datacontenttype", options_.content_type);

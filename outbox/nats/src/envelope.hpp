@@ -40,6 +40,8 @@ std::string percent_decoded(std::string_view text);
 struct EnvelopeOptions {
   /// ce-source; empty: "urn:uuid:<store id>".
   std::string source = {};
+  /// ce-tenant; empty: none.
+  std::string tenant = {};
   std::string_view content_type = {};
   const Partitioner* partitioner = nullptr;
 };

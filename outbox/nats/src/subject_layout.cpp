@@ -89,8 +89,18 @@ SubjectLayout::SubjectLayout(const PublisherOptions& options)
                      "' begins the server's own subjects, and a stream of them would take the "
                      "requests of the whole account; take a word of your own, such as \"shop\""};
   }
+  if (!options.tenant.empty()) add_tenant(options.tenant);
   check_stream_name(stream_);
   parse(options.subject);
+}
+
+void SubjectLayout::add_tenant(const std::string& tenant) {
+  if (!is_token(tenant)) {
+    throw UsageError{"tenant '" + tenant + "' isn't one token of a subject: no dots and spaces"};
+  }
+  shared_prefix_ = prefix_;
+  prefix_ += '.' + tenant;
+  if (fence_ != Fence::subject) stream_ += '_' + tenant;
 }
 
 void SubjectLayout::parse(std::string_view subject) {

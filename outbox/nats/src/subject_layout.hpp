@@ -32,7 +32,9 @@ class SubjectLayout {
   std::string subject_of(PartitionId partition) const { return prefix_ + '.' + partition.label(); }
 
   /// The subjects that the stream must take.
-  std::string subjects(PartitionId partition) const { return prefix_ + suffix(partition) + ".>"; }
+  std::string subjects(PartitionId partition) const {
+    return (shares_stream() ? shared_prefix_ : prefix_ + suffix(partition)) + ".>";
+  }
 
  private:
   struct Part {
@@ -40,12 +42,18 @@ class SubjectLayout {
     std::string text;
   };
 
+  void add_tenant(const std::string& tenant);
+  bool shares_stream() const noexcept {
+    return fence_ == Fence::subject && !shared_prefix_.empty();
+  }
   std::string suffix(PartitionId partition) const;
   void parse(std::string_view subject);
   void add_part(std::string_view name, std::string_view subject);
 
   Fence fence_;
   std::string prefix_;
+  /// The part of the prefix that all tenants share; empty if there are none.
+  std::string shared_prefix_;
   std::string stream_;
   std::vector<Part> parts_;
 };

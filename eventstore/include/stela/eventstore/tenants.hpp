@@ -78,6 +78,23 @@ struct TenantsOptions {
   postgres::Options servers = {};
 };
 
+/// The state of work that serves many tenants.
+struct TenantsStanding {
+  struct Trouble {
+    std::string tenant;
+    std::string what;
+  };
+  /// The tenants that it serves; those of them that were asked since it began, and that answered.
+  std::int64_t tenants = 0;
+  std::int64_t asked = 0;
+  std::int64_t answered = 0;
+  /// Those that it works for now, and that wait for their turn.
+  std::int64_t served = 0;
+  std::int64_t waiting = 0;
+  /// What stands still, and why.
+  std::vector<Trouble> troubles = {};
+};
+
 /// A tenant's store, kept open as long as this handle exists. Threads: one at a time; any number of
 /// handles.
 class STELA_EVENTSTORE_EXPORT TenantStore {
@@ -161,8 +178,9 @@ class STELA_EVENTSTORE_EXPORT Tenants {
   /// Where its key store is; empty if the registry has no `keys`.
   std::string keys_of(std::string_view name) const;
 
-  /// For the modules of Stela.
+  // For the modules of Stela.
   tenants::Registry& registry() const noexcept { return *registry_; }
+  tenants::StorePool& pool() const noexcept { return *pool_; }
 
  private:
   friend STELA_EVENTSTORE_EXPORT Tenants open_tenants(const std::string& location,

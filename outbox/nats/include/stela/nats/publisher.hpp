@@ -37,6 +37,10 @@ struct PublisherOptions {
   /// {event}, {category}, {stream}, {partition}, {header:NAME}. In mode `subject` it is always the
   /// partition.
   std::string subject = "{event}";
+  /// The tenant whose messages these are, which they name: ce-tenant. Subjects then begin with
+  /// "{prefix}.{tenant}", and the stream is "{stream}_{tenant}"; in mode `subject` all tenants share
+  /// one stream.
+  std::string tenant = {};
   /// The fence of the outbox.
   Fence fence = Fence::stream;
   /// Create missing streams, with file storage and limits retention. They refuse new messages when

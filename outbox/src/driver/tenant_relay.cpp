@@ -1,0 +1,126 @@
+#include <stela/outbox/operations.hpp>
+#include <stela/outbox/tenant_relay.hpp>
+
+#include "database/host.hpp"
+#include "tenants/shifts.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stela {
+
+using tenants::Look;
+
+namespace {
+
+/// How often an idle relay looks, so that its turn ends soon.
+constexpr std::chrono::milliseconds short_idle{100};
+/// How soon to look again at a tenant whose messages another process publishes.
+constexpr std::chrono::milliseconds look_elsewhere{1'000};
+
+RelayOptions prepared(RelayOptions options) {
+  if (options.worker.empty()) options.worker = host::make_worker_name();
+  options.idle_backoff = std::min(options.idle_backoff, short_idle);
+  check(options);
+  return options;
+}
+
+bool did_something(const RelayTick& tick) {
+  return tick.claimed + tick.published + tick.failed() + tick.skipped + tick.leased_count > 0;
+}
+
+}  // namespace
+
+class TenantRelay::Work final : public tenants::Work {
+ public:
+  Work(Tenants& tenants, MakePublisher make_publisher, const TenantRelayOptions& options)
+      : make_publisher_{std::move(make_publisher)},
+        outbox_{options.outbox},
+        relay_{prepared(options.relay)},
+        shifts{tenants, *this, options.threads} {
+    tenants.furnish([options = outbox_](TenantStore& tenant) { tenant.keep<Outbox>(options); });
+  }
+
+  bool serves(TenantState state) const noexcept override { return state != TenantState::erased; }
+
+  Look look(TenantStore& tenant) override {
+    const OutboxStatus status =
+        OutboxOperations{tenant.store(), {.partitioner = outbox_.partitioner}}.status();
+    Look seen;
+    for (const PartitionStatus& partition : status.partitions) {
+      if (partition.stopped) {
+        seen.trouble += (seen.trouble.empty() ? "partition " : "; partition ") +
+                        partition.id.label() + " is stopped: " + partition.stopped_detail;
+        continue;
+      }
+      if (partition.pending + partition.redeliveries == 0) continue;
+      const bool is_elsewhere = !partition.owner.empty() && partition.owner != relay_.worker &&
+                                partition.lease_left.count() > 0;
+      const auto pause = partition.next_attempt_at ? *partition.next_attempt_at - status.at
+                                                   : std::chrono::microseconds{0};
+      if (!is_elsewhere && pause.count() <= 0) {
+        seen.has_work = true;
+      } else {
+        const auto next = std::max<std::chrono::microseconds>(pause, look_elsewhere);
+        seen.next = std::min(seen.next.value_or(next), next);
+      }
+    }
+    return seen;
+  }
+
+  std::string serve(TenantStore& tenant, std::stop_token stop,
+                    const std::function<bool(bool is_idle)>& is_over) override {
+    Outbox& outbox = tenant.keep<Outbox>(outbox_);
+    const auto publisher = make_publisher_(tenant.name(), outbox);
+    Relay relay{outbox, *publisher, relay_};
+    std::stop_source turn;
+    const std::stop_callback ends{stop, [&] { turn.request_stop(); }};
+    std::string obstacle;
+    relay.on_tick([&](const RelayTick& tick) {
+      const bool is_busy = did_something(tick);
+      if (is_busy && listener_) listener_(tenant.name(), tick);
+      if (!tick.store_refusal.empty()) obstacle = tick.store_refusal;
+      if (tick.broker.state == BrokerState::down ||
+          tick.broker.state == BrokerState::misconfigured) {
+        obstacle = "the broker is " + to_string(tick.broker);
+      } else if (tick.published > 0) {
+        obstacle.clear();
+      }
+      if (is_over(!is_busy)) turn.request_stop();
+    });
+    relay.run(turn.get_token());
+    return obstacle;
+  }
+
+ private:
+  friend class TenantRelay;
+
+  const MakePublisher make_publisher_;
+  const OutboxOptions outbox_;
+  const RelayOptions relay_;
+  std::function<void(const std::string&, const RelayTick&)> listener_;
+
+ public:
+  tenants::Shifts shifts;
+};
+
+TenantRelay::TenantRelay(Tenants& tenants, MakePublisher make_publisher,
+                         const TenantRelayOptions& options)
+    : work_{std::make_unique<Work>(tenants, std::move(make_publisher), options)} {}
+TenantRelay::~TenantRelay() = default;
+
+void TenantRelay::run(std::stop_token stop) {
+  work_->shifts.run(std::move(stop));
+}
+void TenantRelay::run_once() {
+  work_->shifts.run_once();
+}
+TenantsStanding TenantRelay::standing() const {
+  return work_->shifts.standing();
+}
+void TenantRelay::on_tick(
+    std::function<void(const std::string& tenant, const RelayTick&)> listener) {
+  work_->listener_ = std::move(listener);
+}
+
+}  // namespace stela
