@@ -82,14 +82,14 @@ OpenStore::OpenStore(Registry& registry, const Tenant& tenant, Opening opening)
   keys_ = open_keys_of(registry, name_, is_new);
   store_.emplace(open_store_of(registry, name_, is_new ? Access::create : Access::write,
                                keys_ ? &*keys_ : nullptr));
-  if (!is_new && store_->id() != tenant.store) {
+  if (opening == Opening::existing && store_->id() != tenant.store) {
     throw SchemaMismatch{"the store of tenant '" + name_ + "' has the id " +
                          store_->id().to_string() + ", and the registry knows " +
                          tenant.store.to_string() +
                          ": another store stands in its place; put the right one back"};
   }
   store_->database().attach_mark(mark_);
-  if (!is_new) settle(tenant);
+  if (opening == Opening::existing) settle(tenant);
 }
 
 OpenStore::~OpenStore() {

@@ -44,7 +44,12 @@ class Suspension final : public Participant {
   const std::string why_;
 };
 
-enum class Opening : std::uint8_t { existing, new_store };
+enum class Opening : std::uint8_t {
+  existing,
+  new_store,
+  /// An existing one that isn't registered.
+  adopted,
+};
 
 /// A store at a tenant's place, whether or not it is registered.
 Store open_to_read(Registry& registry, std::string_view tenant);

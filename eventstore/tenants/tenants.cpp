@@ -3,6 +3,7 @@
 #include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
 
+#include "database/database.hpp"
 #include "tenants/places.hpp"
 #include "tenants/pool.hpp"
 #include "tenants/registry.hpp"
@@ -44,6 +45,11 @@ void allow_open_stores(int most_open) {
 [[noreturn]] void refuse_state(const Tenant& tenant, const char* what) {
   throw UsageError{"tenant '" + tenant.name + "' is " + std::string{to_string(tenant.state)} +
                    ", and can't be " + what};
+}
+
+[[noreturn]] void refuse_used(const Tenant& known) {
+  throw UsageError{"the name '" + known.name + "' belongs to a tenant that is " +
+                   std::string{to_string(known.state)} + "; a name is never used twice"};
 }
 
 /// The name that the store of a tenant bears; empty if it is no tenant's.
@@ -112,10 +118,7 @@ TenantStore Tenants::use(std::string_view name) {
 
 Tenant Tenants::create(std::string_view name) {
   tenants::check_name(name);
-  if (const auto known = registry_->find(name)) {
-    throw UsageError{"the name '" + known->name + "' belongs to a tenant that is " +
-                     std::string{to_string(known->state)} + "; a name is never used twice"};
-  }
+  if (const auto known = registry_->find(name)) refuse_used(*known);
   // Its store first: what is registered has one.
   const TenantStore made = pool_->use({.name = std::string{name}}, Opening::new_store);
   if (made->last_sequence().value() > 0) {
@@ -189,6 +192,23 @@ std::vector<std::string> Tenants::adopt() {
     }
   }
   return adopted;
+}
+
+Tenant Tenants::adopt(std::string_view name) {
+  tenants::check_name(name);
+  if (const auto known = registry_->find(name)) refuse_used(*known);
+  TenantStore store = pool_->use({.name = std::string{name}}, Opening::adopted);
+  return registry_->create(name, store->id());
+}
+
+TenantMembership::TenantMembership(Store& store) : store_{store.anchor()} {
+  const std::string name = name_of(store);
+  if (name.empty()) return;
+  mark_ = std::make_unique<tenants::Mark>(name);
+  store_.database().attach_mark(*mark_);
+}
+TenantMembership::~TenantMembership() {
+  if (mark_) store_.database().detach_mark(*mark_);
 }
 
 std::optional<Tenant> Tenants::find(std::string_view name) {

@@ -25,6 +25,8 @@ constexpr Option common[] = {
     {"--log", "FORMAT", "messages on stderr as text or json", "log"},
     {"--no-color", "", "no colours; as NO_COLOR does"},
     {"--no-input", "", "never ask"},
+    {"--tenants", "REGISTRY", "the registry of tenants", "tenants"},
+    {"--tenant", "NAME", "the tenant whose database it is, instead of --db", "tenant"},
 };
 
 ExitCode exit_code_of(const Error& error) {
@@ -153,6 +155,7 @@ std::vector<Command> all_commands() {
   add(diagnosis_commands());
   add(log_commands());
   add(findings_commands());
+  add(tenant_commands());
   add(database_commands());
   add(transfer_commands());
   add(self_commands());

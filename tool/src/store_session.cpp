@@ -6,6 +6,7 @@
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/codec/detail/json_writer.hpp>
 #include <stela/framework/detail/not_found.hpp>
+#include <stela/nats/inbox.hpp>
 #include <stela/projections/operations.hpp>
 
 #include <unistd.h>
@@ -125,6 +126,7 @@ Outbox& StoreSession::outbox() {
 }
 
 void StoreSession::prepare_to_append() {
+  membership_.emplace(store_);
   find_outbox();
   if (invocation_.app.projections) projections();
 }
@@ -165,6 +167,12 @@ OutboxOperations& StoreSession::operations() {
   operations_ = std::make_unique<OutboxOperations>(
       store_, OperatorOptions{.who = invocation_.who(), .partitioner = partitioner});
   return *operations_;
+}
+
+void make_tables(Store& store) {
+  migrate_outbox(store);
+  nats::migrate_inbox(store);
+  const Projections projections{store};
 }
 
 const Partitioner* find_partitioner(const App& app, std::string_view name) {

@@ -4,6 +4,7 @@
 #include "cli/invocation.hpp"
 #include "database_place.hpp"
 
+#include <stela/eventstore/tenants.hpp>
 #include <stela/outbox/operations.hpp>
 #include <stela/outbox/outbox.hpp>
 #include <stela/projections/projections.hpp>
@@ -79,10 +80,14 @@ class StoreSession {
   const Partitioner* registered_partitioner();
   [[noreturn]] void refuse_without_outbox() const;
 
+  std::optional<TenantMembership> membership_;
   std::unique_ptr<Outbox> outbox_;
   std::unique_ptr<OutboxOperations> operations_;
   std::unique_ptr<Projections> projections_;
 };
+
+/// Makes or migrates the tables of all modules: the roles that use them may not be able to.
+void make_tables(Store& store);
 
 /// The registered partitioner with this name: Stela's own or the application's. Null if it is
 /// unknown.

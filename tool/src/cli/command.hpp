@@ -73,6 +73,7 @@ std::vector<Command> stream_commands();
 std::vector<Command> snapshot_commands();
 std::vector<Command> tag_commands();
 std::vector<Command> append_id_commands();
+std::vector<Command> tenant_commands();
 std::vector<Command> database_commands();
 std::vector<Command> diagnosis_commands();
 std::vector<Command> log_commands();

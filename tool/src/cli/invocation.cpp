@@ -2,6 +2,7 @@
 
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
+#include "tenant_registry.hpp"
 
 #include <pwd.h>
 #include <unistd.h>
@@ -12,7 +13,9 @@
 namespace stela::tool {
 
 const Settings& Invocation::settings() {
-  if (!settings_) settings_ = Settings::load(command.options, arguments);
+  if (settings_) return *settings_;
+  settings_ = Settings::load(command.options, arguments);
+  if (!settings_->text("tenant").empty()) settle_tenant(*settings_, arguments);
   return *settings_;
 }
 

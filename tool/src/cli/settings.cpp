@@ -38,6 +38,10 @@ constexpr Renamed renamed[] = {{"outbox.worker", "worker.id"},
 
 constexpr SettingFacts database_setting{.name = "db",
                                         .summary = "the database: a file, or a postgresql:// URL"};
+constexpr SettingFacts tenant_settings[] = {
+    {.name = "tenants", .summary = "the registry of tenants", .unset = ""},
+    {.name = "tenant", .summary = "the tenant whose database it is", .unset = ""},
+};
 constexpr SettingFacts log_format{.name = "log",
                                   .summary = "how messages on stderr are written",
                                   .kind = SettingFacts::Kind::choice,
@@ -118,6 +122,9 @@ void add(std::vector<ConfiguredSetting>& all, std::string_view table,
 
 std::vector<ConfiguredSetting> gather_settings() {
   std::vector<ConfiguredSetting> all{{database_setting, "db"}, {log_format, "log", "text"}};
+  for (const SettingFacts& facts : tenant_settings) {
+    all.push_back({facts, std::string{facts.name}, ""});
+  }
   for (const SettingFacts& facts : of_keys) {
     all.push_back({facts, configured_key("keys", facts.name), std::string{facts.unset}});
   }

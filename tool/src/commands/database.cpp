@@ -8,7 +8,6 @@
 #include <stela/eventstore/operations.hpp>
 #include <stela/eventstore/sqlite_care.hpp>
 #include <stela/framework/detail/not_found.hpp>
-#include <stela/nats/inbox.hpp>
 #include <stela/outbox/care.hpp>
 #include <stela/outbox/outbox.hpp>
 #include <stela/projections/projections.hpp>
@@ -55,13 +54,6 @@ bool open_or_create(const DatabasePlace& place, DatabasePlace::Opening opening) 
     place.open(opening);
     return false;
   }
-}
-
-/// Creates the tables of all modules, because the roles that use them can't create tables.
-void make_tables(Store& store) {
-  migrate_outbox(store);
-  nats::migrate_inbox(store);
-  const Projections projections{store};
 }
 
 int migrate(Invocation& call) {

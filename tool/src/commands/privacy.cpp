@@ -325,7 +325,8 @@ SealMarks::SealMarks(Codec codec, std::span<const KeyInfo> keys) {
       continue;
     }
     const auto& id = key.id.bytes;
-    marks_.push_back('\x01' + std::string{reinterpret_cast<const char*>(id.data()), id.size()});
+    std::string& mark = marks_.emplace_back(1, '\x01');
+    mark.append(reinterpret_cast<const char*>(id.data()), id.size());
   }
 }
 

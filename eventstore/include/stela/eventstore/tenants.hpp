@@ -21,6 +21,7 @@
 
 namespace stela {
 namespace tenants {
+class Mark;
 class OpenStore;
 class Registry;
 class StorePool;
@@ -167,6 +168,9 @@ class STELA_EVENTSTORE_EXPORT Tenants {
   /// Registers stores that stand where this registry's stores stand and bear a tenant's name, but
   /// aren't registered: after the loss of a registry. Returns their names.
   std::vector<std::string> adopt();
+  /// Registers the store at this tenant's place, and makes it the tenant's if it bears no name, as
+  /// after an import. UsageError if it bears another name, or the name was used before.
+  Tenant adopt(std::string_view name);
 
   std::optional<Tenant> find(std::string_view name);
   /// All tenants by name, also erased ones.
@@ -191,6 +195,20 @@ class STELA_EVENTSTORE_EXPORT Tenants {
 
   std::unique_ptr<tenants::Registry> registry_;
   std::unique_ptr<tenants::StorePool> pool_;
+};
+
+/// Lets a program append to a tenant's store that it opened by itself, as a tool does. Does nothing
+/// for a store that is no tenant's. The store must outlive it. Threads: one at a time.
+class STELA_EVENTSTORE_EXPORT TenantMembership {
+ public:
+  explicit TenantMembership(Store& store);
+  ~TenantMembership();
+  TenantMembership(const TenantMembership&) = delete;
+  TenantMembership& operator=(const TenantMembership&) = delete;
+
+ private:
+  Store& store_;
+  std::unique_ptr<tenants::Mark> mark_;
 };
 
 /// Opens the registry at `location`, which is a store of its own: a file, or the URL of a server,

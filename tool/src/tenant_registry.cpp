@@ -1,0 +1,66 @@
+#include "tenant_registry.hpp"
+
+#include "cli/command.hpp"
+#include "cli/exit.hpp"
+
+#include <stela/eventstore/detail/postgres_settings.hpp>
+#include <stela/eventstore/detail/sqlite_settings.hpp>
+#include <stela/framework/error.hpp>
+
+#include <utility>
+
+namespace stela::tool {
+namespace {
+
+const std::string& registry_in(const Settings& settings) {
+  const std::string& registry = settings.text("tenants");
+  if (!registry.empty()) return registry;
+  throw Misuse{
+      "which registry? Say --tenants REGISTRY, set STELA_TENANTS, or write tenants = \"REGISTRY\" "
+      "into stela.toml"};
+}
+
+}  // namespace
+
+void settle_tenant(Settings& settings, const Arguments& arguments) {
+  if (arguments.has(db_option.name)) throw Misuse{"--db and --tenant both name a database"};
+  const std::string& name = settings.text("tenant");
+  try {
+    TenantsOptions options{.create = false, .most_open = 1};
+    options.files.read_only = options.servers.read_only = true;
+    Tenants tenants = open_tenants(registry_in(settings), options);
+    const auto tenant = tenants.find(name);
+    if (!tenant) {
+      throw Exit{not_found, "there is no tenant '" + name + "'; 'tenants list' names them all"};
+    }
+    if (tenant->state == TenantState::erased) {
+      throw Exit{not_found, "tenant '" + name + "' was erased on " + to_string(tenant->since)};
+    }
+    const std::string origin = "--tenant " + name;
+    settings.set("db", tenants.place_of(name), origin);
+    if (const auto schema = tenants.schema_of(name); !schema.empty()) {
+      settings.set("store.schema", schema, origin);
+    }
+    if (const auto keys = tenants.keys_of(name); !keys.empty() && !settings.is_set("keys.store")) {
+      settings.set("keys.store", keys, origin);
+    }
+  } catch (const NotFound& e) {
+    throw Exit{not_found, e.what()};
+  }
+}
+
+bool serves_all_tenants(Invocation& call) {
+  const Settings& settings = call.settings();
+  return !settings.text("tenants").empty() && settings.text("tenant").empty() &&
+         !call.arguments.has(db_option.name);
+}
+
+Tenants open_registry(Invocation& call, TenantsOptions options) {
+  const Settings& settings = call.settings();
+  settings.apply("store", sqlite::settings(), options.files);
+  settings.apply("store", postgres::settings(), options.servers);
+  options.who = call.operator_name();
+  return open_tenants(registry_in(settings), options);
+}
+
+}  // namespace stela::tool
