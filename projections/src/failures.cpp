@@ -70,6 +70,22 @@ Failure failure_at(const StoredEvent& event, const follow::Fault& fault) {
           .blame = fault.blame};
 }
 
+std::optional<std::string> error_of(FunctionRef<void()> transaction) {
+  try {
+    transaction();
+    return std::nullopt;
+  } catch (const follow::RollBack&) {
+    return std::nullopt;
+  } catch (const database::ForeignEvents& e) {
+    return e.what();
+  } catch (const database::CommittedByCaller& e) {
+    return e.what();
+  } catch (const ConstraintViolated& e) {
+    // A deferred foreign key of another table may fail at the commit.
+    return e.what();
+  }
+}
+
 follow::Backoff backoff_of(const ProjectorOptions& options, bool is_counted) {
   constexpr std::chrono::milliseconds least_pause{1'000};
   const auto first =

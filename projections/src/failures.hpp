@@ -7,6 +7,7 @@
 #include "seat.hpp"
 
 #include <stela/eventstore/store.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/stored_event.hpp>
 
 #include <chrono>
@@ -43,6 +44,10 @@ struct Failure {
 Failure unknown_at(const StoredEvent& event);
 /// The failure of the event's handler.
 Failure failure_at(const StoredEvent& event, const follow::Fault& fault);
+
+/// Runs a transaction of handlers, in which they may throw RollBack. Returns an error that ends it
+/// and isn't the fault of one event; nothing if it was committed or rolled back.
+std::optional<std::string> error_of(FunctionRef<void()> transaction);
 
 /// The back-off between attempts of a projector's handler. Uncounted attempts have no end, so they
 /// need a pause.

@@ -79,17 +79,12 @@ bool Feed::fire(Seat& seat, TimerClock& clock) {
 Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
   Firing firing;
   seat.caught.clear();
-  try {
+  const auto error = error_of([&] {
     store_.transact(
         [&](Transaction& transaction) { fire_batch(seat, clock, transaction, firing); });
-  } catch (const RollBack&) {
-    firing.position = 0;
-  } catch (const database::CommittedByCaller& e) {
-    // The handler of an event threw this, before any timer fired.
-    stop(seat, e.what());
-    return {};
-  } catch (const ConstraintViolated& e) {
-    stop(seat, e.what());
+  });
+  if (error) {
+    stop(seat, *error);
     return {};
   }
   if (firing.broke_with) {
@@ -100,6 +95,7 @@ Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
       if (firing.leaves) release(connection, seat.build);
     });
     firing.is_more = true;
+    firing.position = 0;
   }
   settle_timers(seat, firing);
   return firing;
