@@ -215,6 +215,8 @@ Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction&
       timer.error += "; it waits for a runner that knows it";
       return Fired::left;
     }
+    // Also one of blame `committed`: the timer went with the handler's changes, so nothing is
+    // repeated.
     ++timer.attempts;
     return Fired::failed;
   }
