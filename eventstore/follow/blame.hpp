@@ -83,8 +83,8 @@ inline Fault current_fault(const database::FailureWatch& watch) {
   }
 }
 
-/// Whether the attempt counts against the event's limit. Timers have a
-/// rule of their own: Feed::fire_one.
+/// Whether the attempt counts against the event's limit. Timers have a rule of their
+/// own: Feed::fire_one.
 constexpr bool is_counted(Blame blame) noexcept {
   return blame != Blame::newer && blame != Blame::nobody;
 }
