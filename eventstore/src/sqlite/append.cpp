@@ -1,4 +1,5 @@
-// Converts an append to rows, for the writer.
+// The writer judges an append by its id, condition and versions, and inserts its rows. On
+// PostgreSQL the server does both: postgres/writer.hpp.
 #include "database/checksum.hpp"
 #include "forgotten_keys.hpp"
 #include "sqlite/append_id.hpp"
