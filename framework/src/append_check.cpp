@@ -3,6 +3,8 @@
 #include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
+
 namespace stela {
 namespace {
 
@@ -75,8 +77,20 @@ std::string detail::name_both(const StoreIdentity& right, const StoreIdentity& w
          wrong.id.to_string() + ')';
 }
 
-void throw_id_of_another(std::string_view append_id) {
-  throw UsageError{"append id '" + std::string{append_id} +
+void repeat_append(const AppendRequest& request, const AppendedStreams& appended,
+                   AppendResult& result) {
+  // A stream may occur several times in the request.
+  std::map<std::string_view, std::int64_t> wanted;
+  for (const StreamAppend& append : request.streams) {
+    const auto there = appended.find(append.stream.name());
+    result.versions.emplace_back(there != appended.end() ? there->second.version : 0);
+    if (!append.events.empty()) wanted[append.stream.name()] += std::ssize(append.events);
+  }
+  const auto are_same = [](const auto& want, const auto& have) {
+    return want.first == have.first && want.second == have.second.count;
+  };
+  if (wanted.empty() || std::ranges::equal(wanted, appended, are_same)) return;
+  throw UsageError{"append id '" + std::string{request.append_id} +
                    "' was used before, for an append of other events"};
 }
 

@@ -137,17 +137,8 @@ void MemoryStore::Core::check_participants() const {
 bool MemoryStore::Core::repeat(const AppendRequest& request, AppendResult& result) const {
   const auto before = state.append_ids.find(request.append_id);
   if (request.append_id.empty() || before == state.append_ids.end()) return false;
-  std::map<StreamId, std::size_t> wanted;
-  for (const StreamAppend& append : request.streams) {
-    if (!append.events.empty()) wanted[append.stream] += append.events.size();
-  }
-  if (!wanted.empty() && wanted != before->second.events) throw_id_of_another(request.append_id);
   result = {.first = before->second.first, .last = before->second.last, .repeated = true};
-  for (const StreamAppend& append : request.streams) {
-    const auto version = before->second.versions.find(append.stream);
-    result.versions.push_back(version != before->second.versions.end() ? version->second
-                                                                       : StreamVersion{});
-  }
+  repeat_append(request, before->second.streams, result);
   return true;
 }
 
@@ -181,13 +172,13 @@ AppendResult MemoryStore::Core::append(const AppendRequest& request, OpenTransac
   }
   if (!request.append_id.empty()) {
     auto& kept = state.append_ids[std::string{request.append_id}];
-    kept.first = result.first;
-    kept.last = result.last;
+    kept = {.first = result.first, .last = result.last, .streams = {}};
     for (std::size_t i = 0; i < request.streams.size(); ++i) {
       const StreamAppend& append = request.streams[i];
       if (append.events.empty()) continue;
-      kept.events[append.stream] += append.events.size();
-      kept.versions[append.stream] = result.versions[i];
+      AppendedEvents& appended = kept.streams[append.stream.name()];
+      appended.count += std::ssize(append.events);
+      appended.version = result.versions[i].value();
     }
   }
   return result;
