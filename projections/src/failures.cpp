@@ -19,7 +19,6 @@ using follow::Blame;
 namespace {
 
 constexpr const char* unknown_here = ": the program that met it doesn't know its version";
-constexpr const char* waits_for_newer = "; it waits for a runner that knows it";
 constexpr const char* no_newer_came =
     "; no runner that knows it came in time; one that comes later continues by itself";
 
@@ -87,7 +86,6 @@ std::optional<std::string> error_of(FunctionRef<void()> transaction) {
 }
 
 follow::Backoff backoff_of(const ProjectorOptions& options, bool is_counted) {
-  constexpr std::chrono::milliseconds least_pause{1'000};
   const auto first =
       is_counted ? options.retry_backoff : std::max(options.retry_backoff, least_pause);
   return {first, std::max(first, options.retry_backoff_max)};
