@@ -13,7 +13,7 @@
 #include "postgres/group.hpp"
 #include "postgres/kinds.hpp"
 #include "postgres/lane.hpp"
-#include "postgres/readers.hpp"
+#include "postgres/reading.hpp"
 #include "postgres/schema.hpp"
 #include "postgres/server_session.hpp"
 #include "postgres/settlement.hpp"
