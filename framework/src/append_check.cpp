@@ -77,19 +77,16 @@ std::string detail::name_both(const StoreIdentity& right, const StoreIdentity& w
          wrong.id.to_string() + ')';
 }
 
-void repeat_append(const AppendRequest& request, const AppendedStreams& appended,
-                   AppendResult& result) {
-  // A stream may occur several times in the request.
-  std::map<std::string_view, std::int64_t> wanted;
+void repeat_append(const AppendRequest& request, AppendedStreams appended, AppendResult& result) {
+  bool has_events = false;
   for (const StreamAppend& append : request.streams) {
-    const auto there = appended.find(append.stream.name());
-    result.versions.emplace_back(there != appended.end() ? there->second.version : 0);
-    if (!append.events.empty()) wanted[append.stream.name()] += std::ssize(append.events);
+    AppendedEvents& there = appended[append.stream.name()];
+    result.versions.emplace_back(there.version);
+    there.count -= std::ssize(append.events);
+    has_events |= !append.events.empty();
   }
-  const auto are_same = [](const auto& want, const auto& have) {
-    return want.first == have.first && want.second == have.second.count;
-  };
-  if (wanted.empty() || std::ranges::equal(wanted, appended, are_same)) return;
+  const auto is_even = [](const auto& stream) { return stream.second.count == 0; };
+  if (!has_events || std::ranges::all_of(appended, is_even)) return;
   throw UsageError{"append id '" + std::string{request.append_id} +
                    "' was used before, for an append of other events"};
 }

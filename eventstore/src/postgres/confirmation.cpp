@@ -32,7 +32,7 @@ void complete_repeated(Connection& connection, const AppendRequest& request, App
       sql::appended_streams{.first = result.first.value(), .last = result.last.value()});
   AppendedStreams streams;
   while (rows.step()) streams[std::string{rows.name()}] = {rows.events(), rows.version()};
-  repeat_append(request, streams, result);
+  repeat_append(request, std::move(streams), result);
 }
 
 void Writer::confirm(WriteWork& work, Findings& findings) noexcept {

@@ -27,8 +27,7 @@ struct StreamHead {
 };
 
 struct AppendedBefore {
-  GlobalSequence first;
-  GlobalSequence last;
+  AppendResult result;
   AppendedStreams streams;
 };
 

@@ -4,9 +4,7 @@
 #include <stela/framework/event_store.hpp>
 #include <stela/framework/export.hpp>
 
-#include <functional>
 #include <map>
-#include <string>
 
 namespace stela {
 
@@ -22,12 +20,11 @@ STELA_FRAMEWORK_EXPORT void check_append(const AppendRequest& request,
 struct AppendedEvents {
   std::int64_t count = 0, version = 0;
 };
-/// By the names of the streams.
 using AppendedStreams = std::map<std::string, AppendedEvents, std::less<>>;
 
 /// Adds to `result` the versions of a request whose append id was used before, for an append to
-/// these streams. UsageError if that was an append of other events.
-STELA_FRAMEWORK_EXPORT void repeat_append(const AppendRequest& request,
-                                          const AppendedStreams& appended, AppendResult& result);
+/// these streams, by name. UsageError if that was an append of other events.
+STELA_FRAMEWORK_EXPORT void repeat_append(const AppendRequest& request, AppendedStreams appended,
+                                          AppendResult& result);
 
 }  // namespace stela
