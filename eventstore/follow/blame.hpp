@@ -1,4 +1,4 @@
-// Decides, in this one place, who is to blame for a handler's failure.
+// Decides who is to blame for a handler's failure, for every follower.
 #pragma once
 
 #include "database/failure_watch.hpp"
@@ -83,7 +83,8 @@ inline Fault current_fault(const database::FailureWatch& watch) {
   }
 }
 
-/// Whether the attempt counts against the event's limit.
+/// Whether the attempt counts against the event's limit. Timers have a rule of their
+/// own: Feed::fire_one.
 constexpr bool is_counted(Blame blame) noexcept {
   return blame != Blame::newer && blame != Blame::nobody;
 }

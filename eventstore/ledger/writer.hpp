@@ -52,6 +52,9 @@ class Writer {
   bool has_user_code() const noexcept { return participants_.has_user_code(); }
 
  protected:
+  /// How long at least to wait for another thread's transaction, however short the time-out is.
+  static constexpr std::chrono::milliseconds least_patience{1000};
+
   Writer(const Conventions& conventions, bool is_read_only, Random* random, int groups_of_a_leader);
   ~Writer() = default;
 

@@ -26,8 +26,9 @@ SELECT coalesce(max(sequence), 0) AS last FROM events INDEXED BY sqlite_autoinde
 -- name: appended_versions
 -- The versions that the append with the sequences from `first` to `last` gave to each stream.
 -- takes: first int, last int
--- gives: stream int, version int
-SELECT stream, version FROM events WHERE sequence BETWEEN :first AND :last;
+-- gives: name text, version int
+SELECT s.name, e.version FROM events AS e JOIN streams AS s ON s.stream = e.stream
+WHERE e.sequence BETWEEN :first AND :last;
 
 -- name: read_stream
 -- takes: name text, from int, to int, up_to int, limit int

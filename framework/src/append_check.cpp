@@ -3,6 +3,8 @@
 #include <stela/framework/detail/metadata.hpp>
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
+
 namespace stela {
 namespace {
 
@@ -75,8 +77,17 @@ std::string detail::name_both(const StoreIdentity& right, const StoreIdentity& w
          wrong.id.to_string() + ')';
 }
 
-void throw_id_of_another(std::string_view append_id) {
-  throw UsageError{"append id '" + std::string{append_id} +
+void repeat_append(const AppendRequest& request, AppendedStreams appended, AppendResult& result) {
+  bool has_events = false;
+  for (const StreamAppend& append : request.streams) {
+    AppendedEvents& there = appended[append.stream.name()];
+    result.versions.emplace_back(there.version);
+    there.count -= std::ssize(append.events);
+    has_events |= !append.events.empty();
+  }
+  const auto is_even = [](const auto& stream) { return stream.second.count == 0; };
+  if (!has_events || std::ranges::all_of(appended, is_even)) return;
+  throw UsageError{"append id '" + std::string{request.append_id} +
                    "' was used before, for an append of other events"};
 }
 

@@ -56,9 +56,9 @@ struct Build {
   std::string describe() const;
 };
 
-/// All of them, by name and number, also those that only a newer Stela knows.
 /// Whether projections were ever used in this database.
 bool has_tables(database::Connection& connection);
+/// All of them, by name and number, also those that only a newer Stela knows.
 std::vector<Build> list_builds(database::Connection& connection);
 /// All builds, for working on them. SchemaMismatch if only a newer Stela knows one.
 std::vector<Build> read_builds(database::Connection& connection);

@@ -19,7 +19,6 @@ using follow::Blame;
 namespace {
 
 constexpr const char* unknown_here = ": the program that met it doesn't know its version";
-constexpr const char* waits_for_newer = "; it waits for a runner that knows it";
 constexpr const char* no_newer_came =
     "; no runner that knows it came in time; one that comes later continues by itself";
 
@@ -70,8 +69,23 @@ Failure failure_at(const StoredEvent& event, const follow::Fault& fault) {
           .blame = fault.blame};
 }
 
+std::optional<std::string> error_of(FunctionRef<void()> transaction) {
+  try {
+    transaction();
+    return std::nullopt;
+  } catch (const follow::RollBack&) {
+    return std::nullopt;
+  } catch (const database::ForeignEvents& e) {
+    return e.what();
+  } catch (const database::CommittedByCaller& e) {
+    return e.what();
+  } catch (const ConstraintViolated& e) {
+    // A deferred foreign key of another table may fail at the commit.
+    return e.what();
+  }
+}
+
 follow::Backoff backoff_of(const ProjectorOptions& options, bool is_counted) {
-  constexpr std::chrono::milliseconds least_pause{1'000};
   const auto first =
       is_counted ? options.retry_backoff : std::max(options.retry_backoff, least_pause);
   return {first, std::max(first, options.retry_backoff_max)};

@@ -7,6 +7,7 @@
 #include "seat.hpp"
 
 #include <stela/eventstore/store.hpp>
+#include <stela/framework/detail/function_ref.hpp>
 #include <stela/framework/stored_event.hpp>
 
 #include <chrono>
@@ -30,6 +31,12 @@ struct FeedCounts {
   std::int64_t timers_parked = 0;
 };
 
+/// What is said of an event or a timer of an unknown version, while it waits.
+inline constexpr const char* waits_for_newer = "; it waits for a runner that knows it";
+
+/// Uncounted attempts have no end, so they need a pause.
+inline constexpr std::chrono::milliseconds least_pause{1'000};
+
 /// An event that can't be handled.
 struct Failure {
   std::int64_t sequence = 0;
@@ -44,8 +51,11 @@ Failure unknown_at(const StoredEvent& event);
 /// The failure of the event's handler.
 Failure failure_at(const StoredEvent& event, const follow::Fault& fault);
 
-/// The back-off between attempts of a projector's handler. Uncounted attempts have no end, so they
-/// need a pause.
+/// Runs a transaction of handlers, in which they may throw RollBack. Returns an error that ends it
+/// and isn't the fault of one event; nothing if it was committed or rolled back.
+std::optional<std::string> error_of(FunctionRef<void()> transaction);
+
+/// The back-off between attempts of a projector's handler.
 follow::Backoff backoff_of(const ProjectorOptions& options, bool is_counted = true);
 
 /// Keeps the row of a build consistent with its seat: a failure's changes to both are written in

@@ -65,7 +65,7 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
   std::vector<Outcome> outcomes(seats.size());
   const bool alone = seats.size() == 1;
   bool is_broken = false;
-  try {
+  const auto error = error_of([&] {
     store_.database().write_apart(
         [&](Connection& connection) {
           for (std::size_t i = 0; i < seats.size(); ++i) {
@@ -83,14 +83,10 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
         },
         // Work lost in a power cut is projected again: rows and checkpoint are lost together.
         database::Sync::none);
-  } catch (const RollBack&) {
-  } catch (const database::ForeignEvents& e) {
+  });
+  if (error) {
     is_broken = !alone;
-    outcomes.front().error = e.what();
-  } catch (const ConstraintViolated& e) {
-    // A deferred foreign key of another table may fail at the commit.
-    is_broken = !alone;
-    outcomes.front().error = e.what();
+    outcomes.front().error = error;
   }
   // One seat ended the shared transaction, so each now runs alone.
   for (std::size_t i = 0; is_broken && i < seats.size(); ++i) {
@@ -166,15 +162,15 @@ Feed::Outcome Feed::run_reaction(Seat& seat, const Batch& batch) {
       std::any_of(batch.events.begin(), batch.events.end(), [&](const StoredEvent& event) {
         return seat.handling(event.kind) != detail::Handling::skip;
       });
-  try {
-    if (!is_wanted) {
-      store_.database().write_apart(
-          [&](Connection& connection) {
-            outcome.lost = !advance(connection, seat.build, batch.end, lease_until());
-          },
-          database::Sync::none);
-      return outcome;
-    }
+  if (!is_wanted) {
+    store_.database().write_apart(
+        [&](Connection& connection) {
+          outcome.lost = !advance(connection, seat.build, batch.end, lease_until());
+        },
+        database::Sync::none);
+    return outcome;
+  }
+  outcome.error = error_of([&] {
     store_.transact([&](Transaction& transaction) {
       outcome.failure = react_to(seat, transaction, batch.events);
       if (outcome.failure) throw RollBack{};
@@ -182,12 +178,7 @@ Feed::Outcome Feed::run_reaction(Seat& seat, const Batch& batch) {
       outcome.lost = !advance(connection, seat.build, batch.end, lease_until());
       if (outcome.lost) throw RollBack{};
     });
-  } catch (const RollBack&) {
-  } catch (const database::ForeignEvents& e) {
-    outcome.error = e.what();
-  } catch (const ConstraintViolated& e) {
-    outcome.error = e.what();
-  }
+  });
   return outcome;
 }
 
@@ -287,13 +278,15 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
   EventRange range = store_.read_at({&wanted, 1});
   const auto events = range.next_page();
   std::optional<Failure> failure;
+  bool lost = false;
   seat.caught.clear();
   const auto settle_row = [&](Connection& connection) {
-    if (!renew(connection, seat.build, lease_until())) throw RollBack{};
+    lost = !renew(connection, seat.build, lease_until());
+    if (lost) throw RollBack{};
     connection.run(
         sql::unpark{.name = seat.build.name, .build = seat.build.number, .sequence = sequence});
   };
-  try {
+  const auto error = error_of([&] {
     if (seat.projector) {
       store_.database().write_apart(
           [&](Connection& connection) {
@@ -310,16 +303,15 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
         settle_row(database::open_transaction(transaction).connection());
       });
     }
-    ++counts_.commits;
-    report_caught(store_, seat);
-  } catch (const RollBack&) {
-    if (!failure) seat.held = false;
-  } catch (const database::ForeignEvents& e) {
-    failure = Failure{sequence, e.what()};
-  } catch (const ConstraintViolated& e) {
-    failure = Failure{sequence, e.what()};
+  });
+  if (error) failure = Failure{sequence, *error};
+  if (failure) return failures_.park_again(seat, *failure, attempts);
+  if (lost) {
+    seat.held = false;
+    return;
   }
-  if (failure) failures_.park_again(seat, *failure, attempts);
+  ++counts_.commits;
+  report_caught(store_, seat);
 }
 
 }  // namespace stela::projections

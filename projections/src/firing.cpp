@@ -36,8 +36,6 @@ constexpr std::int64_t events_before_timers = 64;
 /// How often a timer is retried at once when another writer changed its aggregate. Later attempts
 /// count, because a handler may expect a version that its stream never reaches.
 constexpr int tries_of_conflicts = 3;
-/// Uncounted attempts have no end, so they need a pause.
-constexpr std::chrono::microseconds least_pause = std::chrono::seconds{1};
 
 std::int64_t head_of(Connection& connection) {
   auto row = connection.rows(sql::head{});
@@ -79,17 +77,12 @@ bool Feed::fire(Seat& seat, TimerClock& clock) {
 Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
   Firing firing;
   seat.caught.clear();
-  try {
+  const auto error = error_of([&] {
     store_.transact(
         [&](Transaction& transaction) { fire_batch(seat, clock, transaction, firing); });
-  } catch (const RollBack&) {
-    firing.position = 0;
-  } catch (const database::CommittedByCaller& e) {
-    // The handler of an event threw this, before any timer fired.
-    stop(seat, e.what());
-    return {};
-  } catch (const ConstraintViolated& e) {
-    stop(seat, e.what());
+  });
+  if (error) {
+    stop(seat, *error);
     return {};
   }
   if (firing.broke_with) {
@@ -100,6 +93,7 @@ Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
       if (firing.leaves) release(connection, seat.build);
     });
     firing.is_more = true;
+    firing.position = 0;
   }
   settle_timers(seat, firing);
   return firing;
@@ -216,9 +210,11 @@ Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction&
     if (fault.blame == Blame::nobody) return Fired::postponed;
     const auto wait = unknown_version_wait_.value_or(std::chrono::milliseconds{0});
     if (fault.blame == Blame::newer && now < timer.due_at + wait) {
-      timer.error += "; it waits for a runner that knows it";
+      timer.error += waits_for_newer;
       return Fired::left;
     }
+    // Also one of blame `committed`: the timer went with the handler's changes, so nothing is
+    // repeated.
     ++timer.attempts;
     return Fired::failed;
   }

@@ -190,10 +190,7 @@ TEST_F(PostgresProjections, WriteTablesOfTheirOwnOnly) {
 }
 
 TEST_F(PostgresProjections, AreHaltedIfTheirFunctionsAddEvents) {
-  run_sql(
-      "CREATE FUNCTION forge() RETURNS text LANGUAGE sql AS $$ INSERT INTO stela.events "
-      "SELECT max(sequence) + 1, 77, 1, 0, 0, 0, 1, gen_random_uuid(), NULL, NULL, NULL, '' "
-      "FROM stela.events; SELECT '' $$");
+  run_sql(test::sql_that_makes_forge);
   Projections projections{store};
   projections.add(Totals<1>{
       [](ReadModel& model, const StoredEvent&) { model.value<std::string>("SELECT forge()"); }});

@@ -1,5 +1,7 @@
 // Timers on PostgreSQL: others append while one fires.
 #include "projections/alarms.hpp"
+#include "projections/models.hpp"
+#include "support/engine.hpp"
 #include "support/postgres_server.hpp"
 
 #include <stela/eventstore/postgres.hpp>
@@ -25,6 +27,7 @@ using test::append_alarm;
 using test::micros;
 using test::PostgresServer;
 using test::Ring;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// Alarms whose events can be seen as they are handled.
@@ -85,6 +88,55 @@ TEST(PostgresTimer, FiresAfterEveryEventThatHasALowerSequence) {
   const AlarmHistory history{store};
   EXPECT_THAT(history.flaws(), IsEmpty());
   EXPECT_EQ(history.rang(), 1);
+}
+
+/// Alarms whose timers add an event by SQL, and then `append`.
+class ForgingAlarms {
+ public:
+  static constexpr ProcessType process_type{"alarms"};
+  using Events = EventSet<AlarmSet>;
+  using Timers = TimerSet<Ring>;
+
+  explicit ForgingAlarms(bool appends) : appends_{appends} {}
+
+  void react(stela::Process& process, const Recorded<AlarmSet>& e) {
+    process.set(Ring{e->due}, Timestamp{std::chrono::microseconds{e->due}});
+  }
+  void due(stela::Process& process, const Ring& timer) {
+    process.unit().in_transaction(
+        [](Transaction& transaction) { Sql{transaction}.query("SELECT forge()"); });
+    if (!appends_) return;
+    process.unit().append(StreamId::parse(process.key()), ExpectedVersion::any(),
+                          AlarmRang{timer.due, 0});
+  }
+
+ private:
+  bool appends_;
+};
+
+TEST(PostgresTimer, HaltsOnlyItsProcessIfItsSqlAddsEvents) {
+  for (const bool appends : {false, true}) {
+    const PostgresServer server;
+    Store store = postgres::open(server.url());
+    test::run_on(server, test::sql_that_makes_forge);
+    Projections projections{store};
+    projections.add_process(ForgingAlarms{appends}, {.start = ReactionStart::beginning});
+    projections.add(test::Counts{});
+    set_alarm(store, 0, system_clock().now());
+    Runner runner{projections};
+
+    EXPECT_EQ(runner.run_once().stopped, 1);
+
+    EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+    for (const ProjectorStatus& status : ProjectionOperations{store}.status()) {
+      EXPECT_EQ(status.stopped, status.name == "alarms");
+      EXPECT_EQ(status.position, GlobalSequence{1});
+      EXPECT_THAT(status.error,
+                  HasSubstr(status.stopped ? "all of the transaction is rolled back" : ""));
+    }
+    set_alarm(store, 1, system_clock().now());
+    EXPECT_EQ(runner.run_once().stopped, 0);
+  }
 }
 
 }  // namespace

@@ -34,5 +34,10 @@ std::vector<std::string> location_of(const std::string& path);
 std::vector<std::string> run_on_postgres(const std::string& path, const std::string& sql);
 /// The same on the caller's own server.
 std::vector<std::string> run_on(const PostgresServer& server, const std::string& sql);
+/// Makes `forge()`, which adds an event as no SQL of the user's may.
+inline constexpr const char* sql_that_makes_forge =
+    "CREATE FUNCTION forge() RETURNS text LANGUAGE sql AS $$ INSERT INTO stela.events "
+    "SELECT max(sequence) + 1, 77, 1, 0, 0, 0, 1, gen_random_uuid(), NULL, NULL, NULL, '' "
+    "FROM stela.events; SELECT '' $$";
 
 }  // namespace stela::test

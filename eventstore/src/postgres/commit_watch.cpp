@@ -1,6 +1,6 @@
 #include "postgres/commit_watch.hpp"
 
-#include "postgres/readers.hpp"
+#include "postgres/reading.hpp"
 
 #include <stela/framework/error.hpp>
 

@@ -20,21 +20,6 @@ using std::chrono::steady_clock;
 constexpr std::chrono::milliseconds first_confirmation_pause{50};
 constexpr std::chrono::milliseconds longest_confirmation_pause{1000};
 
-struct Appended {
-  std::int64_t events = 0;
-  std::int64_t version = 0;
-};
-
-/// The streams of an append that took these sequences, and what it appended to each.
-std::map<std::string, Appended, std::less<>> streams_of(Connection& connection,
-                                                        const AppendResult& append) {
-  auto rows = connection.rows(
-      sql::appended_streams{.first = append.first.value(), .last = append.last.value()});
-  std::map<std::string, Appended, std::less<>> streams;
-  while (rows.step()) streams[std::string{rows.name()}] = {rows.events(), rows.version()};
-  return streams;
-}
-
 /// True if the result needs no confirmation.
 bool is_sure(const Rest& rest) noexcept {
   return !rest.in_doubt && (rest.is_durable || (rest.sequence == 0 && !rest.is_unnumbered));
@@ -43,22 +28,11 @@ bool is_sure(const Rest& rest) noexcept {
 }  // namespace
 
 void complete_repeated(Connection& connection, const AppendRequest& request, AppendResult& result) {
-  const auto appended = streams_of(connection, result);
-  // A stream may occur several times in the request.
-  std::map<std::string_view, std::int64_t> wanted;
-  for (const StreamAppend& append : request.streams) {
-    const auto there = appended.find(append.stream.name());
-    result.versions.emplace_back(there != appended.end() ? there->second.version : 0);
-    const auto events = static_cast<std::int64_t>(append.events.size());
-    if (events > 0) wanted[append.stream.name()] += events;
-  }
-  if (wanted.empty()) return;
-  bool is_same = wanted.size() == appended.size();
-  for (const auto& [name, events] : wanted) {
-    const auto there = appended.find(name);
-    is_same = is_same && there != appended.end() && there->second.events == events;
-  }
-  if (!is_same) throw_id_of_another(request.append_id);
+  auto rows = connection.rows(
+      sql::appended_streams{.first = result.first.value(), .last = result.last.value()});
+  AppendedStreams streams;
+  while (rows.step()) streams[std::string{rows.name()}] = {rows.events(), rows.version()};
+  repeat_append(request, std::move(streams), result);
 }
 
 void Writer::confirm(WriteWork& work, Findings& findings) noexcept {

@@ -6,7 +6,7 @@
 #include "postgres/group_pruning.hpp"
 #include "postgres/kinds.hpp"
 #include "postgres/presence.hpp"
-#include "postgres/readers.hpp"
+#include "postgres/reading.hpp"
 #include "postgres/schema.hpp"
 #include "postgres/server_clock.hpp"
 #include "postgres/server_session.hpp"

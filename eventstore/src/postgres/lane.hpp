@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 
 namespace stela::postgres {
 
@@ -27,9 +26,6 @@ struct Lane {
 
 /// Two lanes: one flush is in flight, and another waits for the disk after it.
 using Lanes = std::array<Lane, 2>;
-
-/// Configures a lane's session. Its transactions wait at most this long for a lock.
-void set_up_lane(Connection& connection, const std::string& lock_timeout);
 
 /// A group whose append has been answered, while its flush is still in flight.
 struct Flight {

@@ -3,7 +3,7 @@
 
 #include "ledger/pages.hpp"
 #include "postgres/kinds.hpp"
-#include "postgres/readers.hpp"
+#include "postgres/reading.hpp"
 
 #include <memory>
 

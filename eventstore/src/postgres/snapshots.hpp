@@ -1,7 +1,7 @@
 // Snapshots: the newest of each stream.
 #pragma once
 
-#include "postgres/readers.hpp"
+#include "postgres/reading.hpp"
 
 #include <stela/framework/event_store.hpp>
 

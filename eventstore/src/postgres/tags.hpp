@@ -4,7 +4,7 @@
 #include "database/postgres/connection.hpp"
 #include "database/postgres/parameters.hpp"
 #include "forgotten_keys.hpp"
-#include "postgres/readers.hpp"
+#include "postgres/reading.hpp"
 #include "postgres_sql/calls.hpp"
 
 #include <stela/framework/detail/tag_facts.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "database/transaction.hpp"
-#include "postgres/readers.hpp"
+#include "postgres/reading.hpp"
 #include "postgres/writer.hpp"
 
 #include <stela/framework/event_store.hpp>

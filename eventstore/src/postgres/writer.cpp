@@ -13,9 +13,6 @@ namespace stela::postgres {
 
 namespace {
 
-/// How long at least to wait for another thread's transaction, however short the time-out is.
-constexpr std::chrono::milliseconds least_patience{1000};
-
 /// How long a transaction with the order lock waits for another program's lock.
 constexpr std::chrono::milliseconds longest_locked{100};
 
@@ -174,7 +171,7 @@ ServerSession& Writer::session() {
   if (session_ != nullptr && !session_->connection.is_alive()) session_.reset();
   if (session_ == nullptr) {
     auto opened = sessions_.open();
-    if (is_on_lane_) set_up_lane(opened->connection, lock_timeout_);
+    if (is_on_lane_) opened->connection.run(sql::set_up_lane{.lock_timeout = lock_timeout_});
     session_ = std::move(opened);
   }
   return *session_;

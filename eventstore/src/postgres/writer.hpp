@@ -1,4 +1,6 @@
-// Writing to a store on PostgreSQL: group commit under the order lock, and flushes outside it.
+// Writing to a store on PostgreSQL: group commit under the order lock, and flushes outside it. The
+// server judges appends: stela.append_group, append_group_plain and append_one, which are in
+// sql/postgres/migrations/0001_events.sql.
 #pragma once
 
 #include "database/data_participant.hpp"
@@ -11,7 +13,7 @@
 #include "postgres/group.hpp"
 #include "postgres/kinds.hpp"
 #include "postgres/lane.hpp"
-#include "postgres/readers.hpp"
+#include "postgres/reading.hpp"
 #include "postgres/schema.hpp"
 #include "postgres/server_session.hpp"
 #include "postgres/settlement.hpp"

@@ -1,4 +1,5 @@
-// Converts an append to rows, for the writer.
+// The writer judges an append by its id, condition and versions, and inserts its rows. On
+// PostgreSQL the server does both: postgres/writer.hpp.
 #include "database/checksum.hpp"
 #include "forgotten_keys.hpp"
 #include "sqlite/append_id.hpp"
@@ -20,33 +21,16 @@
 namespace stela::sqlite {
 namespace {
 
-/// The result of one append for a stream.
-struct Appended {
-  std::int64_t events = 0;
-  /// The stream's last version.
-  std::int64_t version = 0;
-};
-
-std::unordered_map<std::int64_t, Appended> appended_versions(Connection& connection,
-                                                             const AppendResult& append) {
-  std::unordered_map<std::int64_t, Appended> streams;
+AppendedStreams appended_streams(Connection& connection, const AppendResult& append) {
+  AppendedStreams streams;
   auto rows = connection.rows(
       sql::appended_versions{.first = append.first.value(), .last = append.last.value()});
   while (rows.step()) {
-    Appended& appended = streams[rows.stream()];
-    ++appended.events;
-    appended.version = std::max(appended.version, rows.version());
+    AppendedEvents& events = streams[std::string{rows.name()}];
+    ++events.count;
+    events.version = std::max(events.version, rows.version());
   }
   return streams;
-}
-
-bool are_counts_of(const std::unordered_map<std::int64_t, std::int64_t>& counts,
-                   const std::unordered_map<std::int64_t, Appended>& streams) {
-  const auto has_count = [&](const auto& stream) {
-    const auto count = counts.find(stream.first);
-    return count != counts.end() && count->second == stream.second.events;
-  };
-  return counts.size() == streams.size() && std::all_of(streams.begin(), streams.end(), has_count);
 }
 
 }  // namespace
@@ -136,16 +120,7 @@ bool Writer::repeat(const AppendRequest& request, AppendResult& result) {
   const auto found = find_append_id(*connection_, request.append_id);
   if (!found) return false;
   result = *found;
-  const auto appended = appended_versions(*connection_, result);
-  // A stream may appear several times.
-  std::unordered_map<std::int64_t, std::int64_t> wanted;
-  for (const StreamAppend& append : request.streams) {
-    const std::int64_t stream = head_of(append.stream).second.stream;
-    const auto there = appended.find(stream);
-    result.versions.emplace_back(there != appended.end() ? there->second.version : 0);
-    if (!append.events.empty()) wanted[stream] += static_cast<std::int64_t>(append.events.size());
-  }
-  if (!wanted.empty() && !are_counts_of(wanted, appended)) throw_id_of_another(request.append_id);
+  repeat_append(request, appended_streams(*connection_, result), result);
   return true;
 }
 

@@ -16,9 +16,6 @@ namespace stela::sqlite {
 
 namespace {
 
-/// A transaction of another thread may take this long, however short the busy time-out is.
-constexpr std::chrono::milliseconds least_patience{1000};
-
 constexpr std::string_view begin_sql = "BEGIN IMMEDIATE";
 constexpr std::string_view commit_sql = "COMMIT";
 // A user's savepoint with this name would be taken for Stela's.

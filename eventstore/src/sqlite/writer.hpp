@@ -1,4 +1,5 @@
-// The only writing connection: group commit, under the write lock.
+// The only writing connection: group commit, under the write lock. Writer::commit makes a group
+// durable.
 #pragma once
 
 #include "database/database.hpp"

@@ -43,7 +43,7 @@ std::optional<AppendResult> MemoryStore::Core::find_append(std::string_view appe
   const std::lock_guard lock{mutex};
   const auto found = state.append_ids.find(append_id);
   if (found == state.append_ids.end()) return std::nullopt;
-  return AppendResult{.first = found->second.first, .last = found->second.last, .repeated = true};
+  return found->second.result;
 }
 
 bool MemoryStore::Core::check_needs(std::span<const TagNeed> needs, std::size_t count) {
@@ -137,17 +137,8 @@ void MemoryStore::Core::check_participants() const {
 bool MemoryStore::Core::repeat(const AppendRequest& request, AppendResult& result) const {
   const auto before = state.append_ids.find(request.append_id);
   if (request.append_id.empty() || before == state.append_ids.end()) return false;
-  std::map<StreamId, std::size_t> wanted;
-  for (const StreamAppend& append : request.streams) {
-    if (!append.events.empty()) wanted[append.stream] += append.events.size();
-  }
-  if (!wanted.empty() && wanted != before->second.events) throw_id_of_another(request.append_id);
-  result = {.first = before->second.first, .last = before->second.last, .repeated = true};
-  for (const StreamAppend& append : request.streams) {
-    const auto version = before->second.versions.find(append.stream);
-    result.versions.push_back(version != before->second.versions.end() ? version->second
-                                                                       : StreamVersion{});
-  }
+  result = before->second.result;
+  repeat_append(request, before->second.streams, result);
   return true;
 }
 
@@ -161,11 +152,15 @@ AppendResult MemoryStore::Core::append(const AppendRequest& request, OpenTransac
   const std::string metadata = metadata::encode(request.context);
   std::string correlation = request.context.correlation_id;
   const std::size_t before = rows.size();
+  AppendedStreams appended;
   for (const StreamAppend& append : request.streams) {
     for (const NewEvent& event : append.events) {
       append_event(append, event, request, metadata, correlation);
     }
     result.versions.push_back(state.heads[append.stream].version);
+    if (append.events.empty()) continue;
+    AppendedEvents& there = appended[append.stream.name()];
+    there = {there.count + std::ssize(append.events), result.versions.back().value()};
   }
   if (rows.size() > before) {
     result.first = rows[before]->sequence;
@@ -180,15 +175,8 @@ AppendResult MemoryStore::Core::append(const AppendRequest& request, OpenTransac
     }
   }
   if (!request.append_id.empty()) {
-    auto& kept = state.append_ids[std::string{request.append_id}];
-    kept.first = result.first;
-    kept.last = result.last;
-    for (std::size_t i = 0; i < request.streams.size(); ++i) {
-      const StreamAppend& append = request.streams[i];
-      if (append.events.empty()) continue;
-      kept.events[append.stream] += append.events.size();
-      kept.versions[append.stream] = result.versions[i];
-    }
+    state.append_ids[std::string{request.append_id}] = {
+        {.first = result.first, .last = result.last, .repeated = true}, std::move(appended)};
   }
   return result;
 }

@@ -27,11 +27,8 @@ struct StreamHead {
 };
 
 struct AppendedBefore {
-  GlobalSequence first;
-  GlobalSequence last;
-  /// The number of events and the version reached, for each stream that got events.
-  std::map<StreamId, std::size_t> events;
-  std::map<StreamId, StreamVersion> versions;
+  AppendResult result;
+  AppendedStreams streams;
 };
 
 /// The state that a transaction may change, except the events, which a rollback only cuts off.

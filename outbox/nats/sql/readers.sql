@@ -81,7 +81,7 @@ SET position = :position, position_time = 0, began_after = :position, known_thro
 WHERE consumer = :consumer AND broker_stream = :broker_stream;
 
 -- name: note_reader
--- Records why the reader has halted, and since when. `waits_at`: the generation of the message that
+-- Records why the reader stays at its position, and since when. `waits_at`: the generation of the message that
 -- waits for other readers, or 0.
 -- takes: consumer int, broker_stream text, failing int, attempts int, next_attempt_at time, error text,
 --        unknown_since time?, waits_at int, now time

@@ -114,8 +114,8 @@ class Relay::Driver final : public relay::Observer {
     end();
   }
 
-  /// Hands over the partitions that `tick` took, except those with messages in flight: their leases
-  /// must run out.
+  /// Hands over the partitions that `run_once` took, except those with messages in flight: their
+  /// leases must run out.
   void leave() noexcept {
     if (!started_) return;
     if (!is_busy()) hand_over();

@@ -135,36 +135,6 @@ void FencedLane::sort_out(PendingBatch& batch, Advance& advance) {
   advance.flight_through = std::max(advance.flight_through, batch.messages.back().sequence);
 }
 
-/// True if workers have died of sending this message so often that it is given up.
-bool FencedLane::gave_up_killer(const PendingMessage& message) {
-  if (!suspicion_.suspects(message) || message.attempts < core_.options.max_attempts) return false;
-  give_up(message, ParkedMessage::Reason::attempts,
-          {.message_attempts = message.attempts,
-           .error = "workers died each time when they sent this message alone",
-           .failure = FailureClass::other});
-  return true;
-}
-
-/// Charges at the last moment, so that other causes of death aren't blamed on the message.
-bool FencedLane::charge_suspect(const PendingMessage& message) {
-  if (!suspicion_.suspects(message)) return true;
-  const bool is_noted = note({.message = message,
-                              .message_attempts = message.attempts + 1,
-                              .error = "a worker died while it was publishing this message alone"});
-  if (is_noted) suspicion_.charge();
-  return is_noted;
-}
-
-/// A worker that survives sending the suspect withdraws the charge.
-void FencedLane::acquit_survived() {
-  // The suspect is sent alone: nothing else is in flight.
-  const Link* const open = chain_.first_unanswered();
-  if (open == nullptr || !suspicion_.is_charged(open->message)) return;
-  // If the store fails now, the next pass tries again.
-  const Trouble none{.message = open->message, .message_attempts = open->message.attempts};
-  if (note(none)) suspicion_.close();
-}
-
 void FencedLane::on_answer(const Answer& answer) {
   if (!is_owned()) return;
   if (doubt_.awaits(answer)) {
@@ -190,13 +160,6 @@ void FencedLane::on_answer(const Answer& answer) {
   if (!doubt_.is_announced() || open != nullptr || !mark_stored()) return;
   doubt();
   ask();
-}
-
-void FencedLane::on_failure(const Link& link, const Answer& answer) {
-  if (answer.kind == Answer::Kind::unknown) core_.session_doubted = true;
-  doubt_.announce();
-  if (failure_ && failure_->link.position <= link.position) return;
-  failure_ = Failure{.link = link, .answer = answer};
 }
 
 bool FencedLane::mark_stored() {

@@ -68,19 +68,15 @@ class FencedLane final : public Lane {
   bool is_blocked() const noexcept;
   /// Moves unpublishable messages from the batch to the ones to park.
   static void sort_out(PendingBatch& batch, Advance& advance);
-  bool gave_up_killer(const PendingMessage& message);
-  bool charge_suspect(const PendingMessage& message);
-  void acquit_survived();
 
   // Answers.
-  void on_failure(const Link& link, const Answer& answer);
   /// An answer is missing, so the partition's position is unknown. Other lanes continue.
   void miss(const Answer& missing);
   /// Without a fence: marks all stored messages before the chain is cleared.
   bool mark_stored();
   bool advance(const Advance& advance, bool durable);
 
-  // Doubt, and the way out of it.
+  // Doubt, and the way out of it: fenced_lane_doubt.cpp.
   void doubt();
   void ask();
   void on_read_back(const Answer& answer);
@@ -100,6 +96,12 @@ class FencedLane final : public Lane {
   bool is_ours(const FoundMessage& found) const { return is_ours(found, ids_of({&found, 1})[0]); }
   std::vector<EventId> ids_of(std::span<const FoundMessage> messages) const;
   void resume(const Answer& answer);
+
+  // Failures and suspects: fenced_lane_failure.cpp.
+  bool gave_up_killer(const PendingMessage& message);
+  bool charge_suspect(const PendingMessage& message);
+  void acquit_survived();
+  void on_failure(const Link& link, const Answer& answer);
   /// Adds the exceeded limit, as far as the broker or its stream reports it.
   static void explain(Failure& failure, const Answer& stream);
   void act_on(const Failure& failure);

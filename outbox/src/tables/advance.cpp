@@ -6,7 +6,7 @@
 #include "outbox_sql/pending.hpp"
 #include "outbox_sql/relay.hpp"
 #include "outbox_sql/states.hpp"
-#include "tables/failure.hpp"
+#include "tables/failure_group.hpp"
 #include "tables/generations.hpp"
 #include "tables/stored_operations.hpp"
 

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t most_planned = 200'000;
 constexpr std::int64_t most_foreign = 100;
-constexpr std::size_t most_examples = 1'000;
+constexpr std::size_t most_applied_examples = 1'000;
 /// The most bytes that one transaction appends, unless a single event is larger.
 constexpr std::size_t most_bytes = std::size_t{4} * 1024 * 1024;
 /// Stands in for a redelivery's number in the log of batches.
@@ -315,7 +315,7 @@ AppliedImport Import::apply(const ImportPlan& plan, BrokerArchive& broker,
     applied.imported += append(incoming, operations, who, misfits);
     applied.changed += std::ssize(misfits);
     for (Misfit& misfit : misfits) {
-      if (applied.examples.size() >= most_examples) break;
+      if (applied.examples.size() >= most_applied_examples) break;
       applied.examples.push_back(*misfit.planned);
       applied.examples.back().why = std::move(misfit.why);
     }

@@ -1,18 +1,15 @@
+// How the relay takes, renews and releases leases, and writes under one.
 #include "tables/relay_store.hpp"
 
 #include "database/database.hpp"
 #include "database/journal.hpp"
 #include "follow/lease.hpp"
-#include "outbox_sql/messages.hpp"
 #include "outbox_sql/relay.hpp"
-#include "tables/advance.hpp"
-#include "tables/generations.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace stela::outbox {
 
@@ -72,20 +69,6 @@ bool read_holding(Connection& connection, PartitionId partition, Holding& holdin
   return true;
 }
 
-/// Zero, which is always past, if there is no wait.
-Timestamp end_of(std::chrono::microseconds wait, Timestamp now) {
-  return wait.count() > 0 ? now + wait : Timestamp{};
-}
-
-void note_stop(Connection& connection, Timestamp at, PartitionId partition, StopReason reason,
-               std::string_view detail) {
-  std::string why{to_string(reason)};
-  why.append(": ").append(detail);
-  database::note(
-      connection, at,
-      {.part = "outbox", .subject = partition.label(), .what = "stopped", .detail = why});
-}
-
 /// Stops the partition of an impossible row.
 void stop_damaged(Connection& connection, PartitionId partition, const std::string& problem,
                   Timestamp at) {
@@ -108,8 +91,6 @@ void give_back(Connection& connection, const Lease& lease) {
 }
 
 }  // namespace
-
-// --- leases
 
 std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_view worker,
                                             std::chrono::microseconds ttl) {
@@ -195,91 +176,6 @@ bool RelayStore::write(const relay::Lease& lease, bool durable,
   // Under relaxed durability the log is synced before anything is sent, while others commit on.
   if (durable && store_.database().is_relaxed()) store_.database().sync();
   return true;
-}
-
-// --- messages
-
-std::unique_ptr<relay::PendingBatch> RelayStore::next(PartitionId partition,
-                                                      const relay::Cursor& cursor,
-                                                      const relay::BatchLimit& limit) {
-  auto batch = make_batch();
-  store_.database().read_snapshot([&](Connection& connection) {
-    if (std::exchange(run_, connection.run()) != connection.run()) open_generation_ = 0;
-    const std::vector<Generation> generations = all_generations(connection);
-    const std::int64_t end = open_end(connection, generations, open_generation_);
-    batch->read(connection, partition, cursor, end, limit);
-    batch->name_generations(generations);
-  });
-  return batch;
-}
-
-bool RelayStore::advance(const Lease& lease, const relay::Advance& advance, bool durable) {
-  const Timestamp at = now();
-  return write(lease, durable,
-               [&](Connection& connection) { return apply(connection, lease, advance, at); });
-}
-
-bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
-  const Timestamp at = now();
-  std::optional<std::string_view> failure_class;
-  if (trouble.failure) failure_class = to_string(*trouble.failure);
-  return write(lease, false, [&](Connection& connection) {
-    const bool is_ours =
-        connection.run(sql::note_partition{.partition = lease.partition.number,
-                                           .owner = lease.owner,
-                                           .epoch = lease.epoch,
-                                           .attempts = trouble.attempts,
-                                           .next_attempt_at = end_of(trouble.backoff, at),
-                                           .error = database::or_null(trouble.error),
-                                           .failure_class = failure_class,
-                                           .now = at}) == 1;
-    if (!is_ours) return false;
-    if (!trouble.message) return true;
-    if (trouble.message->redelivery > 0) {
-      connection.run(sql::note_redelivery{.redelivery = trouble.message->redelivery,
-                                          .attempts = trouble.message_attempts,
-                                          .error = trouble.error});
-      return true;
-    }
-    connection.run(sql::note_message{.partition = lease.partition.number,
-                                     .sequence = trouble.message->sequence.value(),
-                                     .attempts = trouble.message_attempts,
-                                     .error = trouble.error});
-    return true;
-  });
-}
-
-bool RelayStore::stop(const Lease& lease, StopReason reason, std::string_view detail) {
-  const Timestamp at = now();
-  return write(lease, false, [&](Connection& connection) {
-    if (connection.run(sql::stop{.partition = lease.partition.number,
-                                 .owner = lease.owner,
-                                 .epoch = lease.epoch,
-                                 .reason = to_string(reason),
-                                 .detail = detail,
-                                 .now = at}) != 1) {
-      return false;
-    }
-    note_stop(connection, at, lease.partition, reason, detail);
-    return true;
-  });
-}
-
-bool RelayStore::continue_lost(const Lease& lease) {
-  const Timestamp at = now();
-  return write(lease, false, [&](Connection& connection) {
-    if (connection.run(sql::continue_lost{
-            .partition = lease.partition.number, .owner = lease.owner, .epoch = lease.epoch}) !=
-        1) {
-      return false;
-    }
-    database::note(connection, at,
-                   database::StateChange{.part = "outbox",
-                                         .subject = lease.partition.label(),
-                                         .what = "resumed",
-                                         .detail = "the broker has its messages again"});
-    return true;
-  });
 }
 
 }  // namespace stela::outbox

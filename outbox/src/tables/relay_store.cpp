@@ -7,7 +7,7 @@
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/workers.hpp"
-#include "tables/failure.hpp"
+#include "tables/failure_group.hpp"
 #include "tables/generations.hpp"
 #include "tables/outbox_view.hpp"
 #include "tables/worker_process.hpp"
@@ -210,6 +210,20 @@ std::unique_ptr<StoredBatch> RelayStore::make_batch() {
   // A live batch points to names.
   if (memory_.use_count() == 1) memory_->reader->trim();
   return std::make_unique<StoredBatch>(memory_);
+}
+
+std::unique_ptr<relay::PendingBatch> RelayStore::next(PartitionId partition,
+                                                      const relay::Cursor& cursor,
+                                                      const relay::BatchLimit& limit) {
+  auto batch = make_batch();
+  store_.database().read_snapshot([&](Connection& connection) {
+    if (std::exchange(run_, connection.run()) != connection.run()) open_generation_ = 0;
+    const std::vector<Generation> generations = all_generations(connection);
+    const std::int64_t end = open_end(connection, generations, open_generation_);
+    batch->read(connection, partition, cursor, end, limit);
+    batch->name_generations(generations);
+  });
+  return batch;
 }
 
 std::vector<EventId> RelayStore::ids_of(std::span<const GlobalSequence> sequences) {

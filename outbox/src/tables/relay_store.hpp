@@ -11,8 +11,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace stela::outbox {
+
+/// Notes in the journal that a partition was stopped.
+void note_stop(database::Connection& connection, Timestamp at, PartitionId partition,
+               StopReason reason, std::string_view detail);
 
 /// Reads through the store's readers and writes through its one writer, so a relay waits in the
 /// same queue as appending threads.
@@ -28,6 +33,8 @@ class RelayStore final : public relay::OutboxPort {
                 const relay::BrokerView& broker) override;
   void leave(std::string_view worker) noexcept override;
   relay::Overview look() override;
+  std::unique_ptr<relay::PendingBatch> next(PartitionId partition, const relay::Cursor& cursor,
+                                            const relay::BatchLimit& limit) override;
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override;
 
   // Leases: leases.cpp.
@@ -37,8 +44,8 @@ class RelayStore final : public relay::OutboxPort {
                                               std::chrono::microseconds ttl) override;
   bool renew(const relay::Lease& lease, std::chrono::microseconds ttl) override;
   void release(const relay::Lease& lease) override;
-  std::unique_ptr<relay::PendingBatch> next(PartitionId partition, const relay::Cursor& cursor,
-                                            const relay::BatchLimit& limit) override;
+
+  // Changes of a partition: partition_changes.cpp.
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
   bool stop(const relay::Lease& lease, StopReason reason, std::string_view detail) override;

@@ -308,7 +308,7 @@ class Repository {
 
   /// Appends the events that the aggregate recorded since it was loaded or saved.
   /// ConcurrencyConflict if another writer appended to its stream meanwhile: load it again. If the
-  /// ConcurrencyConflict if another writer appended to its stream meanwhile: load it again. If the
+  /// save throws, nothing is stored and the aggregate is unchanged, with two exceptions:
   /// - After a CommitInDoubt it can only be saved again, under an append id, or loaded.
   /// - An error may occur after the append: there is no memory to record the save, or the append id
   ///   was used before and the stored events can't be read. The events are then stored, or the

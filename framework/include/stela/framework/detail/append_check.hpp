@@ -4,6 +4,8 @@
 #include <stela/framework/event_store.hpp>
 #include <stela/framework/export.hpp>
 
+#include <map>
+
 namespace stela {
 
 inline constexpr std::size_t max_append_id_size = 128;
@@ -14,7 +16,15 @@ inline constexpr std::size_t max_append_id_size = 128;
 STELA_FRAMEWORK_EXPORT void check_append(const AppendRequest& request,
                                          const Conventions& conventions);
 
-/// UsageError: the append id was used for an append of other events.
-[[noreturn]] STELA_FRAMEWORK_EXPORT void throw_id_of_another(std::string_view append_id);
+/// An append's events in one stream, and the version that it left there.
+struct AppendedEvents {
+  std::int64_t count = 0, version = 0;
+};
+using AppendedStreams = std::map<std::string, AppendedEvents, std::less<>>;
+
+/// Adds to `result` the versions of a request whose append id was used before, for an append to
+/// these streams, by name. UsageError if that was an append of other events.
+STELA_FRAMEWORK_EXPORT void repeat_append(const AppendRequest& request, AppendedStreams appended,
+                                          AppendResult& result);
 
 }  // namespace stela

@@ -1,4 +1,4 @@
-#include "postgres/answer.hpp"
+#include "postgres/decision_answer.hpp"
 
 #include "database/storable_text.hpp"
 #include "postgres/event_rows.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "postgres/kinds.hpp"
-#include "postgres/readers.hpp"
+#include "postgres/reading.hpp"
 
 #include <stela/framework/event_store.hpp>
 

@@ -1,3 +1,4 @@
+// In each build, also in one without PostgreSQL, which knows the settings by name.
 #include <stela/eventstore/detail/postgres_settings.hpp>
 
 namespace stela::postgres {

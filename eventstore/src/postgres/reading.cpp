@@ -1,4 +1,4 @@
-#include "postgres/readers.hpp"
+#include "postgres/reading.hpp"
 
 #include "postgres_sql/sessions.hpp"
 

@@ -1,4 +1,4 @@
-#include "tables/failure.hpp"
+#include "tables/failure_group.hpp"
 
 #include "database/checksum.hpp"
 
