@@ -5,9 +5,11 @@
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/projections_check.hpp"
+#include "commands/tenant_work.hpp"
 #include "http/server.hpp"
 #include "key_session.hpp"
 #include "store_session.hpp"
+#include "tenant_registry.hpp"
 #include "worker/health.hpp"
 #include "worker/pages.hpp"
 
@@ -246,6 +248,7 @@ HttpResponse projection_page(const HttpRequest& request, Store& store, const Sig
 }
 
 int run(Invocation& call) {
+  if (serves_all_tenants(call)) return run_tenants(call);
   const Signals signals{[&call] { call.out.note("Handing over; a second signal exits at once."); }};
   PrometheusMetrics reported;
   KeySession keys{call, false};
@@ -320,7 +323,8 @@ std::vector<Command> projection_commands() {
       rebuild_command(),
       {.path = "projections run",
        .summary = "Run projectors and reactions",
-       .about = "Available in tools built with an application's types.",
+       .about = "Available in tools built with an application's types. With --tenants, and without "
+                "--tenant and --db, it serves all active tenants, and says what stands still.",
        .options = {db_option,
                    {"--once", "", "catch up, then exit"},
                    {"--metrics", "ADDR",

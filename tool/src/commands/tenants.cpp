@@ -57,7 +57,8 @@ constexpr Field<TenantReport> report_fields[] = {
     field<&TenantReport::behind>("behind", {.kind = Kind::count}),
     field<&TenantReport::error>("error", {.kind = Kind::untrusted, .most = 60}),
 };
-constexpr Description<TenantReport> report_description{report_fields, {}};
+constexpr Description<TenantReport> report_description{
+    report_fields, {.table = "tenant state events pending parked behind error"}};
 
 TenantReport look_at(Tenants& tenants, const Tenant& tenant, const App& app) try {
   TenantReport report{.tenant = tenant};

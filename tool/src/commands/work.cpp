@@ -5,9 +5,11 @@
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/outbox_text.hpp"
+#include "commands/tenant_work.hpp"
 #include "description/worker.hpp"
 #include "http/server.hpp"
 #include "store_session.hpp"
+#include "tenant_registry.hpp"
 #include "worker/crew.hpp"
 #include "worker/dashboard.hpp"
 #include "worker/dashboard_layout.hpp"
@@ -351,6 +353,7 @@ class Work {
 };
 
 int work(Invocation& call) {
+  if (serves_all_tenants(call)) return relay_tenants(call);
   const Plan plan = plan_of(call);
   return Work{call, plan}.run();
 }
@@ -358,40 +361,43 @@ int work(Invocation& call) {
 }  // namespace
 
 Command work_command() {
-  return {.path = "outbox work",
-          .summary = "Run a relay worker",
-          .about =
-              "Shows a dashboard on a terminal; elsewhere prints a line, or a JSON object with "
-              "--json, for each tick that did something or found something changed. SIGTERM or "
-              "Ctrl-C finishes messages in flight and hands "
-              "partitions over; a second one exits at once. --once and --until-empty end with exit "
-              "code 4 if the broker can't be reached, and 1 if the database refuses the worker, as "
-              "where its role lacks rights.",
-          .options = {db_option,
-                      {"--nats", "URL", "the broker", "nats.url"},
-                      {"--id", "NAME", "the worker's name (default: generated)", "worker.id"},
-                      jetstream_option,
-                      prefix_option,
-                      {"--ensure-stream", "", "create the stream if it is missing",
-                       "nats.ensure_stream"},
-                      {"--workers", "N", "number of workers in this process (default 1)"},
-                      {"--no-leasing", "", "for an outbox without leasing", "outbox.leasing"},
-                      {"--once", "", "one tick, then exit"},
-                      {"--until-empty", "", "exit once nothing is pending"},
-                      {"--max", "N", "exit once N messages are published"},
-                      {"--silent", "", "print nothing but errors"},
-                      {"--metrics", "ADDR",
-                       "serve /metrics, /healthz and /readyz on a loopback port, or HOST:PORT"},
-                      {"--metrics-file", "FILE",
-                       "write the metrics there every few seconds, for a textfile collector"},
-                      {"--interval-ms", "N", "a pause after each tick", "worker.interval_ms"},
-                      {"--window", "N", "show sums of the last N seconds", "worker.window"}},
-          .examples = {{"in the foreground",
-                        "outbox work --db shop.db --nats nats://127.0.0.1:4222 "
-                        "--stream SHOP --ensure-stream"},
-                       {"publish what is pending, from cron", "outbox work --until-empty --silent"},
-                       {"as a service", "outbox work --config /etc/stela/shop.toml --log json"}},
-          .run = work};
+  return {
+      .path = "outbox work",
+      .summary = "Run a relay worker",
+      .about =
+          "Shows a dashboard on a terminal; elsewhere prints a line, or a JSON object with "
+          "--json, for each tick that did something or found something changed. SIGTERM or "
+          "Ctrl-C finishes messages in flight and hands "
+          "partitions over; a second one exits at once. --once and --until-empty end with exit "
+          "code 4 if the broker can't be reached, and 1 if the database refuses the worker, as "
+          "where its role lacks rights. With --tenants, and without --tenant and --db, it serves "
+          "all tenants, each with a JetStream stream STREAM_TENANT, and says what stands still.",
+      .options = {db_option,
+                  {"--nats", "URL", "the broker", "nats.url"},
+                  {"--id", "NAME", "the worker's name (default: generated)", "worker.id"},
+                  jetstream_option,
+                  prefix_option,
+                  {"--ensure-stream", "", "create the stream if it is missing",
+                   "nats.ensure_stream"},
+                  {"--workers", "N", "number of workers in this process (default 1)"},
+                  {"--no-leasing", "", "for an outbox without leasing", "outbox.leasing"},
+                  {"--once", "", "one tick, then exit"},
+                  {"--until-empty", "", "exit once nothing is pending"},
+                  {"--max", "N", "exit once N messages are published"},
+                  {"--silent", "", "print nothing but errors"},
+                  {"--metrics", "ADDR",
+                   "serve /metrics, /healthz and /readyz on a loopback port, or HOST:PORT"},
+                  {"--metrics-file", "FILE",
+                   "write the metrics there every few seconds, for a textfile collector"},
+                  {"--interval-ms", "N", "a pause after each tick", "worker.interval_ms"},
+                  {"--window", "N", "show sums of the last N seconds", "worker.window"}},
+      .examples = {{"in the foreground",
+                    "outbox work --db shop.db --nats nats://127.0.0.1:4222 "
+                    "--stream SHOP --ensure-stream"},
+                   {"publish what is pending, from cron", "outbox work --until-empty --silent"},
+                   {"for all tenants", "outbox work --tenants tenants.db --stream SHOP"},
+                   {"as a service", "outbox work --config /etc/stela/shop.toml --log json"}},
+      .run = work};
 }
 
 }  // namespace stela::tool
