@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds the order application, and tells its story on a new database
 # with its own nats-server on loopback. Works from any folder; leaves nothing running.
-# Usage: run.sh [--postgres] [--keep] [--load N | --console]
+# Usage: run.sh [--postgres] [--keep] [--load N | --console | --tenants]
 #   --postgres  on a PostgreSQL cluster of its own, which it starts and removes
 #   --keep      leave the data for exploring, and say where it is
 #   --load N    place N orders instead, and say how fast that was
 #   --console   place orders instead, some of them in vain, and show it all in a browser until Ctrl-C
+#   --tenants   tell the story of a chain of three shops instead, each with a store of its own
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tool/progress.sh
 . tool/processes.sh
 
 case " $* " in
-  *" --help "* | *" -h "*) sed -n '4,8s/^# //p' "samples/run.sh"; exit 0 ;;
+  *" --help "* | *" -h "*) sed -n '4,9s/^# //p' "samples/run.sh"; exit 0 ;;
 esac
 # Checked before some minutes of building.
 samples/story.sh --check "$@"

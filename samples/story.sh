@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
 # Tells the story of the order application on a new database, with its own nats-server on loopback.
 # Leaves nothing running. `run.sh` builds the application first.
-# Usage: story.sh FOLDER-OF-PROGRAMS [--postgres] [--keep] [--load N | --console]
+# Usage: story.sh FOLDER-OF-PROGRAMS [--postgres] [--keep] [--load N | --console | --tenants]
 #        story.sh --check …: only looks at the options
 #   --postgres  on a PostgreSQL cluster of its own, which it starts and removes
 #   --keep      leave the data for exploring, and say where it is
 #   --load N    place N orders instead, and say how fast that was
 #   --console   place orders instead, some of them in vain, and show it all in a browser until Ctrl-C
+#   --tenants   tell the story of a chain of three shops instead, each with a store of its own
 set -euo pipefail
 
-programs=${1:?"usage: story.sh FOLDER-OF-PROGRAMS [--postgres] [--keep] [--load N | --console]"}
+programs=${1:?"usage: story.sh FOLDER-OF-PROGRAMS [--postgres] [--keep] [--load N | --console | --tenants]"}
 shift
 arguments=("$@")
 postgres=
 keep=
 load=
 console=
+tenants=
 while [ $# -gt 0 ]; do
   case $1 in
     --postgres) postgres=yes ;;
@@ -25,12 +27,17 @@ while [ $# -gt 0 ]; do
       case $load in '' | *[!0-9]*) echo "--load needs a number of orders" >&2; exit 2 ;; esac
       shift ;;
     --console) console=yes ;;
-    *) echo "unknown option '$1'; there are --postgres, --keep, --load N and --console" >&2; exit 2 ;;
+    --tenants) tenants=yes ;;
+    *) echo "unknown option '$1'; there are --postgres, --keep, --load N, --console and --tenants" >&2; exit 2 ;;
   esac
   shift
 done
 if [ -n "$postgres" ] && [ -n "$keep" ]; then
   echo "--keep goes with SQLite: the cluster ends with the story" >&2
+  exit 2
+fi
+if [ -n "$postgres" ] && [ -n "$tenants" ]; then
+  echo "--tenants tells its story on SQLite" >&2
   exit 2
 fi
 [ "$programs" != --check ] || exit 0
@@ -128,6 +135,11 @@ shipping() {
 # files_with WORD: the number of files in this story's folder that contain WORD.
 files_with() {
   { grep -rlF -- "$1" "$work" || true; } | wc -l
+}
+
+# The same without the broker's files.
+files_with_but_broker() {
+  { grep -rlF --exclude-dir=jetstream -- "$1" "$work" || true; } | wc -l
 }
 
 story() {
@@ -249,6 +261,7 @@ story() {
   samples/run.sh --keep           leaves the data; samples/run.sh --load 100000 shows how fast it is
   samples/run.sh --postgres       the same on a PostgreSQL server
   samples/run.sh --console        what a browser shows of it, under a small load
+  samples/run.sh --tenants        a chain of shops, each with a store of its own
 END
 }
 
@@ -281,12 +294,73 @@ show_console() {
   orders serve --db shop="$ORDERS_DB" --nats "$url" --stream SHOP --prefix shop --listen 0
 }
 
+# in_shop NAME COMMAND…: a command for one shop.
+in_shop() {
+  export STELA_TENANT=$1
+  shift
+  echo -n "[$STELA_TENANT] "
+  orders "$@"
+  unset STELA_TENANT
+}
+
+# The worker names a shop whose messages it has published.
+has_published_for() {
+  grep -q "^$1: published" "$work/worker.log"
+}
+
+tell_of_tenants() {
+  local shop
+  export STELA_TENANTS="$work/tenants.db"
+  say "A chain of three shops. Each is a tenant: a store and keys of its own, and a registry knows them all."
+  orders tenants init --at 'shops/{tenant}.db' --keys-at 'keys/{tenant}.keys'
+  orders tenants create north south east
+  ls "$work/shops"
+
+  say "Each sells. One worker serves all of them."
+  "$programs/orders" work "$url" >"$work/worker.log" 2>&1 &
+  worker=$!
+  for shop in north south east; do
+    in_shop "$shop" receive lamp 10
+    in_shop "$shop" register 1 "Ada of $shop" 'Mill Lane 17'
+    in_shop "$shop" place 1001 1 lamp 2 4200
+    in_shop "$shop" pay 1001 visa-77
+  done
+  for shop in north south east; do
+    eventually has_published_for "$shop" || { cat "$work/worker.log" >&2; return 1; }
+  done
+  echo "The worker says:"
+  cat "$work/worker.log"
+  in_shop south show 1001
+  orders tenants status
+
+  say "The shop in the east doesn't pay its rent: its orders are refused, in every program."
+  orders tenants suspend east --reason 'rent of June'
+  in_shop east place 1002 1 lamp 1 2100 || true
+  in_shop north place 1002 1 lamp 1 2100
+
+  say "It pays, and goes on."
+  orders tenants resume east
+  in_shop east place 1002 1 lamp 1 2100
+
+  say "The shop in the south closes for good: its store and its keys go, and the others stay."
+  orders tenants drop south --reason closed --grace 0s
+  orders tenants erase south --confirm south
+  orders tenants list
+  ls "$work/shops" "$work/keys"
+  orders tenants each -- verify
+  stop "$worker"
+  worker=
+  echo "Files with the name of its customer, but for the broker's: $(files_with_but_broker 'Ada of south')"
+}
+
 tell() {
   at_end finish
   start_nats
   export ORDERS_DB="$work/shop.db" ORDERS_KEYS="$work/shop.keys"
   [ -z "$postgres" ] || ORDERS_DB=$SHOP
-  if [ -n "$console" ]; then
+  if [ -n "$tenants" ]; then
+    tell_of_tenants
+  elif [ -n "$console" ]; then
     show_console
   elif [ -n "$load" ]; then
     start_worker

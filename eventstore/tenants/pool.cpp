@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 namespace stela::tenants {
 namespace {
@@ -127,10 +128,10 @@ TenantStore StorePool::use(const Tenant& tenant, Opening opening) {
   for (;;) {
     const auto known = slots_.find(tenant.name);
     if (known != slots_.end() && known->second.open) return lend(known);
-    const bool has_room = slots_.size() < static_cast<std::size_t>(options.most_open);
+    const bool has_room = std::cmp_less(slots_.size(), registry_.most_open());
     if (known == slots_.end() && (has_room || close_one(closed))) break;
     if (changed_.wait_until(lock, begun + options.files.busy_timeout) == std::cv_status::timeout) {
-      throw StoreBusy{"all of " + std::to_string(options.most_open) +
+      throw StoreBusy{"all of " + std::to_string(registry_.most_open()) +
                       " stores of tenants that may be open at once are in use; end some handles, "
                       "or raise most_open"};
     }

@@ -26,6 +26,9 @@ class STELA_EVENTSTORE_EXPORT Registry {
   const std::optional<Pattern>& keys() const noexcept { return keys_; }
   const TenantsOptions& options() const noexcept { return options_; }
   Store& store() noexcept { return store_; }
+  int most_open() const noexcept {
+    return options_.most_open.value_or(stores_->is_on_server() ? 20 : 200);
+  }
 
   std::optional<Tenant> find(std::string_view name);
   /// NotFound if it isn't registered.

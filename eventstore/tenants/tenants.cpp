@@ -96,8 +96,8 @@ Tenants open_tenants(const std::string& location, const TenantsOptions& options)
 }
 
 Tenants::Tenants(const std::string& location, const TenantsOptions& options) {
-  allow_open_stores(options.most_open);
   registry_ = std::make_unique<Registry>(location, options);
+  allow_open_stores(registry_->most_open());
   pool_ = std::make_unique<StorePool>(*registry_);
 }
 Tenants::~Tenants() = default;

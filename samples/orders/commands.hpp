@@ -6,7 +6,9 @@
 #include <stela/eventstore.hpp>
 #include <stela/outbox.hpp>
 #include <stela/projections.hpp>
+#include <stela/tenants.hpp>
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +41,10 @@ void rebuild(Application& application, std::span<const std::string> arguments);
 void work(Application& application, std::span<const std::string> arguments);
 void load(Application& application, std::span<const std::string> arguments);
 void show_wire(Application& application, std::span<const std::string> arguments);
+
+/// One worker for all shops of a chain. Ends on SIGINT and SIGTERM.
+void work_for_all(stela::Tenants& tenants, const std::string& broker,
+                  const std::function<void(stela::Projections&)>& set_up);
 
 /// A whole number. UsageError, naming the expected value, for any other text.
 std::int64_t number(const std::string& text, std::string_view what);

@@ -7,9 +7,9 @@
 
 #include <stela/eventstore/postgres.hpp>
 #include <stela/privacy.hpp>
+#include <stela/tenants.hpp>
 #include <stela/tool/run.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <iomanip>
@@ -111,7 +111,14 @@ stela::Store open_store(const std::string& database, stela::Keys& keys) {
   return stela::sqlite::open(database, {.log = &stela::log_to_stderr(), .keys = &keys});
 }
 
-int run(const Invocation& call, const orders::Command& command) {
+const orders::Command* find_command(const std::string& name) {
+  for (const orders::Command& known : orders::commands()) {
+    if (known.name == name) return &known;
+  }
+  return nullptr;
+}
+
+int run(const Invocation& call, const orders::Command& command, orders::Application& application) {
   const auto arguments = std::span{call.arguments}.subspan(1);
   // The first argument of every command is a name or a place.
   const bool is_option = !arguments.empty() && arguments[0].starts_with("--");
@@ -119,14 +126,47 @@ int run(const Invocation& call, const orders::Command& command) {
     std::cerr << "usage: orders " << command.name << ' ' << command.arguments << '\n';
     return wrong_usage;
   }
+  command.run(application, arguments);
+  return done;
+}
+
+int run(const Invocation& call, const orders::Command& command) {
   stela::Keys keys = stela::open_keys(call.keys);
   stela::Store store = open_store(call.database, keys);
   stela::Outbox outbox{store, {.enable = stela::Enable::backfill}};
   stela::Projections projections{store};
   add_projections(projections, call.is_next);
   orders::Application application{store, outbox, projections};
-  command.run(application, arguments);
-  return done;
+  return run(call, command, application);
+}
+
+/// Every shop of a chain is a tenant: STELA_TENANTS names their registry, and STELA_TENANT the
+/// shop.
+int run_for_tenants(const Invocation& call, const std::string& registry) {
+  stela::TenantsOptions options{.at = "shops/{tenant}.db", .keys = "keys/{tenant}.keys"};
+  options.files.log = &stela::log_to_stderr();
+  stela::Tenants tenants = stela::open_tenants(registry, options);
+  const auto projections_of = [&](stela::Store& store) {
+    auto made = std::make_shared<stela::Projections>(store);
+    add_projections(*made, call.is_next);
+    return made;
+  };
+  tenants.furnish([&](stela::TenantStore& tenant) {
+    tenant.keep<stela::Outbox>();
+    tenant.keep_as<stela::Projections>(projections_of);
+  });
+  if (call.arguments[0] == "work") {
+    orders::work_for_all(tenants, call.arguments.at(1),
+                         [&](stela::Projections& all) { add_projections(all, call.is_next); });
+    return done;
+  }
+  const orders::Command* const command = find_command(call.arguments[0]);
+  const char* const name = std::getenv("STELA_TENANT");
+  if (command == nullptr || name == nullptr) return run_tool(call);
+  stela::TenantStore tenant = tenants.use(name);
+  orders::Application application{tenant.store(), tenant.keep<stela::Outbox>(),
+                                  tenant.keep_as<stela::Projections>(projections_of)};
+  return run(call, *command, application);
 }
 
 int dispatch(const Invocation& call) {
@@ -138,11 +178,11 @@ int dispatch(const Invocation& call) {
     print_help(std::cout);
     return done;
   }
-  const auto all = orders::commands();
-  const auto command = std::find_if(all.begin(), all.end(), [&](const orders::Command& known) {
-    return known.name == call.arguments[0];
-  });
-  return command == all.end() ? run_tool(call) : run(call, *command);
+  if (const char* const registry = std::getenv("STELA_TENANTS")) {
+    return run_for_tenants(call, registry);
+  }
+  const orders::Command* const command = find_command(call.arguments[0]);
+  return command == nullptr ? run_tool(call) : run(call, *command);
 }
 
 }  // namespace

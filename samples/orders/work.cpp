@@ -2,11 +2,14 @@
 #include "commands.hpp"
 
 #include <stela/nats/publisher.hpp>
+#include <stela/outbox/tenant_relay.hpp>
+#include <stela/projections/tenant_runner.hpp>
 
 #include <atomic>
 #include <csignal>
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <stop_token>
 #include <thread>
 
@@ -111,6 +114,28 @@ void work(Application& application, std::span<const std::string> arguments) {
         "status' "
         "says why"};
   }
+}
+
+void work_for_all(stela::Tenants& tenants, const std::string& broker,
+                  const std::function<void(stela::Projections&)>& set_up) {
+  stela::TenantRelay relay{tenants,
+                           [&](const std::string& tenant, const stela::Outbox& outbox) {
+                             stela::nats::PublisherOptions options = broker_at(broker);
+                             options.tenant = tenant;
+                             options.fence = outbox.fence();
+                             return std::make_unique<stela::nats::Publisher>(options);
+                           },
+                           {.relay = quick_take_over()}};
+  stela::TenantRunner runner{tenants, set_up};
+  relay.on_tick([](const std::string& tenant, const stela::RelayTick& tick) {
+    if (tick.published > 0) std::cout << tenant << ": published " << tick.published << std::endl;
+  });
+  const StopOnSignal signal;
+  std::stop_source stop;
+  const std::jthread relaying{[&] { relay.run(stop.get_token()); }};
+  const std::jthread projecting{[&] { runner.run(stop.get_token()); }};
+  const StopAtEnd stop_at_end{stop};
+  signal.wait();
 }
 
 }  // namespace orders

@@ -72,6 +72,7 @@ void replay_growth_figures(Bench& bench);
 void decision_figures(Bench& bench);
 void timer_figures(Bench& bench);
 void keys_figures(Bench& bench);
+void tenant_figures(Bench& bench);
 /// Only where the tool is built.
 void tool_figures(Bench& bench);
 void reading_figures(Bench& bench);

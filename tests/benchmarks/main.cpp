@@ -42,6 +42,7 @@ constexpr Group groups[] = {
     {"memory", stela::bench::memory_figures},
     {"outbox", stela::bench::outbox_figures},
     {"wake", stela::bench::wake_figures},
+    {"tenants", stela::bench::tenant_figures},
     {"projections", stela::bench::projection_figures},
     {"growth of a replay", stela::bench::replay_growth_figures},
     {"decisions", stela::bench::decision_figures},

@@ -76,7 +76,8 @@ folders=(framework eventstore outbox projections tool samples)
     }
     if (file ~ /^eventstore\/ledger\// && header ~ /^(sqlite|postgres)\//)
       complain("a law of the log includes \"" header "\", which is of one engine")
-    if (folder == "eventstore" && header ~ /^(keys|ledger)\// && ("eventstore/" header) in exists) return
+    if (folder == "eventstore" && header ~ /^(keys|ledger|tenants)\// && ("eventstore/" header) in exists) return
+    if (header == "tenants/shifts.hpp" && folder in shares) return
     if (folder == "outbox/nats" && header == "byte_window.hpp") return
     if (folder == "tool" && header == "database/partial_file.hpp") return
     complain("\"" header "\" is not a header of " folder)

@@ -2,7 +2,8 @@
 // and what is broken concerns its tenant alone.
 #include "nats/jetstream.hpp"
 #include "support/nats_server.hpp"
-#include "support/orders.hpp"
+#include "support/process.hpp"
+#include "tenants/customers.hpp"
 #include "tenants/tenant_place.hpp"
 
 #include <stela/nats/publisher.hpp>
@@ -23,9 +24,8 @@
 namespace stela::tenant_work_test {
 namespace {
 
+using test::Customers;
 using test::JetStream;
-using test::Order;
-using test::OrderPlaced;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -33,48 +33,8 @@ using ::testing::SizeIs;
 
 using namespace std::chrono_literals;
 
-/// How often each customer has ordered.
-class Customers {
- public:
-  static constexpr ProjectorType projector_type{"customers", 1};
-  using Events = EventSet<OrderPlaced>;
-
-  void create(ReadModel& model) {
-    model.execute("CREATE TABLE {customers} (name TEXT PRIMARY KEY, orders INTEGER NOT NULL)");
-  }
-  void project(ReadModel& model, const Recorded<OrderPlaced>& e) {
-    if (e->customer == "nobody") throw std::domain_error{"nobody orders"};
-    if (model.execute("UPDATE {customers} SET orders = orders + 1 WHERE name = ?1", e->customer) ==
-        0) {
-      model.execute("INSERT INTO {customers} VALUES (?1, 1)", e->customer);
-    }
-  }
-};
-
-bool eventually(const std::function<bool()>& holds) {
-  const auto deadline = std::chrono::steady_clock::now() + 60s;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(10ms);
-  }
-  return true;
-}
-
 class TenantWork : public ::testing::Test {
  protected:
-  static void order(Store& store, const std::string& id, const std::string& customer) {
-    Order order = Order::place(Id<Order>::from(id), customer, 100);
-    Repository<Order>{store}.save(order);
-  }
-  TenantRelay::MakePublisher publishers() {
-    return [this](const std::string& tenant, const Outbox&) {
-      return std::make_unique<nats::Publisher>(nats::PublisherOptions{.url = broker.url(),
-                                                                      .prefix = "shop",
-                                                                      .stream = "SHOP",
-                                                                      .tenant = tenant,
-                                                                      .ensure_stream = true});
-    };
-  }
   std::vector<std::string> subjects(const std::string& stream) {
     std::vector<std::string> all;
     for (const auto& message : JetStream{broker.url()}.messages(stream)) {
@@ -94,11 +54,11 @@ class TenantWork : public ::testing::Test {
 };
 
 TEST_F(TenantWork, PublishesIntoAStreamEach) {
-  TenantRelay relay{tenants, publishers()};
+  TenantRelay relay{tenants, test::publishers_to(broker.url())};
   for (const char* const name : {"acme", "globex", "idle"}) tenants.create(name);
-  order(*tenants.use("acme"), "1", "jane");
-  order(*tenants.use("acme"), "2", "jane");
-  order(*tenants.use("globex"), "1", "joe");
+  test::place_order(*tenants.use("acme"), "1", "jane");
+  test::place_order(*tenants.use("acme"), "2", "jane");
+  test::place_order(*tenants.use("globex"), "1", "joe");
   relay.run_once();
   EXPECT_THAT(subjects("SHOP_acme"),
               ElementsAre("shop.acme.order.placed for acme", "shop.acme.order.placed for acme"));
@@ -111,7 +71,7 @@ TEST_F(TenantWork, PublishesIntoAStreamEach) {
 }
 
 TEST_F(TenantWork, NoticesWhatOtherProcessesAppendAndCreate) {
-  TenantRelay relay{tenants, publishers()};
+  TenantRelay relay{tenants, test::publishers_to(broker.url())};
   tenants.create("acme");
   std::jthread running{[&](std::stop_token stop) { relay.run(stop); }};
   Tenants elsewhere = place.open();
@@ -119,9 +79,9 @@ TEST_F(TenantWork, NoticesWhatOtherProcessesAppendAndCreate) {
   elsewhere.create("globex");
   JetStream streams{broker.url()};
   for (int i = 1; i <= 3; ++i) {
-    order(*elsewhere.use("acme"), std::to_string(i), "jane");
-    order(*elsewhere.use("globex"), std::to_string(i), "joe");
-    EXPECT_TRUE(eventually([&] {
+    test::place_order(*elsewhere.use("acme"), std::to_string(i), "jane");
+    test::place_order(*elsewhere.use("globex"), std::to_string(i), "joe");
+    EXPECT_TRUE(test::eventually([&] {
       return streams.streams().size() == 2 && streams.count("SHOP_acme") == i &&
              streams.count("SHOP_globex") == i;
     }));
@@ -131,30 +91,30 @@ TEST_F(TenantWork, NoticesWhatOtherProcessesAppendAndCreate) {
 }
 
 TEST_F(TenantWork, DrainsTheSuspended) {
-  TenantRelay relay{tenants, publishers()};
+  TenantRelay relay{tenants, test::publishers_to(broker.url())};
   tenants.create("acme");
-  order(*tenants.use("acme"), "1", "jane");
+  test::place_order(*tenants.use("acme"), "1", "jane");
   tenants.suspend("acme", "unpaid");
   relay.run_once();
   EXPECT_THAT(subjects("SHOP_acme"), SizeIs(1));
 }
 
 TEST_F(TenantWork, TakesTurns) {
-  TenantRelay relay{tenants, publishers(), {.threads = 1}};
+  TenantRelay relay{tenants, test::publishers_to(broker.url()), {.threads = 1}};
   for (const char* const name : {"big", "small"}) tenants.create(name);
   const TenantStore big = tenants.use("big");
-  for (int i = 0; i < 200; ++i) order(*big, std::to_string(i), "jane");
-  order(*tenants.use("small"), "1", "joe");
+  for (int i = 0; i < 200; ++i) test::place_order(*big, std::to_string(i), "jane");
+  test::place_order(*tenants.use("small"), "1", "joe");
   relay.run_once();
   EXPECT_EQ(JetStream{broker.url()}.count("SHOP_big"), 200);
   EXPECT_THAT(subjects("SHOP_small"), SizeIs(1));
 }
 
 TEST_F(TenantWork, SaysWhatStandsStill) {
-  TenantRelay relay{tenants, publishers()};
+  TenantRelay relay{tenants, test::publishers_to(broker.url())};
   for (const char* const name : {"acme", "globex"}) {
     tenants.create(name);
-    order(*tenants.use(name), "1", "jane");
+    test::place_order(*tenants.use(name), "1", "jane");
   }
   JetStream{broker.url()}.make_stream("OTHER", "shop.acme.>");  // another program's
   relay.run_once();
@@ -168,9 +128,9 @@ TEST_F(TenantWork, SaysWhatStandsStill) {
 TEST_F(TenantWork, ProjectsIntoTablesOfEach) {
   TenantRunner runner{tenants, [](Projections& all) { all.add(Customers{}); }};
   for (const char* const name : {"acme", "globex"}) tenants.create(name);
-  order(*tenants.use("acme"), "1", "jane");
-  order(*tenants.use("acme"), "2", "jane");
-  order(*tenants.use("globex"), "1", "joe");
+  test::place_order(*tenants.use("acme"), "1", "jane");
+  test::place_order(*tenants.use("acme"), "2", "jane");
+  test::place_order(*tenants.use("globex"), "1", "joe");
   runner.run_once();
   const auto orders = [&](const char* tenant, const char* customer) {
     const TenantStore store = tenants.use(tenant);
@@ -186,11 +146,11 @@ TEST_F(TenantWork, ProjectsIntoTablesOfEach) {
 TEST_F(TenantWork, ProjectsWhileOneIsBroken) {
   TenantRunner runner{tenants, [](Projections& all) { all.add(Customers{}, {.max_attempts = 1}); }};
   for (const char* const name : {"acme", "globex", "idle"}) tenants.create(name);
-  order(*tenants.use("acme"), "1", "nobody");
+  test::place_order(*tenants.use("acme"), "1", "nobody");
   std::jthread running{[&](std::stop_token stop) { runner.run(stop); }};
   Tenants elsewhere = place.open();
-  order(*elsewhere.use("globex"), "1", "jane");
-  EXPECT_TRUE(eventually([&] {
+  test::place_order(*elsewhere.use("globex"), "1", "jane");
+  EXPECT_TRUE(test::eventually([&] {
     const auto troubles = runner.standing().troubles;
     return position(elsewhere, "globex") == 1 && troubles.size() == 1 &&
            troubles[0].tenant == "acme" &&
@@ -199,7 +159,7 @@ TEST_F(TenantWork, ProjectsWhileOneIsBroken) {
   const TenantStore acme = elsewhere.use("acme");
   ProjectionOperations{acme.store()}.skip("customers", GlobalSequence{1});
   if (!test::is_on_postgres()) {
-    EXPECT_TRUE(eventually([&] { return runner.standing().troubles.empty(); }));
+    EXPECT_TRUE(test::eventually([&] { return runner.standing().troubles.empty(); }));
   }
 }
 
@@ -209,10 +169,10 @@ TEST_F(TenantWorkOfAFile, GoesOnWithoutALostStore) {
   for (const char* const name : {"acme", "globex"}) tenants.create(name);
   Tenants others = place.open();
   others.furnish([](TenantStore& tenant) { tenant.keep<Outbox>(); });
-  order(*others.use("globex"), "1", "jane");
+  test::place_order(*others.use("globex"), "1", "jane");
   std::filesystem::remove(tenants.place_of("acme"));
   Tenants fresh = place.open();
-  TenantRelay relay{fresh, publishers()};
+  TenantRelay relay{fresh, test::publishers_to(broker.url())};
   relay.run_once();
   EXPECT_THAT(subjects("SHOP_globex"), SizeIs(1));
   const TenantsStanding standing = relay.standing();

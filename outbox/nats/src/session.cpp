@@ -28,7 +28,8 @@ Session::Session(const PublisherOptions& options, const SubjectLayout& layout, s
       layout_{layout},
       number_{number},
       sink_{&sink},
-      envelope_{{options.source, options.tenant, content_type_of(options.codec), options.partitioner}} {}
+      envelope_{
+          {options.source, options.tenant, content_type_of(options.codec), options.partitioner}} {}
 
 Session::~Session() {
   end();

@@ -7,6 +7,7 @@
 #include "description/description.hpp"
 #include "http/server.hpp"
 #include "store_session.hpp"
+#include "tenant_registry.hpp"
 
 #include <poll.h>
 #include <pwd.h>
@@ -23,6 +24,7 @@ namespace stela::tool {
 namespace {
 
 constexpr std::string_view standard_address = "127.0.0.1:7410";
+constexpr std::size_t most_tenants = 200;
 constexpr std::size_t longest_body = std::size_t{64} * 1024;
 
 bool is_name(std::string_view text) {
@@ -103,7 +105,28 @@ void let_act(Invocation& call, std::vector<ServedStore>& stores) {
   }
 }
 
+/// The stores of all tenants, for the page's switcher.
+std::vector<ServedStore> stores_of_tenants(Invocation& call) {
+  TenantsOptions options{.create = false, .most_open = 1};
+  options.files.read_only = options.servers.read_only = true;
+  Tenants tenants = open_registry(call, options);
+  std::vector<ServedStore> stores;
+  for (const Tenant& tenant : tenants.list()) {
+    if (tenant.state == TenantState::erased) continue;
+    stores.push_back({.name = tenant.name,
+                      .place = tenants.place_of(tenant.name),
+                      .schema = tenants.schema_of(tenant.name)});
+  }
+  if (stores.empty() || stores.size() > most_tenants) {
+    throw Misuse{"the console shows 1 to " + std::to_string(most_tenants) + " tenants, not " +
+                 std::to_string(stores.size()) + "; name some of them by --db"};
+  }
+  let_act(call, stores);
+  return stores;
+}
+
 std::vector<ServedStore> stores_of(Invocation& call) {
+  if (serves_all_tenants(call)) return stores_of_tenants(call);
   std::vector<std::string> places = call.arguments.all(db_option.name);
   if (places.empty()) places.push_back(call.settings().text("db"));
   if (places.front().empty()) places.front() = call.app.database;
@@ -410,7 +433,8 @@ Command serve_command() {
            {"--environment", "NAME", "what the page calls it: production"},
            {"--web-root", "DIR", "serve the page from here, for those who change it"}},
       .examples = {{"look at a shop", "serve --db shop.db --nats nats://127.0.0.1:4222"},
-                   {"two databases", "serve --db eu=eu.db --db us=us.db"}},
+                   {"two databases", "serve --db eu=eu.db --db us=us.db"},
+                   {"all tenants", "serve --tenants tenants.db"}},
       .run = serve};
 }
 

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 extern char** environ;
 
@@ -270,9 +271,7 @@ int each(Invocation& call) {
 constexpr Operand tenant_operand{"NAME", "the tenant"};
 constexpr Option reason_option{"--reason", "TEXT", "why; must be given"};
 
-}  // namespace
-
-std::vector<Command> tenant_commands() {
+std::vector<Command> commands_of_registries() {
   return {
       {.path = "tenants init",
        .summary = "Make a registry of tenants",
@@ -301,6 +300,32 @@ std::vector<Command> tenant_commands() {
        .about = "Exit code 1 if any has trouble.",
        .examples = {{"all", "tenants status --tenants tenants.db"}},
        .run = status},
+      {.path = "tenants migrate",
+       .summary = "Migrate the stores of all tenants",
+       .about = "Programs leave migrating a tenant's store to this command, so that a rolling "
+                "deployment doesn't shut out processes of the older version one by one.",
+       .examples = {{"after a deployment", "tenants migrate --tenants tenants.db"}},
+       .run = migrate_all},
+      {.path = "tenants adopt",
+       .summary = "Register stores that the registry doesn't know",
+       .about =
+           "Without a name: all that bear a tenant's name and stand where its store would, as "
+           "after the loss of a registry. With one: the store at its place, as after an import.",
+       .operands = {{"NAME", "the tenant", false}},
+       .examples = {{"after a loss", "tenants adopt --tenants tenants.db"},
+                    {"one that moved here", "tenants adopt acme --tenants tenants.db"}},
+       .run = adopt},
+      {.path = "tenants each",
+       .summary = "Run a command for each tenant",
+       .about = "The command is run with --tenants and --tenant. The exit code is the highest.",
+       .operands = {{"COMMAND", "its words, after --", true, true}},
+       .examples = {{"check all", "tenants each --tenants tenants.db -- verify"}},
+       .run = each},
+  };
+}
+
+std::vector<Command> commands_of_a_life() {
+  return {
       {.path = "tenants suspend",
        .summary = "Refuse a tenant's appends",
        .about = "In all processes, from now on. Reads work, pending messages are published, and "
@@ -328,28 +353,15 @@ std::vector<Command> tenant_commands() {
        .options = {{"--confirm", "NAME", "the name once more; must be given"}},
        .examples = {{"for good", "tenants erase acme --confirm acme --tenants tenants.db"}},
        .run = erase},
-      {.path = "tenants migrate",
-       .summary = "Migrate the stores of all tenants",
-       .about = "Programs leave migrating a tenant's store to this command, so that a rolling "
-                "deployment doesn't shut out processes of the older version one by one.",
-       .examples = {{"after a deployment", "tenants migrate --tenants tenants.db"}},
-       .run = migrate_all},
-      {.path = "tenants adopt",
-       .summary = "Register stores that the registry doesn't know",
-       .about =
-           "Without a name: all that bear a tenant's name and stand where its store would, as "
-           "after the loss of a registry. With one: the store at its place, as after an import.",
-       .operands = {{"NAME", "the tenant", false}},
-       .examples = {{"after a loss", "tenants adopt --tenants tenants.db"},
-                    {"one that moved here", "tenants adopt acme --tenants tenants.db"}},
-       .run = adopt},
-      {.path = "tenants each",
-       .summary = "Run a command for each tenant",
-       .about = "The command is run with --tenants and --tenant. The exit code is the highest.",
-       .operands = {{"COMMAND", "its words, after --", true, true}},
-       .examples = {{"back up all", "tenants each --tenants tenants.db -- verify"}},
-       .run = each},
   };
+}
+
+}  // namespace
+
+std::vector<Command> tenant_commands() {
+  std::vector<Command> all = commands_of_registries();
+  for (Command& command : commands_of_a_life()) all.push_back(std::move(command));
+  return all;
 }
 
 }  // namespace stela::tool

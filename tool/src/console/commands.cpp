@@ -32,6 +32,11 @@ void add_common(const Arguments& common, const Command& command, Arguments& argu
   });
 }
 
+void add_store(const ServedStore& store, Arguments& arguments) {
+  arguments.add(db_option.name, store.place);
+  if (!store.schema.empty()) arguments.add("--set", "store.schema=" + store.schema);
+}
+
 void add_options(const CommandCall& call, const Command& command, Arguments& arguments) {
   for (const auto& [name, value] : call.options) {
     const Option* known = find_option(command.options, "--" + name);
@@ -108,7 +113,7 @@ Arguments ConsoleCommands::arguments(const ServedStore& store, const CommandCall
   Arguments arguments;
   add_options(call, command, arguments);
   add_operands(call, command, arguments);
-  arguments.add(db_option.name, store.place);
+  add_store(store, arguments);
   add_common(common_, command, arguments);
   return arguments;
 }
@@ -121,7 +126,7 @@ int ConsoleCommands::run(const Command& command, const Arguments& arguments, Out
 void ConsoleCommands::note(const ServedStore& store, const JournalEntry& entry) const {
   const Command& command = find("findings ack");
   Arguments arguments;
-  arguments.add(db_option.name, store.place);
+  add_store(store, arguments);
   add_common(common_, command, arguments);
   Output::Kept kept;
   Output out{{.kept = &kept}};

@@ -171,7 +171,8 @@ HttpResponse Jobs::start(const ServedStore& store, const HttpRequest& request, c
                     [](const auto& option) { return searches_payloads("--" + option.first); });
     if (searches && !asker.grants.has(Grant::payloads)) return not_granted(Grant::payloads);
     wanted.call.command = action->command;
-    const ServedStore acting{.name = store.name, .place = store.acting_place};
+    const ServedStore acting{
+        .name = store.name, .place = store.acting_place, .schema = store.schema};
     const Arguments arguments = commands_.arguments(acting, wanted.call);
     const std::lock_guard lock{mutex_};
     if (!make_room(store.name)) {

@@ -65,8 +65,9 @@ struct TenantsOptions {
   /// Makes the registry if it is missing.
   bool create = true;
   /// The most stores that are open at once. When all of them are in use, `use` waits for as long
-  /// as `files.busy_timeout`, then StoreBusy.
-  int most_open = 200;
+  /// as `files.busy_timeout`, then StoreBusy. Not set: 200 files, or 20 schemas, as each open one
+  /// has connections of its own.
+  std::optional<int> most_open = {};
   /// How long a store stays open after its last use.
   std::chrono::milliseconds close_after{60'000};
   /// Migrates older stores when they are opened. By default that is an operator's act, because a

@@ -38,8 +38,8 @@ struct PublisherOptions {
   /// partition.
   std::string subject = "{event}";
   /// The tenant whose messages these are, which they name: ce-tenant. Subjects then begin with
-  /// "{prefix}.{tenant}", and the stream is "{stream}_{tenant}"; in mode `subject` all tenants share
-  /// one stream.
+  /// "{prefix}.{tenant}", and the stream is "{stream}_{tenant}"; in mode `subject` all tenants
+  /// share one stream.
   std::string tenant = {};
   /// The fence of the outbox.
   Fence fence = Fence::stream;

@@ -1,0 +1,138 @@
+// What tenants cost that have nothing to do.
+#include "bench.hpp"
+#include "memory.hpp"
+#include "memory_broker.hpp"
+#include "tenants/registry.hpp"
+
+#include <stela/outbox/tenant_relay.hpp>
+#include <stela/tenants.hpp>
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace stela::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int active = 10;
+
+std::string name_of(int i) {
+  return "t" + std::to_string(i);
+}
+
+/// Seconds of processor time that this process has used.
+double processor_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+void append_to_active(Tenants& tenants) {
+  for (int i = 0; i < active; ++i) {
+    const NewEvent event{"order.placed", 1, true, R"({"cents":4200})"};
+    const StreamAppend one{StreamId::of("order", "1"), ExpectedVersion::any(), {&event, 1}};
+    tenants.use(name_of(i))->append({.streams = {&one, 1}});
+  }
+}
+
+/// The processor time of a relay for `count` tenants, ten of which get an event ten times a second.
+double relay_for(const Folder& folder, int count, std::chrono::seconds time) {
+  const std::string of_count = std::to_string(count);
+  Tenants tenants = open_tenants(folder.file(of_count + ".db"), {.at = of_count + "/{tenant}.db"});
+  TenantRelay relay{tenants, [](const std::string&, const Outbox&) {
+                      return std::make_unique<MemoryPublisher>();
+                    }};
+  if (tenants.list().empty()) {
+    for (int i = 0; i < count; ++i) tenants.create(name_of(i));
+  }
+  double used = 0;
+  std::jthread running{[&](std::stop_token stop) { relay.run(stop); }};
+  while (relay.standing().answered < count) std::this_thread::sleep_for(50ms);
+  // The stores that were asked are closed after a while; until then their files may change.
+  append_to_active(tenants);
+  std::this_thread::sleep_for(2s);
+  const double before = processor_seconds();
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+    append_to_active(tenants);
+    std::this_thread::sleep_for(100ms);
+  }
+  used = processor_seconds() - before;
+  if (!relay.standing().troubles.empty()) throw std::runtime_error{"a tenant stands still"};
+  return used;
+}
+
+void idle_figure(Bench& bench) {
+  const std::string name = "tenants.idle";
+  if (!bench.begins(name)) return;
+  const Folder folder{bench.places().tmpfs};
+  const int many = bench.sized(20, 1'000, 1'000);
+  const std::chrono::seconds time{bench.sized(1, 5, 10)};
+  std::vector<double> of_many, of_few, ratio;
+  for (int round = 0; round < bench.rounds(3); ++round) {
+    // The active tenants' streams begin anew with each relay, and so do their stores.
+    const Folder fresh{bench.places().tmpfs};
+    of_few.push_back(relay_for(fresh, active, time));
+    of_many.push_back(relay_for(fresh, many, time));
+    ratio.push_back(of_many.back() / of_few.back());
+  }
+  bench.report().add({.name = name,
+                      .what = "processor time of a relay for " + std::to_string(many) +
+                              " tenants with 10 active ones, to one for these 10",
+                      .mode = "full",
+                      .place = Place::tmpfs,
+                      .unit = "s",
+                      .stela = spread_of(of_many).median,
+                      .raw = spread_of(of_few).median,
+                      .ratio = spread_of(ratio),
+                      .goal = at_most(1.2)});
+}
+
+void start_figure(Bench& bench) {
+  const std::string name = "tenants.start";
+  if (!bench.begins(name)) return;
+  const Folder folder{bench.places().disk};
+  const int count = bench.sized(50, 10'000, 10'000);
+  const std::string path = folder.file("tenants.db");
+  {
+    TenantsOptions options{.at = "data/{tenant}.db"};
+    options.files.durability = sqlite::Durability::relaxed;
+    Tenants tenants = open_tenants(path, options);
+    for (int i = 0; i < count; ++i) tenants.registry().create(name_of(i), make_uuid());
+  }
+  std::vector<double> times;
+  double bytes_each = 0;
+  for (int round = 0; round < bench.rounds(3); ++round) {
+    const double before = memory_kib("VmRSS");
+    Tenants tenants = open_tenants(path);
+    times.push_back(seconds([&] { tenants = open_tenants(path); }));
+    bytes_each = (memory_kib("VmRSS") - before) * 1024 / count;
+  }
+  bench.report().add({.name = name,
+                      .what = "opening a registry of " + std::to_string(count) + " tenants",
+                      .mode = "read",
+                      .place = Place::disk,
+                      .unit = "s",
+                      .stela = spread_of(times).median,
+                      .raw = spread_of(times).median,
+                      .ratio = spread_of({1}),
+                      .goal = limit(2),
+                      .more = {{"bytes_each", bytes_each}}});
+}
+
+}  // namespace
+
+void tenant_figures(Bench& bench) {
+  start_figure(bench);
+  idle_figure(bench);
+}
+
+}  // namespace stela::bench

@@ -1,0 +1,145 @@
+// stela tenants, and other commands with --tenant.
+#include "support/nats_server.hpp"
+#include "support/process.hpp"
+#include "support/temp_dir.hpp"
+#include "tool/program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace stela::test::tenants_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class ToolTenants : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    well({"tenants", "init", "--at", "data/{tenant}.db"});
+    well({"tenants", "create", "acme", "globex"});
+  }
+  RunOptions here() const { return {.environment = {{"STELA_TENANTS", dir_.file("tenants.db")}}}; }
+  Ran tenant(const std::vector<std::string>& arguments) { return run(arguments, here()); }
+  std::string well(const std::vector<std::string>& arguments) {
+    return run_well(arguments, here());
+  }
+  Ran append(const std::string& tenant_name) {
+    return tenant({"events", "append", "--stream", "order-1", "--type", "order.placed", "--publish",
+                   "--data", "{}", "--tenant", tenant_name});
+  }
+  std::string state(const std::string& name) {
+    for (const std::string& line : lines_of(well({"tenants", "list", "--json"}))) {
+      if (member(line, "tenant") == name) return member(line, "state");
+    }
+    return {};
+  }
+
+  TempDir dir_ = TempDir::in_memory();
+};
+
+TEST_F(ToolTenants, AreListedAndAsked) {
+  EXPECT_EQ(append("acme").code, 0);
+  EXPECT_THAT(lines_of(well({"tenants", "list", "--json"})), SizeIs(2));
+  const auto asked = lines_of(well({"tenants", "status", "--json"}));
+  ASSERT_THAT(asked, SizeIs(2));
+  EXPECT_EQ(member(asked[0], "tenant"), "acme");
+  EXPECT_EQ(member(asked[0], "events"), "1");
+  EXPECT_EQ(member(asked[1], "events"), "0");
+  std::filesystem::remove(dir_.file("data/globex.db"));
+  const Ran broken = tenant({"tenants", "status"});
+  EXPECT_EQ(broken.code, 1);
+  EXPECT_THAT(broken.out, HasSubstr("there is no database"));
+  EXPECT_THAT(broken.err, HasSubstr("2 tenants asked, 1 answered, 1 with trouble."));
+}
+
+TEST_F(ToolTenants, NameTheDatabaseOfOtherCommands) {
+  EXPECT_EQ(append("acme").code, 0);
+  EXPECT_THAT(well({"streams", "list", "--tenant", "acme"}), HasSubstr("order-1"));
+  EXPECT_EQ(well({"streams", "list", "--tenant", "globex", "--json"}), "");
+  const Ran unknown = tenant({"streams", "list", "--tenant", "initech"});
+  EXPECT_EQ(unknown.code, 3);
+  EXPECT_THAT(unknown.err,
+              HasSubstr("there is no tenant 'initech'; 'tenants list' names them all"));
+  EXPECT_EQ(tenant({"streams", "list", "--tenant", "acme", "--db", "x.db"}).code, 2);
+  EXPECT_THAT(run({"streams", "list", "--tenant", "acme"}, {}).err, HasSubstr("which registry?"));
+}
+
+TEST_F(ToolTenants, AreSuspendedAndResumed) {
+  EXPECT_EQ(tenant({"tenants", "suspend", "acme"}).code, 2) << "without a reason";
+  well({"tenants", "suspend", "acme", "--reason", "unpaid"});
+  EXPECT_EQ(state("acme"), "suspended");
+  const Ran refused = append("acme");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("tenant 'acme' is suspended since"), HasSubstr("unpaid")));
+  well({"tenants", "resume", "acme"});
+  EXPECT_EQ(append("acme").code, 0);
+}
+
+TEST_F(ToolTenants, AreErasedIfTheNameIsTypedAgain) {
+  EXPECT_THAT(tenant({"tenants", "erase", "acme", "--confirm", "acme"}).err,
+              HasSubstr("drop it first"));
+  well({"tenants", "drop", "acme", "--reason", "left", "--grace", "1h"});
+  EXPECT_THAT(tenant({"tenants", "erase", "acme", "--confirm", "acme"}).err,
+              HasSubstr("isn't erased before"));
+  well({"tenants", "resume", "acme"});
+  well({"tenants", "drop", "acme", "--reason", "left", "--grace", "0s"});
+  EXPECT_EQ(tenant({"tenants", "erase", "acme", "--confirm", "acne"}).code, 2);
+  EXPECT_TRUE(std::filesystem::exists(dir_.file("data/acme.db")));
+  well({"tenants", "erase", "acme", "--confirm", "acme"});
+  EXPECT_FALSE(std::filesystem::exists(dir_.file("data/acme.db")));
+  EXPECT_EQ(state("acme"), "erased");
+  EXPECT_EQ(append("acme").code, 3);
+}
+
+TEST_F(ToolTenants, MoveToAnotherRegistry) {
+  EXPECT_EQ(append("acme").code, 0);
+  const std::string file = dir_.file("acme.export");
+  well({"export", "--whole", "--to", file, "--tenant", "acme"});
+  std::filesystem::create_directories(dir_.file("second/data"));
+  const RunOptions there{.environment = {{"STELA_TENANTS", dir_.file("second/tenants.db")}}};
+  run_well({"tenants", "init", "--at", "data/{tenant}.db"}, there);
+  run_well({"import", file, "--db", dir_.file("second/data/acme.db")});
+  EXPECT_THAT(run({"tenants", "adopt"}, there).err, HasSubstr("Nothing to adopt"));
+  run_well({"tenants", "adopt", "acme"}, there);
+  EXPECT_THAT(run_well({"streams", "list", "--tenant", "acme"}, there), HasSubstr("order-1"));
+}
+
+TEST_F(ToolTenants, AreMigratedAndRunThrough) {
+  EXPECT_THAT(well({"tenants", "migrate"}), HasSubstr("2 tenants up to date, 0 failed."));
+  const std::string each = well({"tenants", "each", "--", "verify"});
+  EXPECT_THAT(each, AllOf(HasSubstr("acme"), HasSubstr("globex"), HasSubstr("no problem")));
+  EXPECT_THAT(lines_of(well({"tenants", "each", "--json", "--", "migrate"})), SizeIs(2));
+}
+
+TEST_F(ToolTenants, AreRelayedByOneWorker) {
+  const NatsServer broker;
+  for (const char* const name : {"acme", "globex"}) {
+    well({"outbox", "enable", "--tenant", name});
+    EXPECT_EQ(append(name).code, 0);
+  }
+  const std::vector<std::string> work{"outbox",   "work", "--nats",         broker.url(),
+                                      "--stream", "SHOP", "--ensure-stream"};
+  auto once = work;
+  once.insert(once.end(), {"--once", "--json"});
+  std::vector<std::string> done = lines_of(well(once));
+  ASSERT_THAT(done, SizeIs(3));
+  EXPECT_EQ(member(done[2], "answered"), "2");
+  Running running{work, here()};
+  EXPECT_EQ(append("acme").code, 0);
+  EXPECT_TRUE(
+      eventually([&] { return running.out().find("acme: 1 published") != std::string::npos; }));
+  running.signal(SIGTERM);
+  EXPECT_EQ(running.wait(), 0);
+  EXPECT_EQ(tenant({"outbox", "work", "--workers", "2"}).code, 2);
+}
+
+}  // namespace
+}  // namespace stela::test::tenants_test
