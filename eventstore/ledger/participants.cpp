@@ -53,7 +53,8 @@ void Participants::check() const {
       return one->name() == required.name && one->accepts(required.detail);
     });
     if (is_here) continue;
-    if (required.name == suspension) throw StoreSuspended{required.detail + "; nothing was written"};
+    if (required.name == suspension)
+      throw StoreSuspended{required.detail + "; nothing was written"};
     throw ParticipantMissing{"this database requires '" + required.name + "' (" + required.detail +
                              ") to take part in every append, and this process hasn't attached "
                              "it; nothing was written"};

@@ -49,7 +49,8 @@ void Writer::attach(database::DataParticipant& participant,
 }
 
 void Writer::attach_mark(Participant& mark) {
-  register_participant(mark, [](database::Connection&) {}, [&] { participants_.add(mark); });
+  register_participant(
+      mark, [](database::Connection&) {}, [&] { participants_.add(mark); });
 }
 
 void Writer::register_participant(const Participant& participant,

@@ -4,6 +4,7 @@
 // STELA_TENANTS_COUNT larger.
 #include "nats/jetstream.hpp"
 #include "support/nats_server.hpp"
+#include "support/postgres_server.hpp"
 #include "support/process.hpp"
 #include "tenants/customers.hpp"
 #include "tenants/tenant_place.hpp"
@@ -20,6 +21,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -46,14 +48,21 @@ struct Counts {
 
 class Isolation : public ::testing::Test {
  protected:
+  void SetUp() override {
+    if (!test::is_on_postgres()) return;
+    // Three processes with many stores have many connections.
+    server.emplace(test::PostgresServer::Options{.settings = "max_connections = 300"});
+    place.registry = place.at = server->url();
+  }
+
   static std::string name_of(int i) { return "t" + std::to_string(i); }
 
   /// Relays and projects for all of them until it is killed.
   void work() const {
     Tenants tenants = place.open();
-    TenantRelay relay{tenants, test::publishers_to(broker.url()), {.threads = 4}};
+    TenantRelay relay{tenants, test::publishers_to(broker.url()), {.threads = 3}};
     TenantRunner runner{
-        tenants, [](Projections& all) { all.add(test::Customers{}); }, {.threads = 4}};
+        tenants, [](Projections& all) { all.add(test::Customers{}); }, {.threads = 3}};
     const std::jthread relaying{[&](std::stop_token stop) { relay.run(stop); }};
     runner.run({});
   }
@@ -116,8 +125,9 @@ class Isolation : public ::testing::Test {
 
   test::NatsServer broker;
   test::TenantPlace place;
+  std::optional<test::PostgresServer> server;
   test::Shared<Counts> counts;
-  const int count = setting("STELA_TENANTS_COUNT", 12);
+  const int count = setting("STELA_TENANTS_COUNT", test::is_on_postgres() ? 6 : 12);
 };
 
 TEST_F(Isolation, HoldsWhileWorkersAndWritersAreKilled) {

@@ -102,10 +102,11 @@ TEST_F(ToolTenants, AreErasedIfTheNameIsTypedAgain) {
 TEST_F(ToolTenants, MoveToAnotherRegistry) {
   EXPECT_EQ(append("acme").code, 0);
   const std::string file = dir_.file("acme.export");
-  well({"export", "--whole", "--to", file, "--tenant", "acme"});
+  well({"export", file, "--whole", "--tenant", "acme"});
   std::filesystem::create_directories(dir_.file("second/data"));
   const RunOptions there{.environment = {{"STELA_TENANTS", dir_.file("second/tenants.db")}}};
   run_well({"tenants", "init", "--at", "data/{tenant}.db"}, there);
+  run_well({"migrate", "--db", dir_.file("second/data/acme.db")});
   run_well({"import", file, "--db", dir_.file("second/data/acme.db")});
   EXPECT_THAT(run({"tenants", "adopt"}, there).err, HasSubstr("Nothing to adopt"));
   run_well({"tenants", "adopt", "acme"}, there);

@@ -124,12 +124,7 @@ int work_for_all(Invocation& call, Work& work, Report& report, bool is_once) {
                     HttpPages{.at_once = other_page, .in_time = [&](const HttpRequest& request) {
                                 const TenantsStanding standing = work.standing();
                                 if (request.path == "/readyz") return readiness({});
-                                MetricWriter writer;
-                                write_metrics(writer, standing_description, standing);
-                                writer.begin("stela_tenants_done_total", "counter",
-                                             "Messages published, or events read.");
-                                writer.value(static_cast<double>(report.total()));
-                                return metrics_page(std::move(writer).text());
+                                return metrics_page(metrics_text(standing, report.total()));
                               }});
     call.out.note("Metrics at " + metrics->url() + "/metrics");
   }
@@ -152,6 +147,14 @@ int work_for_all(Invocation& call, Work& work, Report& report, bool is_once) {
 }
 
 }  // namespace
+
+std::string metrics_text(const TenantsStanding& standing, std::int64_t done) {
+  MetricWriter writer;
+  write_metrics(writer, standing_description, standing);
+  writer.begin("stela_tenants_done_total", "counter", "Messages published, or events read.");
+  writer.value(static_cast<double>(done));
+  return std::move(writer).text();
+}
 
 int relay_tenants(Invocation& call) {
   refuse_options(

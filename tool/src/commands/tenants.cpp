@@ -318,8 +318,8 @@ std::vector<Command> commands_of_registries() {
       {.path = "tenants each",
        .summary = "Run a command for each tenant",
        .about = "The command is run with --tenants and --tenant. The exit code is the highest.",
-       .operands = {{"COMMAND", "its words, after --", true, true}},
-       .examples = {{"check all", "tenants each --tenants tenants.db -- verify"}},
+       .operands = {{"COMMAND", "its words; if it has options, after --", true, true}},
+       .examples = {{"check all", "tenants each verify --tenants tenants.db"}},
        .run = each},
   };
 }
