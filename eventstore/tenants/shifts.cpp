@@ -29,9 +29,17 @@ constexpr auto first_pause = 1s;
 constexpr auto longest_pause = 60s;
 /// How often stores are looked at for changes; less often if that takes long.
 constexpr auto sweep_pause = 100ms;
-constexpr int share_of_sweeps = 20;
+constexpr std::chrono::milliseconds sweep_pause_once{20};
+constexpr int share_of_sweeps = 100;
 /// On a server not every change shows: a tenant is looked at again after this time.
 constexpr auto look_again_after = 30s;
+
+/// Calls `f` when a scope ends, however it does.
+template <class F>
+struct AtEnd {
+  const F& f;
+  ~AtEnd() { f(); }
+};
 
 }  // namespace
 
@@ -45,33 +53,38 @@ class Shifts::Plan {
         activity_{watch_activity(tenants.registry().stores())} {}
 
   void run(std::stop_token stop, bool is_once) {
-    const std::stop_callback wake{stop, [this] { changed_.notify_all(); }};
     std::stop_source ends;
-    const std::stop_callback end{stop, [&] { ends.request_stop(); }};
+    // Under the lock, so that nobody misses it who is about to wait.
+    const auto end = [&] {
+      const std::lock_guard lock{mutex_};
+      ends.request_stop();
+      changed_.notify_all();
+    };
     {
       const std::lock_guard lock{mutex_};
       is_once_ = is_once;
     }
     refresh();
     std::vector<std::jthread> crew;
+    const AtEnd at_end{end};
+    const std::stop_callback on_stop{stop, end};
     for (int i = 0; i < threads_; ++i) crew.emplace_back([&] { take_turns(ends.get_token()); });
     while (!stop.stop_requested()) {
       const Steady begun = steady_clock::now();
-      sweep();
+      try_to_sweep();
       std::unique_lock lock{mutex_};
       if (is_once && is_quiet()) break;
-      const auto pause =
+      auto pause =
           std::max<Steady::duration>(sweep_pause, share_of_sweeps * (steady_clock::now() - begun));
-      changed_.wait_for(lock, is_once ? std::min<Steady::duration>(pause, 20ms) : pause,
-                        [&] { return stop.stop_requested(); });
+      if (is_once) pause = std::min<Steady::duration>(pause, sweep_pause_once);
+      changed_.wait_for(lock, pause, [&] { return stop.stop_requested(); });
     }
-    ends.request_stop();
-    changed_.notify_all();
   }
 
   TenantsStanding standing() const {
     const std::lock_guard lock{mutex_};
     TenantsStanding all;
+    if (!registry_trouble_.empty()) all.troubles.push_back({"(registry)", registry_trouble_});
     for (const auto& [name, line] : lines_) {
       ++all.tenants;
       if (line.is_asked) ++all.asked;
@@ -124,6 +137,19 @@ class Shifts::Plan {
       if (lines_.try_emplace(name).second) unknown_.push_back(name);
     }
     if (!unknown_.empty()) changed_.notify_all();
+  }
+
+  /// Without the registry, the known tenants are served.
+  void try_to_sweep() {
+    std::string trouble;
+    try {
+      sweep();
+    } catch (const std::exception& e) {
+      trouble = e.what();
+      next_refresh_ = steady_clock::now() + 1s;
+    }
+    const std::lock_guard lock{mutex_};
+    registry_trouble_ = std::move(trouble);
   }
 
   /// Calls those whose stores have changed, or whose time has come.
@@ -282,6 +308,7 @@ class Shifts::Plan {
   std::deque<std::string> unknown_;
   /// Nobody keeps a thread without work.
   bool is_once_ = false;
+  std::string registry_trouble_;
 };
 
 Shifts::Shifts(Tenants& tenants, Work& work, int threads)

@@ -119,6 +119,8 @@ inline constexpr Option erasures_option{"--erasures", "FILE", "its file of erasu
                                         "keys.erasures"};
 inline constexpr Option jetstream_option{"--stream", "NAME", "the JetStream stream", "nats.stream"};
 inline constexpr Option prefix_option{"--prefix", "P", "the subject prefix", "nats.prefix"};
+inline constexpr Option label_option{
+    "--label", "TENANT", "of all tenants, one with a label of its own in the metrics", "", true};
 inline constexpr Option yes_option{"--yes", "", "don't ask"};
 inline constexpr Option dry_run_option{"--dry-run", "", "say what would be done, and do nothing"};
 

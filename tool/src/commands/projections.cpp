@@ -329,6 +329,7 @@ std::vector<Command> projection_commands() {
                    {"--once", "", "catch up, then exit"},
                    {"--metrics", "ADDR",
                     "serve /metrics, /healthz and /readyz on a loopback port, or HOST:PORT"},
+                   label_option,
                    {"--id", "NAME", "the runner's name"},
                    keys_option,
                    master_option,

@@ -14,7 +14,6 @@
 #include <stela/outbox/tenant_relay.hpp>
 #include <stela/projections/tenant_runner.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <initializer_list>
@@ -60,12 +59,16 @@ std::string standing_in_words(const TenantsStanding& all) {
 /// Prints what is done for tenants, and what stands still whenever that changes.
 class Report {
  public:
-  Report(Invocation& call, bool is_silent) : call_{call}, is_silent_{is_silent} {}
+  Report(Invocation& call, bool is_silent) : call_{call}, is_silent_{is_silent} {
+    for (const std::string& name : call.arguments.all("--label")) done_.emplace(name, 0);
+    done_.emplace("other", 0);
+  }
 
   void done_for(const std::string& tenant, std::int64_t done, const char* what) {
-    total_ += done;
-    if (is_silent_ || done == 0) return;
     const std::lock_guard lock{mutex_};
+    const auto labelled = done_.find(tenant);
+    (labelled == done_.end() ? done_.at("other") : labelled->second) += done;
+    if (is_silent_ || done == 0) return;
     if (call_.out.is_json()) {
       call_.out.json(to_json({{"tenant", tenant}, {what, done}}));
     } else {
@@ -85,7 +88,10 @@ class Report {
     }
     call_.out.flush();
   }
-  std::int64_t total() const noexcept { return total_; }
+  TenantCounts done() {
+    const std::lock_guard lock{mutex_};
+    return done_;
+  }
 
  private:
   static Json troubles_of(const TenantsStanding& standing) {
@@ -96,8 +102,8 @@ class Report {
 
   Invocation& call_;
   const bool is_silent_;
-  std::atomic<std::int64_t> total_{0};
   std::mutex mutex_;
+  TenantCounts done_;
   std::string last_;
 };
 
@@ -124,7 +130,7 @@ int work_for_all(Invocation& call, Work& work, Report& report, bool is_once) {
                     HttpPages{.at_once = other_page, .in_time = [&](const HttpRequest& request) {
                                 const TenantsStanding standing = work.standing();
                                 if (request.path == "/readyz") return readiness({});
-                                return metrics_page(metrics_text(standing, report.total()));
+                                return metrics_page(metrics_text(standing, report.done()));
                               }});
     call.out.note("Metrics at " + metrics->url() + "/metrics");
   }
@@ -148,11 +154,13 @@ int work_for_all(Invocation& call, Work& work, Report& report, bool is_once) {
 
 }  // namespace
 
-std::string metrics_text(const TenantsStanding& standing, std::int64_t done) {
+std::string metrics_text(const TenantsStanding& standing, const TenantCounts& done) {
   MetricWriter writer;
   write_metrics(writer, standing_description, standing);
   writer.begin("stela_tenants_done_total", "counter", "Messages published, or events read.");
-  writer.value(static_cast<double>(done));
+  for (const auto& [tenant, count] : done) {
+    writer.value(static_cast<double>(count), label_text("tenant", tenant));
+  }
   return std::move(writer).text();
 }
 

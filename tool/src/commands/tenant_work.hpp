@@ -6,6 +6,8 @@
 #include <stela/eventstore/tenants.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 
 namespace stela::tool {
@@ -14,7 +16,9 @@ namespace stela::tool {
 int relay_tenants(Invocation& call);
 /// `projections run` with one.
 int run_tenants(Invocation& call);
-/// What both serve at /metrics. `done`: messages published, or events read.
-std::string metrics_text(const TenantsStanding& standing, std::int64_t done);
+/// Messages published, or events read, by tenant. Those without a label are "other".
+using TenantCounts = std::map<std::string, std::int64_t, std::less<>>;
+/// What both serve at /metrics.
+std::string metrics_text(const TenantsStanding& standing, const TenantCounts& done);
 
 }  // namespace stela::tool

@@ -387,6 +387,7 @@ Command work_command() {
                   {"--silent", "", "print nothing but errors"},
                   {"--metrics", "ADDR",
                    "serve /metrics, /healthz and /readyz on a loopback port, or HOST:PORT"},
+                  label_option,
                   {"--metrics-file", "FILE",
                    "write the metrics there every few seconds, for a textfile collector"},
                   {"--interval-ms", "N", "a pause after each tick", "worker.interval_ms"},
