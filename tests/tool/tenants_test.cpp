@@ -79,6 +79,8 @@ TEST_F(ToolTenants, AreSuspendedAndResumed) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err,
               AllOf(HasSubstr("tenant 'acme' is suspended since"), HasSubstr("unpaid")));
+  EXPECT_THAT(tenant({"doctor", "--tenant", "acme"}).out,
+              AllOf(HasSubstr("the store is tenant 'acme's"), HasSubstr("refused: tenant 'acme'")));
   well({"tenants", "resume", "acme"});
   EXPECT_EQ(append("acme").code, 0);
 }

@@ -56,11 +56,17 @@ void look_at_links(Examination& examination, Invocation& call, Store& store) {
 
 void look_at_participants(Examination& examination, const App& app, Store& store) {
   for (const auto& required : StoreOperations{store}.required_participants()) {
+    if (required.name == "suspended") {
+      examination.warn("appends", "refused: " + required.detail, "'stela tenants resume'");
+      continue;
+    }
     const bool is_projector = required.name.substr(0, 10) == "projector:";
     const bool known = is_projector ? app.projections != nullptr
                                     : find_partitioner(app, required.detail) != nullptr;
     const std::string text = required.name + " (" + required.detail + ") takes part in appends";
-    if (known) {
+    if (required.name == "tenant") {
+      examination.fine("participants", "the store is tenant '" + required.detail + "'s");
+    } else if (known) {
       examination.fine("participants", text);
     } else {
       examination.warn("participants", text + ", and this tool doesn't know it",

@@ -136,6 +136,7 @@ int status(Invocation& call) {
     listing.add(report);
   }
   listing.print();
+  call.out.flush();
   if (!call.out.is_json()) {
     call.out.note(counted(asked, "tenant") + " asked, " + in_digits(answered) + " answered, " +
                   in_digits(still) + " with trouble.");
