@@ -50,6 +50,7 @@ void check_name(std::string_view name) {
     refuse(name, "it is a reserved word");
   }
   if (ends_like_a_partition(name)) refuse(name, "streams of partitions end like it");
+  if (name.ends_with("_app")) refuse(name, "schemas for a tenant's own SQL end like it");
 }
 
 Pattern::Pattern(std::string text, std::string folder)
@@ -68,6 +69,10 @@ Pattern::Pattern(std::string text, std::string folder)
   if (!text_.starts_with('/')) before_ = std::filesystem::path{folder} / before_;
   if (text_.ends_with('/')) {
     throw UsageError{"'" + text_ + "' names folders; each store is a file: data/{tenant}.db"};
+  }
+  // Or else a file beside a store, such as "acme-lock", would be another tenant's store.
+  if (after_.find_first_of("./") == std::string::npos) {
+    throw UsageError{"'" + text_ + "' ends with the name; end it with a dot: data/{tenant}.db"};
   }
 }
 

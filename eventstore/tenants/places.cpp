@@ -14,16 +14,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first file is the one that programs notice the loss of.
-void remove_files(const std::string& path, std::initializer_list<std::string_view> endings) {
-  for (const std::string_view ending : endings) {
-    std::error_code error;
-    const std::string file = path + std::string{ending};
-    fs::remove(file, error);
-    if (!error) continue;
-    throw StoreFailed{"removing '" + file + "' failed: " + error.message() +
-                      "; mend that, and repeat it"};
+void remove_file(const fs::path& file) {
+  std::error_code error;
+  fs::remove(file, error);
+  if (!error) return;
+  throw StoreFailed{"removing '" + file.string() + "' failed: " + error.message() +
+                    "; mend that, and repeat it"};
+}
+
+/// The first is the file that programs notice the loss of. Links are followed. False if it is
+/// missing.
+bool remove_files(const std::string& path, std::initializer_list<std::string_view> endings) {
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(path, error);
+  const std::uintmax_t names = fs::hard_link_count(real, error);
+  const bool is_there = !error;
+  if (is_there && names > 1) {
+    throw StoreFailed{"'" + path + "' has " + std::to_string(names) +
+                      " names (hard links), and would stay under the others; remove those, and "
+                      "repeat it"};
   }
+  for (const std::string_view ending : endings) {
+    remove_file(real.string() + std::string{ending});
+    remove_file(path + std::string{ending});
+  }
+  // A folder for this tenant alone.
+  fs::remove(fs::path{path}.parent_path(), error);
+  return is_there;
 }
 
 std::int64_t nanoseconds(const timespec& time) noexcept {
@@ -81,10 +98,10 @@ std::vector<std::string> names_at(const Pattern& stores) {
   return names;
 }
 
-void remove_store(const Pattern& stores, std::string_view tenant) {
+bool remove_store(const Pattern& stores, std::string_view tenant) {
   const std::string place = stores.place_of(tenant);
   if (stores.is_on_server()) return remove_from_server(place, tenant);
-  remove_files(place, {"", "-wal", "-shm", "-lock"});
+  return remove_files(place, {"", "-wal", "-shm", "-lock"});
 }
 
 void remove_keys(const Pattern& keys, std::string_view tenant) {
@@ -98,7 +115,7 @@ std::vector<std::string> names_on_server(const std::string& conninfo) {
 std::unique_ptr<Activity> watch_server(const std::string& conninfo) {
   throw UsageError{postgres::describe(conninfo)};
 }
-void remove_from_server(const std::string& conninfo, std::string_view) {
+bool remove_from_server(const std::string& conninfo, std::string_view) {
   throw UsageError{postgres::describe(conninfo)};
 }
 #endif

@@ -38,9 +38,10 @@ class Activity {
 std::unique_ptr<Activity> watch_activity(const Pattern& stores);
 std::unique_ptr<Activity> watch_server(const std::string& conninfo);
 
-/// Destroys a tenant's store, or what is left of it. StoreFailed if that fails; repeat it then.
-void remove_store(const Pattern& stores, std::string_view tenant);
-void remove_from_server(const std::string& conninfo, std::string_view tenant);
+/// Destroys a tenant's store, or what is left of it. False if nothing was there. StoreFailed if
+/// that fails, or if a file has more names than this one; repeat it then.
+bool remove_store(const Pattern& stores, std::string_view tenant);
+bool remove_from_server(const std::string& conninfo, std::string_view tenant);
 /// Destroys a tenant's key store, its master key and its erasures.
 void remove_keys(const Pattern& keys, std::string_view tenant);
 

@@ -7,7 +7,6 @@
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -27,7 +26,10 @@ std::optional<Keys> open_keys_of(Registry& registry, const std::string& tenant, 
   const std::string place = registry.keys()->place_of(tenant);
   if (is_new && !registry.keys()->is_on_server()) make_folder_of(place);
   const sqlite::Options& files = registry.options().files;
-  return open_keys(place, {.create = is_new,
+  const TenantsOptions& all = registry.options();
+  return open_keys(place, {.master = all.master.value_or(MasterKey{}),
+                           .erasures = all.erasures,
+                           .create = is_new,
                            .busy_timeout = files.busy_timeout,
                            .log = files.log,
                            .clock = files.clock});
@@ -61,10 +63,10 @@ std::string why_suspended(const Tenant& tenant) {
   return tenant.reason.empty() ? why : why + ": " + tenant.reason;
 }
 
-bool is_suspended(Store& store) {
-  const auto required = StoreOperations{store}.required_participants();
-  return std::any_of(required.begin(), required.end(),
-                     [](const auto& one) { return one.name == ledger::suspension; });
+constexpr std::string_view of_registry = ", of the registry ";
+
+std::string mark_of(Registry& registry, const std::string& tenant) {
+  return tenant + std::string{of_registry} + registry.store().id().to_string();
 }
 
 }  // namespace
@@ -73,14 +75,24 @@ Store open_to_read(Registry& registry, std::string_view tenant) {
   return open_store_of(registry, tenant, Access::read, nullptr);
 }
 
+Marked read_marks(Store& store) {
+  Marked marked;
+  for (const auto& required : StoreOperations{store}.required_participants()) {
+    if (required.name == "tenant") marked.mark = required.detail;
+    if (required.name == ledger::suspension) marked.suspension = required.detail;
+  }
+  marked.tenant = marked.mark.substr(0, marked.mark.find(of_registry));
+  return marked;
+}
+
 std::string_view Suspension::name() const noexcept {
   return ledger::suspension;
 }
 
 OpenStore::OpenStore(Registry& registry, const Tenant& tenant, Opening opening)
-    : name_{tenant.name}, mark_{tenant.name} {
+    : name_{tenant.name}, mark_{mark_of(registry, tenant.name)} {
   const bool is_new = opening == Opening::new_store;
-  keys_ = open_keys_of(registry, name_, is_new);
+  keys_ = open_keys_of(registry, name_, opening != Opening::existing);
   store_.emplace(open_store_of(registry, name_, is_new ? Access::create : Access::write,
                                keys_ ? &*keys_ : nullptr));
   if (opening == Opening::existing && store_->id() != tenant.store) {
@@ -89,8 +101,19 @@ OpenStore::OpenStore(Registry& registry, const Tenant& tenant, Opening opening)
                          tenant.store.to_string() +
                          ": another store stands in its place; put the right one back"};
   }
+  if (opening == Opening::adopted) adopt(registry);
   store_->database().attach_mark(mark_);
   if (opening == Opening::existing) settle(tenant);
+}
+
+void OpenStore::adopt(Registry& registry) {
+  const std::string& tenant = read_marks(*store_).tenant;
+  if (store_->id() == registry.store().id() || (!tenant.empty() && tenant != name_)) {
+    throw UsageError{
+        "the store at the place of tenant '" + name_ + "' is " +
+        (tenant.empty() ? std::string{"the registry itself"} : "that of tenant '" + tenant + "'")};
+  }
+  store_->forget_participant(mark_.name());
 }
 
 OpenStore::~OpenStore() {
@@ -109,15 +132,34 @@ void* OpenStore::keep(std::type_index type, FunctionRef<std::shared_ptr<void>(St
 }
 
 void OpenStore::settle(const Tenant& tenant) {
-  const bool may_append = tenant.state == TenantState::active;
-  if (is_suspended(*store_) != may_append) return;
-  if (may_append) return store_->forget_participant(ledger::suspension);
+  if (tenant.state == TenantState::active) return;
+  const std::string known = read_marks(*store_).suspension;
   Suspension suspension{why_suspended(tenant)};
+  if (known == suspension.detail()) return;
+  if (!known.empty()) store_->forget_participant(ledger::suspension);
   store_->database().attach_mark(suspension);
   store_->database().detach_mark(suspension);
 }
 
+void OpenStore::accept() {
+  if (!read_marks(*store_).suspension.empty()) store_->forget_participant(ledger::suspension);
+}
+
 // --- the pool
+
+void StorePool::furnish(std::function<void(TenantStore&)> furnish) {
+  Closed closed;
+  const std::lock_guard lock{mutex_};
+  // What is open already would lack it.
+  while (close_one(closed)) {
+  }
+  if (!slots_.empty()) {
+    throw UsageError{
+        "a tenant's store is in use, without what `furnish` gives to each: furnish, and "
+        "make relays and runners, before the first use"};
+  }
+  furnishing_.push_back(std::move(furnish));
+}
 
 TenantStore StorePool::use(const Tenant& tenant, Opening opening) {
   Closed closed;

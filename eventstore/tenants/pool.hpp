@@ -21,16 +21,27 @@
 
 namespace stela::tenants {
 
-/// Marks a store as a tenant's: appends without it, or by another tenant's name, are refused.
+/// Marks a store as a registry's tenant: appends without it, or by another tenant's name, are
+/// refused.
 class Mark final : public Participant {
  public:
-  explicit Mark(std::string name) : name_{std::move(name)} {}
+  explicit Mark(std::string detail) : detail_{std::move(detail)} {}
   std::string_view name() const noexcept override { return "tenant"; }
-  std::string_view detail() const noexcept override { return name_; }
+  std::string_view detail() const noexcept override { return detail_; }
 
  private:
-  const std::string name_;
+  const std::string detail_;
 };
+
+/// What the store itself says of its tenant.
+struct Marked {
+  /// The mark's detail; empty if it is no tenant's.
+  std::string mark = {};
+  std::string tenant = {};
+  /// Why it refuses appends; empty if it doesn't.
+  std::string suspension = {};
+};
+Marked read_marks(Store& store);
 
 /// Why appends to a store are refused.
 class Suspension final : public Participant {
@@ -64,14 +75,20 @@ class OpenStore {
 
   const std::string& name() const noexcept { return name_; }
   Store& store() noexcept { return *store_; }
+  Keys* keys() noexcept { return keys_ ? &*keys_ : nullptr; }
   void* keep(std::type_index type, FunctionRef<std::shared_ptr<void>(Store&)> make);
   void listen(std::function<void(const CommitNotice&)> listener) {
     commits_ = store_->on_commit(std::move(listener));
   }
-  /// Makes the store refuse appends, or accept them again, as the tenant's state says.
+  /// Makes the store refuse appends if the tenant's state says so. Only `accept` takes it back: a
+  /// restored registry may not know of it.
   void settle(const Tenant& tenant);
+  void accept();
 
  private:
+  /// Makes it this registry's. UsageError if it is the registry, or bears another tenant's name.
+  void adopt(Registry& registry);
+
   const std::string name_;
   Mark mark_;
   std::optional<Keys> keys_;
@@ -88,9 +105,8 @@ class StorePool {
   /// `registry` must outlive it.
   explicit StorePool(Registry& registry) : registry_{registry} {}
 
-  void furnish(std::function<void(TenantStore&)> furnish) {
-    furnishing_.push_back(std::move(furnish));
-  }
+  /// UsageError while a store is in use.
+  void furnish(std::function<void(TenantStore&)> furnish);
   /// Called after each commit of events through an open store, on the committing thread, until
   /// `owner` ends.
   void listen(std::weak_ptr<void> owner, std::function<void(const std::string& tenant)> listener);

@@ -1,5 +1,7 @@
 #include "tenants/registry.hpp"
 
+#include "database/database.hpp"
+
 #include <stela/framework/context.hpp>
 #include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/event_set.hpp>
@@ -97,6 +99,11 @@ StreamId stream_of(std::string_view name) {
   return StreamId::of("tenant", name);
 }
 
+std::string path_of(const std::string& location) {
+  constexpr std::string_view prefix = "sqlite:";
+  return location.starts_with(prefix) ? location.substr(prefix.size()) : location;
+}
+
 Store open_registry(const std::string& location, const TenantsOptions& options) {
   if (is_on_server(location)) {
     postgres::Options of_server = options.servers;
@@ -118,14 +125,22 @@ Store open_registry(const std::string& location, const TenantsOptions& options) 
 
 Registry::Registry(const std::string& location, const TenantsOptions& options)
     : options_{options},
-      folder_{is_on_server(location) ? std::filesystem::current_path()
-                                     : std::filesystem::absolute(location).parent_path()},
+      folder_{is_on_server(location)
+                  ? std::filesystem::current_path()
+                  : std::filesystem::weakly_canonical(path_of(location)).parent_path()},
       store_{open_registry(location, options)} {
   read(Freshness::now);
-  settle_facts();
+  const bool only_reads =
+      is_on_server(location) ? options.servers.read_only : options.files.read_only;
+  if (!only_reads) store_.database().attach_mark(mark_);
+  settle_facts(location);
 }
 
-void Registry::settle_facts() {
+Registry::~Registry() {
+  store_.database().detach_mark(mark_);
+}
+
+void Registry::settle_facts(const std::string& location) {
   if (!facts_) {
     if (!options_.at) {
       throw UsageError{
@@ -135,6 +150,10 @@ void Registry::settle_facts() {
     // Checked before they are recorded.
     const Pattern stores{*options_.at, folder_};
     if (options_.keys && !options_.keys->empty()) Pattern{*options_.keys, folder_};
+    if (!is_on_server(location) && !stores.name_in(sqlite::path(store_)).empty()) {
+      throw UsageError{"the registry '" + location +
+                       "' would be a tenant's store itself; keep the stores in another folder"};
+    }
     UnitOfWork unit{store_};
     unit.append(facts_stream(), ExpectedVersion::none(),
                 Made{*options_.at, options_.keys.value_or("")});
@@ -157,6 +176,19 @@ void Registry::settle_facts() {
   if (!facts_->second.empty()) keys_.emplace(facts_->second, folder_);
 }
 
+template <class E>
+void Registry::take(const StoredEvent& event, const E& happened) {
+  if constexpr (std::is_same_v<E, Made>) {
+    facts_.emplace(happened.at, happened.keys);
+  } else {
+    Entry& entry = entries_[std::string{event.stream.key()}];
+    entry.tenant.name = event.stream.key();
+    entry.tenant.since = event.recorded_at;
+    entry.version = event.version;
+    apply(entry.tenant, happened);
+  }
+}
+
 void Registry::read(Freshness freshness) {
   const auto now = steady_clock::now();
   if (freshness == Freshness::recent && now < read_at_ + recent) return;
@@ -165,18 +197,19 @@ void Registry::read(Freshness freshness) {
     EventDecoder<Events> decoder{store_.conventions().reading()};
     for (const StoredEvent& event :
          store_.read_all({.from = GlobalSequence{position_.value() + 1}})) {
-      decoder.decode(event, [&](const auto& happened) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(happened)>, Made>) {
-          facts_.emplace(happened.at, happened.keys);
-        } else {
-          Entry& entry = entries_[std::string{event.stream.key()}];
-          entry.tenant.name = event.stream.key();
-          entry.tenant.since = event.recorded_at;
-          entry.version = event.version;
-          apply(entry.tenant, happened);
-        }
-      });
       position_ = event.sequence;
+      const auto known = entries_.find(event.stream.key());
+      if (known != entries_.end()) known->second.version = event.version;
+      if (!decoder.knows(event.kind)) continue;
+      try {
+        decoder.decode(event, [&](const auto& happened) { take(event, happened); });
+      } catch (const CorruptEvent& e) {
+        // A store itself knows that it is suspended.
+        const std::string message =
+            "an event of the registry is left out: " + std::string{e.what()};
+        options_.files.log->write(
+            {.level = LogLevel::error, .name = "tenants.corrupt_event", .message = message});
+      }
     }
   }
   read_at_ = now;

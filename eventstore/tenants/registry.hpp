@@ -20,6 +20,9 @@ namespace stela::tenants {
 class STELA_EVENTSTORE_EXPORT Registry {
  public:
   Registry(const std::string& location, const TenantsOptions& options);
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
 
   const Pattern& stores() const noexcept { return *stores_; }
   /// Nothing if the tenants have no keys.
@@ -50,13 +53,23 @@ class STELA_EVENTSTORE_EXPORT Registry {
   };
   enum class Freshness : bool { recent, now };
 
-  void settle_facts();
+  /// Keeps other programs from appending to it.
+  class OwnMark final : public Participant {
+   public:
+    std::string_view name() const noexcept override { return "tenants"; }
+    std::string_view detail() const noexcept override { return "their registry"; }
+  };
+
+  void settle_facts(const std::string& location);
   void read(Freshness freshness);
+  template <class E>
+  void take(const StoredEvent& event, const E& happened);
   template <class E>
   Tenant append(std::string_view name, const E& event);
 
   const TenantsOptions options_;
   const std::string folder_;
+  OwnMark mark_;
   Store store_;
   std::optional<Pattern> stores_;
   std::optional<Pattern> keys_;

@@ -70,12 +70,14 @@ std::vector<std::string> names_on_server(const std::string& conninfo) {
   return names_at(*connect(conninfo));
 }
 
-void remove_from_server(const std::string& conninfo, std::string_view tenant) {
+bool remove_from_server(const std::string& conninfo, std::string_view tenant) {
   const auto connection = connect(conninfo);
+  const std::vector<std::string> there = names_at(*connection);
   for (const char* const ending : {"", "_app"}) {
     connection->execute("DROP SCHEMA IF EXISTS " + postgres::quoted(schema_of(tenant) + ending) +
                         " CASCADE");
   }
+  return std::binary_search(there.begin(), there.end(), tenant);
 }
 
 }  // namespace stela::tenants

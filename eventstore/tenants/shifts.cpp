@@ -311,9 +311,21 @@ class Shifts::Plan {
   std::string registry_trouble_;
 };
 
+namespace {
+
+int checked_threads(int threads, int most_open) {
+  if (threads == 0) return std::clamp(most_open / 4, 1, 16);
+  if (threads > 0 && 2 * threads <= most_open) return threads;
+  throw UsageError{std::to_string(threads) + " threads keep as many stores open, and most_open = " +
+                   std::to_string(most_open) +
+                   " leaves too few for others; take 1 thread or more, and at most half of it"};
+}
+
+}  // namespace
+
 Shifts::Shifts(Tenants& tenants, Work& work, int threads)
-    : plan_{std::make_shared<Plan>(tenants, work, threads)} {
-  if (threads < 1) throw UsageError{"the work for tenants needs a thread at least"};
+    : plan_{std::make_shared<Plan>(tenants, work,
+                                   checked_threads(threads, tenants.registry().most_open()))} {
   tenants.pool().listen(plan_,
                         [plan = plan_.get()](const std::string& name) { plan->note_commit(name); });
 }

@@ -39,7 +39,8 @@ class Work {
 /// pause, and concerns its tenant alone. Threads: `run` one at a time; the rest any.
 class STELA_EVENTSTORE_EXPORT Shifts {
  public:
-  /// Both must outlive it.
+  /// Both must outlive it. `threads` 0: 16, or a quarter of the stores that may be open. UsageError
+  /// if they leave too few of these to callers.
   Shifts(Tenants& tenants, Work& work, int threads);
   ~Shifts();
   Shifts(const Shifts&) = delete;

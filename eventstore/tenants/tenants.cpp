@@ -1,4 +1,3 @@
-#include <stela/eventstore/operations.hpp>
 #include <stela/eventstore/tenants.hpp>
 #include <stela/framework/detail/not_found.hpp>
 #include <stela/framework/error.hpp>
@@ -52,14 +51,6 @@ void allow_open_stores(int most_open) {
                    std::string{to_string(known.state)} + "; a name is never used twice"};
 }
 
-/// The name that the store of a tenant bears; empty if it is no tenant's.
-std::string name_of(Store& store) {
-  for (const auto& required : StoreOperations{store}.required_participants()) {
-    if (required.name == "tenant") return required.detail;
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string_view to_string(TenantState state) noexcept {
@@ -87,6 +78,9 @@ const std::string& TenantStore::name() const noexcept {
 Store& TenantStore::store() const noexcept {
   return open_->store();
 }
+Keys* TenantStore::keys() const noexcept {
+  return open_->keys();
+}
 void* TenantStore::keep_any(std::type_index type, FunctionRef<std::shared_ptr<void>(Store&)> make) {
   return open_->keep(type, make);
 }
@@ -96,6 +90,7 @@ Tenants open_tenants(const std::string& location, const TenantsOptions& options)
 }
 
 Tenants::Tenants(const std::string& location, const TenantsOptions& options) {
+  if (options.most_open) allow_open_stores(*options.most_open);
   registry_ = std::make_unique<Registry>(location, options);
   allow_open_stores(registry_->most_open());
   pool_ = std::make_unique<StorePool>(*registry_);
@@ -133,11 +128,19 @@ Tenant Tenants::change(std::string_view name, FunctionRef<Tenant(const Tenant&)>
   if (before.state == TenantState::erased) refuse_state(before, "changed");
   // The registry first: a process that opens the store then settles its state.
   const Tenant after = work(before);
-  pool_->use(after, Opening::existing).open_->settle(after);
+  try {
+    const TenantStore store = pool_->use(after, Opening::existing);
+    store.open_->settle(after);
+    if (after.state == TenantState::active) store.open_->accept();
+  } catch (const Error& e) {
+    throw Error{e.code(), std::string{e.what()} +
+                              "; the registry has the change, and the store doesn't: repeat it"};
+  }
   return after;
 }
 
 Tenant Tenants::suspend(std::string_view name, std::string_view reason) {
+  if (reason.empty()) throw UsageError{"a reason is needed: callers are told"};
   return change(name, [&](const Tenant& tenant) {
     if (tenant.state == TenantState::suspended) return tenant;
     if (tenant.state != TenantState::active) refuse_state(tenant, "suspended");
@@ -152,6 +155,8 @@ Tenant Tenants::resume(std::string_view name) {
 }
 
 Tenant Tenants::drop(std::string_view name, std::string_view reason, std::chrono::seconds grace) {
+  if (reason.empty() || grace.count() < 0)
+    throw UsageError{"a reason is needed, and a grace of 0 or more"};
   return change(name, [&](const Tenant& tenant) {
     if (tenant.state == TenantState::dropped) return tenant;
     const Timestamp now = registry_->store().conventions().clock->now();
@@ -159,20 +164,20 @@ Tenant Tenants::drop(std::string_view name, std::string_view reason, std::chrono
   });
 }
 
-void Tenants::erase(std::string_view name) {
-  Tenant tenant = registry_->get(name);
+bool Tenants::erase(std::string_view name) {
+  const Tenant tenant = registry_->get(name);
   if (tenant.state != TenantState::erased) {
     if (tenant.state != TenantState::dropped) refuse_state(tenant, "erased; drop it first");
     if (registry_->store().conventions().clock->now() < tenant.erase_from) {
       throw UsageError{"tenant '" + tenant.name + "' isn't erased before " +
                        to_string(tenant.erase_from)};
     }
-    tenant = registry_->erase(name);
+    registry_->erase(name);
   }
   pool_->close(name);
   // First its keys: without them nobody reads what backups have of its people.
   if (registry_->keys()) tenants::remove_keys(*registry_->keys(), name);
-  tenants::remove_store(registry_->stores(), name);
+  return tenants::remove_store(registry_->stores(), name);
 }
 
 std::vector<std::string> Tenants::adopt() {
@@ -182,9 +187,8 @@ std::vector<std::string> Tenants::adopt() {
     try {
       tenants::check_name(name);
       Store store = tenants::open_to_read(*registry_, name);
-      if (name_of(store) != name) continue;
-      registry_->create(name, store.id());
-      adopted.push_back(name);
+      if (tenants::read_marks(store).tenant != name) continue;
+      adopted.push_back(adopt(name).name);
     } catch (const Error& e) {
       const std::string message = "the store of '" + name + "' isn't adopted: " + e.what();
       registry_->options().files.log->write(
@@ -198,13 +202,15 @@ Tenant Tenants::adopt(std::string_view name) {
   tenants::check_name(name);
   if (const auto known = registry_->find(name)) refuse_used(*known);
   TenantStore store = pool_->use({.name = std::string{name}}, Opening::adopted);
-  return registry_->create(name, store->id());
+  const Tenant adopted = registry_->create(name, store->id());
+  const std::string suspension = tenants::read_marks(store.store()).suspension;
+  return suspension.empty() ? adopted : registry_->suspend(name, "its store says: " + suspension);
 }
 
 TenantMembership::TenantMembership(Store& store) : store_{store.anchor()} {
-  const std::string name = name_of(store);
-  if (name.empty()) return;
-  mark_ = std::make_unique<tenants::Mark>(name);
+  const std::string mark = tenants::read_marks(store).mark;
+  if (mark.empty()) return;
+  mark_ = std::make_unique<tenants::Mark>(mark);
   store_.database().attach_mark(*mark_);
 }
 TenantMembership::~TenantMembership() {

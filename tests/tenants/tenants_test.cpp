@@ -76,8 +76,8 @@ TEST_F(TenantsTest, AreSeenAtOnceByOtherProcesses) {
 TEST_F(TenantsTest, HaveNamesThatFitEverywhere) {
   Tenants tenants = place.open();
   for (const char* const name :
-       {"", "Acme", "a.b", "../up", "-a", "_a", "all", "other", "con", "p00", "acme_p07", "a b",
-        "a%", "caf\xc3\xa9", "0123456789012345678901234567890123456789"}) {
+       {"", "Acme", "a.b", "../up", "-a", "_a", "all", "other", "con", "p00", "acme_p07",
+        "acme_app", "a b", "a%", "caf\xc3\xa9", "0123456789012345678901234567890123456789"}) {
     EXPECT_THAT([&] { tenants.create(name); },
                 ThrowsMessage<UsageError>(HasSubstr("can't be a tenant's name")))
         << name;
@@ -202,7 +202,8 @@ class TenantsOfAFile : public TenantsTest {};
 TEST_F(TenantsOfAFile, NeedAPlaceWithTheirName) {
   EXPECT_THAT([&] { open_tenants(place.registry); },
               ThrowsMessage<UsageError>(HasSubstr("must be told where their stores are")));
-  for (const char* const at : {"data", "data/{tenant}/{tenant}.db", "data/{tenant}/"}) {
+  for (const char* const at :
+       {"data", "data/{tenant}/{tenant}.db", "data/{tenant}/", "data/{tenant}"}) {
     EXPECT_THROW(open_tenants(place.registry, {.at = at}), UsageError) << at;
   }
 }
@@ -226,7 +227,7 @@ TEST_F(TenantsOfAFile, TakeNoAppendsOfOtherPrograms) {
   tenants.create("acme");
   Store bare = sqlite::open(tenants.place_of("acme"));
   EXPECT_THAT([&] { place_order(bare, "1"); },
-              ThrowsMessage<ParticipantMissing>(HasSubstr("'tenant' (acme)")));
+              ThrowsMessage<ParticipantMissing>(HasSubstr("'tenant' (acme, of the registry ")));
 }
 
 TEST_F(TenantsOfAFile, HaveKeysOfTheirOwn) {
@@ -238,16 +239,83 @@ TEST_F(TenantsOfAFile, HaveKeysOfTheirOwn) {
   EXPECT_NE(tenants.use("acme")->conventions().keys, nullptr);
   tenants.drop("acme", "left", 0s);
   tenants.erase("acme");
-  EXPECT_TRUE(std::filesystem::is_empty(place.dir.file("keys/acme")));
+  EXPECT_FALSE(std::filesystem::exists(place.dir.file("keys/acme")));
   EXPECT_FALSE(std::filesystem::exists(tenants.place_of("acme")));
   EXPECT_TRUE(std::filesystem::exists(tenants.place_of("globex")));
+}
+
+TEST_F(TenantsTest, StayRefusedIfTheRegistryForgetsIt) {
+  {
+    Tenants tenants = place.open();
+    tenants.create("acme");
+    tenants.suspend("acme", "unpaid");
+  }
+  test::TenantPlace second;
+  second.at = test::is_on_postgres() ? place.at : place.dir.file("data/{tenant}.db");
+  Tenants again = second.open();
+  EXPECT_THAT(again.adopt(), ElementsAre("acme"));
+  EXPECT_EQ(again.find("acme")->state, TenantState::suspended);
+  EXPECT_THROW(place_order(*again.use("acme"), "1"), StoreSuspended);
+  again.resume("acme");
+  place_order(*again.use("acme"), "1");
+  // It belongs to the second registry now.
+  Tenants first = place.open();
+  EXPECT_THROW(first.use("acme"), UsageError);
+}
+
+TEST_F(TenantsTest, AreFurnishedBeforeTheirFirstUse) {
+  Tenants tenants = place.open();
+  tenants.create("acme");
+  tenants.furnish([](TenantStore& store) { store.keep<Outbox>(); });
+  const TenantStore acme = tenants.use("acme");
+  place_order(*acme, "1");
+  EXPECT_THAT([&] { tenants.furnish([](TenantStore&) {}); },
+              ThrowsMessage<UsageError>(HasSubstr("before the first use")));
+}
+
+TEST_F(TenantsOfAFile, KeepOthersOutOfTheRegistry) {
+  Tenants tenants = place.open();
+  tenants.create("acme");
+  Store bare = sqlite::open(place.registry);
+  EXPECT_THROW(place_order(bare, "1"), ParticipantMissing);
+  EXPECT_THAT([&] { open_tenants(place.dir.file("shops/all.db"), {.at = "{tenant}.db"}); },
+              ThrowsMessage<Error>(HasSubstr("no folder")));
+  EXPECT_THAT([&] { open_tenants(place.dir.file("all.db"), {.at = "{tenant}.db"}); },
+              ThrowsMessage<UsageError>(HasSubstr("would be a tenant's store itself")));
+}
+
+TEST_F(TenantsOfAFile, LeaveNothingBehindALink) {
+  Tenants tenants = place.open();
+  tenants.create("acme");
+  const std::string file = tenants.place_of("acme");
+  const std::string real = place.dir.file("real.db");
+  { Tenants closed = std::move(tenants); }
+  std::filesystem::rename(file, real);
+  std::filesystem::create_symlink(real, file);
+  Tenants again = place.open();
+  again.drop("acme", "left", 0s);
+  EXPECT_TRUE(again.erase("acme"));
+  EXPECT_FALSE(std::filesystem::exists(real));
+  EXPECT_FALSE(std::filesystem::is_symlink(file));
+  EXPECT_FALSE(again.erase("acme")) << "nothing is there";
+}
+
+TEST_F(TenantsOfAFile, AreErasedUnderAllTheirNamesOrNotAtAll) {
+  Tenants tenants = place.open();
+  tenants.create("acme");
+  tenants.drop("acme", "left", 0s);
+  std::filesystem::create_hard_link(tenants.place_of("acme"), place.dir.file("other.db"));
+  EXPECT_THAT([&] { tenants.erase("acme"); }, ThrowsMessage<StoreFailed>(HasSubstr("hard links")));
+  std::filesystem::remove(place.dir.file("other.db"));
+  EXPECT_TRUE(tenants.erase("acme"));
 }
 
 TEST_F(TenantsOfAFile, AreNotMadeTwice) {
   { place.open().create("acme"); }
   std::filesystem::remove(place.registry);
   Tenants tenants = place.open();
-  tenants.create("acme");
+  EXPECT_THROW(tenants.create("acme"), UsageError) << "it is another registry's";
+  EXPECT_THAT(tenants.adopt(), ElementsAre("acme"));
   place_order(*tenants.use("acme"), "1");
 }
 

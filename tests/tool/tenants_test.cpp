@@ -71,6 +71,18 @@ TEST_F(ToolTenants, NameTheDatabaseOfOtherCommands) {
   EXPECT_THAT(run({"streams", "list", "--tenant", "acme"}, {}).err, HasSubstr("which registry?"));
 }
 
+TEST_F(ToolTenants, AreRefusedInAnothersPlace) {
+  EXPECT_EQ(append("acme").code, 0);
+  std::filesystem::copy_file(dir_.file("data/acme.db"), dir_.file("data/globex.db"),
+                             std::filesystem::copy_options::overwrite_existing);
+  for (const char* const command : {"list", "head"}) {
+    const Ran ran = tenant({"events", command, "--tenant", "globex"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("another store stands in the place of tenant 'globex'"));
+  }
+  EXPECT_EQ(tenant({"migrate", "--tenant", "acme"}).code, 2);
+}
+
 TEST_F(ToolTenants, AreSuspendedAndResumed) {
   EXPECT_EQ(tenant({"tenants", "suspend", "acme"}).code, 2) << "without a reason";
   well({"tenants", "suspend", "acme", "--reason", "unpaid"});
@@ -80,7 +92,8 @@ TEST_F(ToolTenants, AreSuspendedAndResumed) {
   EXPECT_THAT(refused.err,
               AllOf(HasSubstr("tenant 'acme' is suspended since"), HasSubstr("unpaid")));
   EXPECT_THAT(tenant({"doctor", "--tenant", "acme"}).out,
-              AllOf(HasSubstr("the store is tenant 'acme's"), HasSubstr("refused: tenant 'acme'")));
+              AllOf(HasSubstr("the store is that of tenant acme, of the registry "),
+                    HasSubstr("refused: tenant 'acme'")));
   well({"tenants", "resume", "acme"});
   EXPECT_EQ(append("acme").code, 0);
 }
@@ -119,7 +132,7 @@ TEST_F(ToolTenants, AreMigratedAndRunThrough) {
   EXPECT_THAT(well({"tenants", "migrate"}), HasSubstr("2 tenants up to date, 0 failed."));
   const std::string each = well({"tenants", "each", "--", "verify"});
   EXPECT_THAT(each, AllOf(HasSubstr("acme"), HasSubstr("globex"), HasSubstr("no problem")));
-  EXPECT_THAT(lines_of(well({"tenants", "each", "--json", "--", "migrate"})), SizeIs(2));
+  EXPECT_THAT(lines_of(well({"tenants", "each", "--json", "--", "outbox", "enable"})), SizeIs(4));
 }
 
 TEST_F(ToolTenants, AreRelayedByOneWorker) {

@@ -9,6 +9,7 @@ nats::PublisherOptions broker_options(const Settings& settings, Fence fence,
                                       const Partitioner& partitioner) {
   nats::PublisherOptions options{.fence = fence, .partitioner = &partitioner};
   settings.apply("nats", nats::publisher_settings(), options);
+  options.tenant = settings.text("tenant");
   return options;
 }
 

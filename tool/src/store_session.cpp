@@ -16,14 +16,17 @@
 namespace stela::tool {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what, const Invocation& invocation,
+[[noreturn]] void refuse(const std::string& what, Invocation& invocation,
                          const DatabasePlace& place) {
+  if (invocation.tenant()) {
+    throw Exit{not_found, what + "; put the tenant's store back: a backup, or the file"};
+  }
   throw Exit{not_found, what + "; '" + invocation.app.name + " migrate --db " +
                             (place.is_on_server() ? "URL" : "FILE") + "' makes one"};
 }
 
-Store open(const Invocation& invocation, const DatabasePlace& place,
-           const StoreSession::Options& options, LogSink& log) {
+Store open(Invocation& invocation, const DatabasePlace& place, const StoreSession::Options& options,
+           LogSink& log) {
   if (!place.may_exist()) {
     refuse("there is no database at '" + place.shown() + "'", invocation, place);
   }
@@ -77,7 +80,12 @@ StoreSession::StoreSession(Invocation& invocation, const Options& options)
     : invocation_{invocation},
       log_{invocation.settings().text("log") == "json"},
       place_{invocation.place()},
-      store_{open(invocation, place_, options, log_)} {}
+      store_{open(invocation, place_, options, log_)} {
+  const auto& tenant = invocation.tenant();
+  if (!tenant || store_.id() == tenant->store) return;
+  throw Exit{failed, "another store stands in the place of tenant '" + tenant->name + "', '" +
+                         place_.shown() + "'; put the right one back, or 'tenants adopt'"};
+}
 
 const std::string& StoreSession::name() const {
   return place_.is_on_server() ? place_.shown() : sqlite::path(store_);
@@ -126,6 +134,11 @@ Outbox& StoreSession::outbox() {
 }
 
 void StoreSession::prepare_to_append() {
+  if (const auto& tenant = invocation_.tenant(); tenant && tenant->state != TenantState::active) {
+    throw StoreSuspended{
+        "tenant '" + tenant->name + "' is " + std::string{to_string(tenant->state)} + " since " +
+        to_string(tenant->since) + ": " + tenant->reason + "; nothing was written"};
+  }
   membership_.emplace(store_);
   find_outbox();
   if (invocation_.app.projections) projections();

@@ -22,7 +22,7 @@ const std::string& registry_in(const Settings& settings) {
 
 }  // namespace
 
-void settle_tenant(Settings& settings, const Arguments& arguments) {
+Tenant settle_tenant(Settings& settings, const Arguments& arguments) {
   if (arguments.has(db_option.name)) throw Misuse{"--db and --tenant both name a database"};
   const std::string& name = settings.text("tenant");
   try {
@@ -44,6 +44,7 @@ void settle_tenant(Settings& settings, const Arguments& arguments) {
     if (const auto keys = tenants.keys_of(name); !keys.empty() && !settings.is_set("keys.store")) {
       settings.set("keys.store", keys, origin);
     }
+    return *tenant;
   } catch (const NotFound& e) {
     throw Exit{not_found, e.what()};
   }
@@ -60,6 +61,10 @@ Tenants open_registry(Invocation& call, TenantsOptions options) {
   settings.apply("store", sqlite::settings(), options.files);
   settings.apply("store", postgres::settings(), options.servers);
   options.who = call.operator_name();
+  if (const auto& master = settings.text("keys.master"); !master.empty()) {
+    options.master = key_file(master);
+  }
+  options.erasures = settings.text("keys.erasures");
   return open_tenants(registry_in(settings), options);
 }
 

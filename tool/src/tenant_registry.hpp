@@ -10,8 +10,9 @@
 namespace stela::tool {
 
 /// Sets the database, the schema and the key store to those of the setting "tenant". Misuse if no
-/// registry is named, or another database is; Exit 3 if the tenant doesn't exist.
-void settle_tenant(Settings& settings, const Arguments& arguments);
+/// registry is named, or another database is; Exit 3 if the tenant doesn't exist. Returns the
+/// tenant.
+Tenant settle_tenant(Settings& settings, const Arguments& arguments);
 
 /// True if a command serves all tenants: a registry is named, and neither a tenant nor a database.
 bool serves_all_tenants(Invocation& call);

@@ -1,3 +1,4 @@
+#include <stela/framework/error.hpp>
 #include <stela/outbox/operations.hpp>
 #include <stela/outbox/tenant_relay.hpp>
 
@@ -25,6 +26,11 @@ RelayOptions prepared(RelayOptions options) {
   return options;
 }
 
+void note_trouble(Look& seen, const PartitionStatus& partition, const std::string& what) {
+  seen.trouble +=
+      (seen.trouble.empty() ? "partition " : "; partition ") + partition.id.label() + what;
+}
+
 bool did_something(const RelayTick& tick) {
   return tick.claimed + tick.published + tick.failed() + tick.skipped + tick.leased_count > 0;
 }
@@ -49,9 +55,11 @@ class TenantRelay::Work final : public tenants::Work {
     Look seen;
     for (const PartitionStatus& partition : status.partitions) {
       if (partition.stopped) {
-        seen.trouble += (seen.trouble.empty() ? "partition " : "; partition ") +
-                        partition.id.label() + " is stopped: " + partition.stopped_detail;
+        note_trouble(seen, partition, " is stopped: " + partition.stopped_detail);
         continue;
+      }
+      if (partition.backing_since) {
+        note_trouble(seen, partition, " backs off: " + partition.last_error);
       }
       if (partition.pending + partition.redeliveries == 0) continue;
       const bool is_elsewhere = !partition.owner.empty() && partition.owner != relay_.worker &&
@@ -72,6 +80,7 @@ class TenantRelay::Work final : public tenants::Work {
                     const std::function<bool(bool is_idle)>& is_over) override {
     Outbox& outbox = tenant.keep<Outbox>(outbox_);
     const auto publisher = make_publisher_(tenant.name(), outbox);
+    if (!publisher) throw UsageError{"no publisher was made for tenant '" + tenant.name() + "'"};
     Relay relay{outbox, *publisher, relay_};
     std::stop_source turn;
     const std::stop_callback ends{stop, [&] { turn.request_stop(); }};

@@ -15,7 +15,7 @@ namespace stela::tool {
 const Settings& Invocation::settings() {
   if (settings_) return *settings_;
   settings_ = Settings::load(command.options, arguments);
-  if (!settings_->text("tenant").empty()) settle_tenant(*settings_, arguments);
+  if (!settings_->text("tenant").empty()) tenant_ = settle_tenant(*settings_, arguments);
   return *settings_;
 }
 
@@ -24,7 +24,8 @@ DatabasePlace Invocation::place() {
   if (location.empty()) location = app.database;
   if (location.empty()) {
     throw Misuse{
-        "which database? Say --db FILE or --db URL, set STELA_DB, or write db = \"FILE\" into "
+        "which database? Say --db FILE or --db URL, or --tenant NAME, set STELA_DB, or write db = "
+        "\"FILE\" into "
         "stela.toml"};
   }
   return {location, settings()};

@@ -6,6 +6,7 @@
 #include "cli/settings.hpp"
 #include "database_place.hpp"
 
+#include <stela/eventstore/tenants.hpp>
 #include <stela/tool/app.hpp>
 
 #include <cstdint>
@@ -56,6 +57,11 @@ class Invocation {
 
   /// Read on first use.
   const Settings& settings();
+  /// The tenant whose database it is; nothing if none was named.
+  const std::optional<Tenant>& tenant() {
+    settings();
+    return tenant_;
+  }
   /// The database. Misuse if none was given.
   DatabasePlace place();
 
@@ -72,6 +78,7 @@ class Invocation {
 
  private:
   std::optional<Settings> settings_;
+  std::optional<Tenant> tenant_;
 };
 
 }  // namespace stela::tool

@@ -57,6 +57,7 @@ bool open_or_create(const DatabasePlace& place, DatabasePlace::Opening opening) 
 }
 
 int migrate(Invocation& call) {
+  if (call.tenant()) throw Misuse{"'tenants migrate' migrates the stores of tenants"};
   const DatabasePlace place = call.place();
   const DatabasePlace::Opening opening{
       .codec =

@@ -65,7 +65,9 @@ void look_at_participants(Examination& examination, const App& app, Store& store
                                     : find_partitioner(app, required.detail) != nullptr;
     const std::string text = required.name + " (" + required.detail + ") takes part in appends";
     if (required.name == "tenant") {
-      examination.fine("participants", "the store is tenant '" + required.detail + "'s");
+      examination.fine("participants", "the store is that of tenant " + required.detail);
+    } else if (required.name == "tenants") {
+      examination.fine("participants", "the store is a registry of tenants");
     } else if (known) {
       examination.fine("participants", text);
     } else {

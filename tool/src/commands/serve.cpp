@@ -113,9 +113,14 @@ std::vector<ServedStore> stores_of_tenants(Invocation& call) {
   std::vector<ServedStore> stores;
   for (const Tenant& tenant : tenants.list()) {
     if (tenant.state == TenantState::erased) continue;
-    stores.push_back({.name = tenant.name,
+    ServedStore store{.name = tenant.name,
                       .place = tenants.place_of(tenant.name),
-                      .schema = tenants.schema_of(tenant.name)});
+                      .schema = tenants.schema_of(tenant.name)};
+    if (DatabasePlace{store.place, call.settings()}.may_exist()) {
+      stores.push_back(std::move(store));
+    } else {
+      call.out.note("Tenant '" + tenant.name + "' isn't shown: there is no '" + store.place + "'.");
+    }
   }
   if (stores.empty() || stores.size() > most_tenants) {
     throw Misuse{"the console shows 1 to " + std::to_string(most_tenants) + " tenants, not " +

@@ -10,11 +10,15 @@
 #include <stela/outbox/operations.hpp>
 #include <stela/projections/operations.hpp>
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <utility>
 
@@ -66,6 +70,9 @@ TenantReport look_at(Tenants& tenants, const Tenant& tenant, const App& app) try
   TenantStore open = tenants.use(tenant.name);
   report.events = open->last_sequence().value();
   for (const auto& required : StoreOperations{open.store()}.required_participants()) {
+    if (required.name == "suspended" && tenant.state == TenantState::active) {
+      report.error = "its store refuses appends, " + required.detail + "; 'tenants resume'";
+    }
     if (required.name != "outbox") continue;
     const OutboxStatus status = OutboxOperations{
         open.store(),
@@ -74,6 +81,9 @@ TenantReport look_at(Tenants& tenants, const Tenant& tenant, const App& app) try
     report.pending = status.pending;
     report.parked = status.parked;
     if (status.stopped > 0) report.error = counted(status.stopped, "partition") + " stopped";
+    for (const PartitionStatus& one : status.partitions) {
+      if (one.backing_since) report.error = "backs off: " + one.last_error;
+    }
   }
   for (const ProjectorStatus& one : ProjectionOperations{open.store()}.status()) {
     report.behind = std::max(report.behind, one.lag_events);
@@ -176,11 +186,17 @@ int erase(Invocation& call) {
     throw Misuse{"--confirm doesn't repeat the name '" + name + "'; nothing was erased"};
   }
   Tenants tenants = open_registry(call, {.create = false});
-  tenants.erase(name);
-  return print_tenant(
-      call, *tenants.find(name),
-      "'" + name + "' is erased: its events, its tables and its keys. What its stream at the " +
-          "broker has stays: 'nats stream rm', or its retention, removes it.");
+  const bool was_there = tenants.erase(name);
+  if (!was_there) {
+    call.out.note("There was no store at '" +
+                  DatabasePlace{tenants.place_of(name), call.settings()}.shown() +
+                  "': if it was moved, destroy it.");
+  }
+  return print_tenant(call, *tenants.find(name),
+                      "'" + name + "' is erased" +
+                          (was_there ? ": its events, its tables and its keys" : "") +
+                          ". What its stream at the broker has stays: 'nats stream rm', or its "
+                          "retention, removes it.");
 }
 
 int migrate_all(Invocation& call) {
@@ -227,25 +243,44 @@ int adopt(Invocation& call) {
   return done;
 }
 
-/// Runs this program with other words. Returns its exit code.
+/// The child that signals go to.
+std::atomic<pid_t> child_of_each{0};
+
+/// Runs this program with other words, and without input. Returns its exit code.
 int run_self(std::vector<std::string> words) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_t child = 0;
-  if (const int error =
-          posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv.data(), environ);
-      error != 0) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  // This process handles signals on a thread, and blocks them elsewhere.
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int error =
+      posix_spawn(&child, "/proc/self/exe", &files, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (error != 0) {
     throw Exit{failed, "starting '" + words.front() + "' failed: " + std::strerror(error)};
   }
+  child_of_each = child;
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  child_of_each = 0;
   return WIFEXITED(status) ? WEXITSTATUS(status) : failed;
 }
 
 int each(Invocation& call) {
-  const Signals signals{call};
+  const Signals signals{[] {
+    if (const pid_t child = child_of_each; child > 0) kill(child, SIGTERM);
+  }};
   Tenants tenants = open_registry(call, {.create = false});
   int worst = done;
   for (const Tenant& tenant : tenants.list()) {
@@ -259,7 +294,10 @@ int each(Invocation& call) {
       words.push_back(word);
     }
     if (call.out.is_json()) {
-      words.emplace_back("--json");
+      if (std::find(words.begin(), words.end(), "--json") == words.end()) {
+        words.emplace_back("--json");
+      }
+      call.out.json(to_json({{"tenant", tenant.name}}));
     } else {
       call.out.heading(tenant.name);
     }
@@ -318,7 +356,9 @@ std::vector<Command> commands_of_registries() {
        .run = adopt},
       {.path = "tenants each",
        .summary = "Run a command for each tenant",
-       .about = "The command is run with --tenants and --tenant. The exit code is the highest.",
+       .about =
+           "The command is run with --tenants and --tenant, without input. The exit code is the "
+           "highest. With --json, a line with the tenant comes before its lines.",
        .operands = {{"COMMAND", "its words; if it has options, after --", true, true}},
        .examples = {{"check all", "tenants each verify --tenants tenants.db"}},
        .run = each},

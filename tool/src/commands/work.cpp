@@ -371,7 +371,9 @@ Command work_command() {
           "partitions over; a second one exits at once. --once and --until-empty end with exit "
           "code 4 if the broker can't be reached, and 1 if the database refuses the worker, as "
           "where its role lacks rights. With --tenants, and without --tenant and --db, it serves "
-          "all tenants, each with a JetStream stream STREAM_TENANT, and says what stands still.",
+          "all tenants, each with a JetStream stream STREAM_TENANT, and says what stands still; "
+          "--once "
+          "and --until-empty then end with 1 if anything does.",
       .options = {db_option,
                   {"--nats", "URL", "the broker", "nats.url"},
                   {"--id", "NAME", "the worker's name (default: generated)", "worker.id"},

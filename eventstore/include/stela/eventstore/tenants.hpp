@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/eventstore/export.hpp>
+#include <stela/eventstore/keys.hpp>
 #include <stela/eventstore/postgres.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/detail/function_ref.hpp>
@@ -73,6 +74,10 @@ struct TenantsOptions {
   /// Migrates older stores when they are opened. By default that is an operator's act, because a
   /// migration may shut out processes of an older version: SchemaMismatch.
   bool migrate = false;
+  /// For all tenants' key stores, as in KeyOptions; the file of erasures may be one for all. Not
+  /// set: each has files of its own beside it.
+  std::optional<MasterKey> master = {};
+  std::string erasures = {};
   /// The actor of changes to the registry.
   std::string who = {};
   /// How the stores and the registry are opened. `create`, `migrate` and `keys` don't matter here.
@@ -97,8 +102,8 @@ struct TenantsStanding {
   std::vector<Trouble> troubles = {};
 };
 
-/// A tenant's store, kept open as long as this handle exists. Threads: one at a time; any number of
-/// handles.
+/// A tenant's store, kept open as long as this handle exists. `Tenants` must outlive it. Threads:
+/// one at a time; any number of handles.
 class STELA_EVENTSTORE_EXPORT TenantStore {
  public:
   ~TenantStore();
@@ -109,6 +114,8 @@ class STELA_EVENTSTORE_EXPORT TenantStore {
   Store& store() const noexcept;
   Store& operator*() const noexcept { return store(); }
   Store* operator->() const noexcept { return &store(); }
+  /// The tenant's keys. Null if the registry has no place of key stores.
+  Keys* keys() const noexcept;
 
   /// An object that lives with the open store, such as its Outbox or its Projections: made at its
   /// first use, and shared by all handles.
@@ -134,11 +141,12 @@ class STELA_EVENTSTORE_EXPORT TenantStore {
 };
 
 /// The tenants of an application. Each has a store of its own, so order, erasure, backup and limits
-/// are a store's. A store belongs to one tenant: opened by another name, or without `Tenants`, it
-/// takes no appends.
+/// are a store's. A store belongs to one tenant of one registry: opened by another name, or without
+/// `Tenants`, it takes no appends.
 ///
 /// Processes that share a registry know of each other's changes at the next call that names the
-/// tenant, at most a tenth of a second late. Threads: any number at once.
+/// tenant, at most a tenth of a second late. Don't move it while handles, relays or runners use it.
+/// Threads: any number at once.
 class STELA_EVENTSTORE_EXPORT Tenants {
  public:
   ~Tenants();
@@ -146,7 +154,7 @@ class STELA_EVENTSTORE_EXPORT Tenants {
   Tenants& operator=(Tenants&&) noexcept;
 
   /// Called for each store when it is opened, before anybody uses it: for what takes part in its
-  /// appends. Register before the first `use`.
+  /// appends. UsageError while a store is in use.
   void furnish(std::function<void(TenantStore&)> furnish);
 
   /// The tenant's store. NotFound if the tenant isn't registered or is erased; nothing is created.
@@ -157,20 +165,25 @@ class STELA_EVENTSTORE_EXPORT Tenants {
   /// '_' and '-', at most 39 of them, beginning with a letter or a digit), is reserved, or was used
   /// before.
   Tenant create(std::string_view name);
-  /// Refuses appends to its store, in all processes, with StoreSuspended. NotFound as for `use`.
+  /// Refuses appends to its store, in all processes, with StoreSuspended, which says why. Nobody
+  /// can be forgotten in it meanwhile. NotFound as for `use`; UsageError without a reason.
   Tenant suspend(std::string_view name, std::string_view reason);
   /// Takes back `suspend`, and `drop`.
   Tenant resume(std::string_view name);
   /// As `suspend`, until `erase`, which is possible after `grace`.
   Tenant drop(std::string_view name, std::string_view reason, std::chrono::seconds grace);
   /// Destroys the store and the keys of a dropped tenant: its events are gone. Processes that have
-  /// them open get StoreFailed. Repeat it if it was interrupted. UsageError before `erase_from`.
-  void erase(std::string_view name);
+  /// them open get StoreFailed. Repeat it if it was interrupted. False if no store was at its
+  /// place: if it was moved, it still exists. UsageError before `erase_from`. StoreFailed if a file
+  /// can't be removed, or has more than one name.
+  bool erase(std::string_view name);
   /// Registers stores that stand where this registry's stores stand and bear a tenant's name, but
-  /// aren't registered: after the loss of a registry. Returns their names.
+  /// aren't registered: after the loss of a registry. They belong to this registry from now on, and
+  /// stay suspended if they were. Returns their names.
   std::vector<std::string> adopt();
-  /// Registers the store at this tenant's place, and makes it the tenant's if it bears no name, as
-  /// after an import. UsageError if it bears another name, or the name was used before.
+  /// Registers the store at this tenant's place, also if it bears no name, as after an import.
+  /// Without a key store it gets one. UsageError if it bears another name, or the name was used
+  /// before.
   Tenant adopt(std::string_view name);
 
   std::optional<Tenant> find(std::string_view name);

@@ -16,8 +16,8 @@ namespace stela {
 
 struct TenantRelayOptions {
   /// How many tenants are served at the same time, each by a thread with a relay and a publisher.
-  /// The others with pending messages take turns of a second.
-  int threads = 16;
+  /// The others with pending messages take turns of a second. 0: 16, or a quarter of `most_open`.
+  int threads = 0;
   /// For each tenant's outbox, also where it doesn't exist yet.
   OutboxOptions outbox = {};
   /// For each relay. `worker` is the same name in all stores.
@@ -36,7 +36,7 @@ class STELA_OUTBOX_EXPORT TenantRelay {
       std::function<std::unique_ptr<Publisher>(const std::string& tenant, const Outbox& outbox)>;
 
   /// Gives each store that is opened an Outbox, which `TenantStore::keep` returns. UsageError if an
-  /// option is out of range. `tenants` must outlive it.
+  /// option is out of range, or a store is in use. `tenants` must outlive it.
   TenantRelay(Tenants& tenants, MakePublisher make_publisher,
               const TenantRelayOptions& options = {});
   ~TenantRelay();

@@ -15,8 +15,8 @@ namespace stela {
 
 struct TenantRunnerOptions {
   /// How many tenants are served at the same time, each by a thread with a runner. The others with
-  /// something to do take turns of a second.
-  int threads = 16;
+  /// something to do take turns of a second. 0: 16, or a quarter of `most_open`.
+  int threads = 0;
   /// For each runner. `worker` is the same name in all stores.
   RunnerOptions runner = {};
 };
