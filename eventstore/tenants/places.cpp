@@ -1,5 +1,7 @@
 #include "tenants/places.hpp"
 
+#include "tenants/registry.hpp"
+
 #include <stela/eventstore/postgres.hpp>
 #include <stela/framework/error.hpp>
 
@@ -104,8 +106,12 @@ bool remove_store(const Pattern& stores, std::string_view tenant) {
   return remove_files(place, {"", "-wal", "-shm", "-lock"});
 }
 
-void remove_keys(const Pattern& keys, std::string_view tenant) {
-  remove_files(keys.place_of(tenant), {"", "-journal", "-lock", ".master", ".erasures"});
+void remove_keys(Registry& registry, std::string_view tenant) {
+  const std::string place = registry.keys()->place_of(tenant);
+  // What all tenants share may stand there, too.
+  if (!registry.options().master) remove_files(place + ".master", {""});
+  if (registry.options().erasures.empty()) remove_files(place + ".erasures", {""});
+  remove_files(place, {"", "-journal", "-lock"});
 }
 
 #ifndef STELA_HAS_POSTGRES

@@ -16,6 +16,8 @@
 
 namespace stela::tenants {
 
+class Registry;
+
 inline std::string schema_of(std::string_view tenant) {
   return "tenant_" + std::string{tenant};
 }
@@ -42,7 +44,7 @@ std::unique_ptr<Activity> watch_server(const std::string& conninfo);
 /// that fails, or if a file has more names than this one; repeat it then.
 bool remove_store(const Pattern& stores, std::string_view tenant);
 bool remove_from_server(const std::string& conninfo, std::string_view tenant);
-/// Destroys a tenant's key store, its master key and its erasures.
-void remove_keys(const Pattern& keys, std::string_view tenant);
+/// Destroys a tenant's key store, and the master key and the erasures that it has for itself.
+void remove_keys(Registry& registry, std::string_view tenant);
 
 }  // namespace stela::tenants

@@ -65,14 +65,14 @@ std::string why_suspended(const Tenant& tenant) {
 
 constexpr std::string_view of_registry = ", of the registry ";
 
-std::string mark_of(Registry& registry, const std::string& tenant) {
-  return tenant + std::string{of_registry} + registry.store().id().to_string();
-}
-
 }  // namespace
 
 Store open_to_read(Registry& registry, std::string_view tenant) {
   return open_store_of(registry, tenant, Access::read, nullptr);
+}
+
+std::string mark_of(Registry& registry, const std::string& tenant) {
+  return tenant + std::string{of_registry} + registry.store().id().to_string();
 }
 
 Marked read_marks(Store& store) {

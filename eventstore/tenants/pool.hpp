@@ -42,6 +42,8 @@ struct Marked {
   std::string suspension = {};
 };
 Marked read_marks(Store& store);
+/// The mark of this registry's tenant.
+std::string mark_of(Registry& registry, const std::string& tenant);
 
 /// Why appends to a store are refused.
 class Suspension final : public Participant {

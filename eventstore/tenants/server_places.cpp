@@ -73,10 +73,8 @@ std::vector<std::string> names_on_server(const std::string& conninfo) {
 bool remove_from_server(const std::string& conninfo, std::string_view tenant) {
   const auto connection = connect(conninfo);
   const std::vector<std::string> there = names_at(*connection);
-  for (const char* const ending : {"", "_app"}) {
-    connection->execute("DROP SCHEMA IF EXISTS " + postgres::quoted(schema_of(tenant) + ending) +
-                        " CASCADE");
-  }
+  connection->execute("DROP SCHEMA IF EXISTS " + postgres::quoted(schema_of(tenant)) + ", " +
+                      postgres::quoted(schema_of(tenant) + "_app") + " CASCADE");
   return std::binary_search(there.begin(), there.end(), tenant);
 }
 

@@ -29,7 +29,8 @@ constexpr auto first_pause = 1s;
 constexpr auto longest_pause = 60s;
 /// How often stores are looked at for changes; less often if that takes long.
 constexpr auto sweep_pause = 100ms;
-constexpr std::chrono::milliseconds sweep_pause_once{20};
+constexpr auto longest_sweep_pause = 1s;
+constexpr auto sweep_pause_once = 20ms;
 constexpr int share_of_sweeps = 100;
 /// On a server not every change shows: a tenant is looked at again after this time.
 constexpr auto look_again_after = 30s;
@@ -74,8 +75,8 @@ class Shifts::Plan {
       try_to_sweep();
       std::unique_lock lock{mutex_};
       if (is_once && is_quiet()) break;
-      auto pause =
-          std::max<Steady::duration>(sweep_pause, share_of_sweeps * (steady_clock::now() - begun));
+      auto pause = std::clamp<Steady::duration>(share_of_sweeps * (steady_clock::now() - begun),
+                                                sweep_pause, longest_sweep_pause);
       if (is_once) pause = std::min<Steady::duration>(pause, sweep_pause_once);
       changed_.wait_for(lock, pause, [&] { return stop.stop_requested(); });
     }

@@ -46,6 +46,20 @@ void allow_open_stores(int most_open) {
                    ", and can't be " + what};
 }
 
+/// SchemaMismatch if what stands in the tenant's place isn't its store. Nothing may stand there.
+void check_is_its_own(Registry& registry, const Tenant& tenant) {
+  const auto names = tenants::names_at(registry.stores());
+  if (std::find(names.begin(), names.end(), tenant.name) == names.end()) return;
+  Store store = tenants::open_to_read(registry, tenant.name);
+  if (store.id() == tenant.store &&
+      tenants::read_marks(store).mark == tenants::mark_of(registry, tenant.name)) {
+    return;
+  }
+  throw SchemaMismatch{"what stands in the place of tenant '" + tenant.name +
+                       "' is another store, or another registry's, and is left as it is; put its "
+                       "own one back, and repeat it"};
+}
+
 [[noreturn]] void refuse_used(const Tenant& known) {
   throw UsageError{"the name '" + known.name + "' belongs to a tenant that is " +
                    std::string{to_string(known.state)} + "; a name is never used twice"};
@@ -126,6 +140,13 @@ Tenant Tenants::create(std::string_view name) {
 Tenant Tenants::change(std::string_view name, FunctionRef<Tenant(const Tenant&)> work) {
   const Tenant before = registry_->get(name);
   if (before.state == TenantState::erased) refuse_state(before, "changed");
+  // Nothing changes if another store stands in its place; a missing one may come back.
+  try {
+    pool_->use(before, Opening::existing);
+  } catch (const StoreFailed&) {
+  } catch (const StoreBusy&) {
+  } catch (const NotFound&) {
+  }
   // The registry first: a process that opens the store then settles its state.
   const Tenant after = work(before);
   try {
@@ -172,12 +193,14 @@ bool Tenants::erase(std::string_view name) {
       throw UsageError{"tenant '" + tenant.name + "' isn't erased before " +
                        to_string(tenant.erase_from)};
     }
-    registry_->erase(name);
   }
   pool_->close(name);
+  check_is_its_own(*registry_, tenant);
   // First its keys: without them nobody reads what backups have of its people.
-  if (registry_->keys()) tenants::remove_keys(*registry_->keys(), name);
-  return tenants::remove_store(registry_->stores(), name);
+  if (registry_->keys()) tenants::remove_keys(*registry_, name);
+  const bool was_there = tenants::remove_store(registry_->stores(), name);
+  if (tenant.state != TenantState::erased) registry_->erase(name);
+  return was_there;
 }
 
 std::vector<std::string> Tenants::adopt() {

@@ -10,9 +10,13 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace stela::bench {
 namespace {
@@ -24,6 +28,28 @@ constexpr int active = 10;
 std::string name_of(int i) {
   return "t" + std::to_string(i);
 }
+
+/// A connection to a tenant's broker, which outlives it.
+class Connected final : public Publisher {
+ public:
+  explicit Connected(std::shared_ptr<MemoryPublisher> broker) : broker_{std::move(broker)} {}
+
+  bool can(Fence fence) const noexcept override { return broker_->can(fence); }
+  bool can(Codec codec) const noexcept override { return broker_->can(codec); }
+  void connect(std::uint64_t session, AnswerSink& sink) override {
+    broker_->connect(session, sink);
+  }
+  void disconnect() noexcept override { broker_->disconnect(); }
+  void publish(const OutgoingMessage& message) override { broker_->publish(message); }
+  void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) override {
+    broker_->read_back(request, partition, from);
+  }
+  void probe(std::uint64_t request) override { broker_->probe(request); }
+  void flush() override { broker_->flush(); }
+
+ private:
+  std::shared_ptr<MemoryPublisher> broker_;
+};
 
 /// Seconds of processor time that this process has used.
 double processor_seconds() {
@@ -47,8 +73,13 @@ void append_to_active(Tenants& tenants) {
 double relay_for(const Folder& folder, int count, std::chrono::seconds time) {
   const std::string of_count = std::to_string(count);
   Tenants tenants = open_tenants(folder.file(of_count + ".db"), {.at = of_count + "/{tenant}.db"});
-  TenantRelay relay{tenants, [](const std::string&, const Outbox&) {
-                      return std::make_unique<MemoryPublisher>();
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<MemoryPublisher>> brokers;
+  TenantRelay relay{tenants, [&](const std::string& tenant, const Outbox&) {
+                      const std::lock_guard lock{mutex};
+                      auto& broker = brokers[tenant];
+                      if (!broker) broker = std::make_shared<MemoryPublisher>();
+                      return std::make_unique<Connected>(broker);
                     }};
   if (tenants.list().empty()) {
     for (int i = 0; i < count; ++i) tenants.create(name_of(i));
@@ -66,19 +97,20 @@ double relay_for(const Folder& folder, int count, std::chrono::seconds time) {
     std::this_thread::sleep_for(100ms);
   }
   used = processor_seconds() - before;
-  if (!relay.standing().troubles.empty()) throw std::runtime_error{"a tenant stands still"};
+  for (const auto& trouble : relay.standing().troubles) {
+    throw std::runtime_error{trouble.tenant + " stands still: " + trouble.what};
+  }
   return used;
 }
 
 void idle_figure(Bench& bench) {
   const std::string name = "tenants.idle";
   if (!bench.begins(name)) return;
-  const Folder folder{bench.places().tmpfs};
   const int many = bench.sized(20, 1'000, 1'000);
   const std::chrono::seconds time{bench.sized(1, 5, 10)};
   std::vector<double> of_many, of_few, ratio;
   for (int round = 0; round < bench.rounds(3); ++round) {
-    // The active tenants' streams begin anew with each relay, and so do their stores.
+    // The streams begin anew with each relay, and so do their stores.
     const Folder fresh{bench.places().tmpfs};
     of_few.push_back(relay_for(fresh, active, time));
     of_many.push_back(relay_for(fresh, many, time));

@@ -47,6 +47,9 @@ class MissingStandby : public ::testing::Test {
     ASSERT_TRUE(eventually([&] {
       return server_.ask("SELECT current_setting('synchronous_standby_names')") == names;
     }));
+    // The checkpointer tells the other sessions, and nothing shows when it has: some looks later.
+    int looks = 0;
+    eventually([&] { return ++looks > 20; });
   }
   /// Visible, and confirmed by nobody.
   void append_in_doubt() {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -298,6 +299,30 @@ TEST_F(TenantsOfAFile, LeaveNothingBehindALink) {
   EXPECT_FALSE(std::filesystem::exists(real));
   EXPECT_FALSE(std::filesystem::is_symlink(file));
   EXPECT_FALSE(again.erase("acme")) << "nothing is there";
+}
+
+TEST_F(TenantsOfAFile, AreErasedOnlyIfTheyAreThemselves) {
+  std::string acme, globex;
+  {
+    Tenants tenants = place.open();
+    for (const char* const name : {"acme", "globex"}) tenants.create(name);
+    tenants.drop("acme", "left", 0s);
+    acme = tenants.place_of("acme");
+    globex = tenants.place_of("globex");
+  }
+  std::filesystem::rename(acme, acme + ".away");
+  std::filesystem::copy_file(globex, acme);
+  Tenants tenants = place.open();
+  EXPECT_THAT([&] { tenants.erase("acme"); },
+              ThrowsMessage<SchemaMismatch>(HasSubstr("is left as it is")));
+  EXPECT_EQ(tenants.find("acme")->state, TenantState::dropped);
+  EXPECT_THROW(tenants.resume("acme"), SchemaMismatch);
+  EXPECT_EQ(tenants.find("acme")->state, TenantState::dropped);
+  std::ofstream{acme} << "precious";
+  EXPECT_THROW(tenants.erase("acme"), Error);
+  EXPECT_TRUE(std::filesystem::exists(acme));
+  std::filesystem::rename(acme + ".away", acme);
+  EXPECT_TRUE(tenants.erase("acme"));
 }
 
 TEST_F(TenantsOfAFile, AreErasedUnderAllTheirNamesOrNotAtAll) {

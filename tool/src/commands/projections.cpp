@@ -262,6 +262,8 @@ int run(Invocation& call) {
                               }});
     call.out.note("Metrics at " + metrics->url() + "/metrics");
   }
+  // Reactions append.
+  session.prepare_to_append();
   Runner runner{session.projections(), {.worker = call.arguments.text("--id").value_or("")}};
   if (!call.arguments.has("--once")) {
     runner.run(signals.token());

@@ -11,6 +11,7 @@
 #include "worker/notify.hpp"
 #include "worker/pages.hpp"
 
+#include <stela/eventstore/operations.hpp>
 #include <stela/outbox/tenant_relay.hpp>
 #include <stela/projections/tenant_runner.hpp>
 
@@ -194,6 +195,15 @@ int run_tenants(Invocation& call) {
                            "it sets app.projections"};
   }
   Tenants tenants = open_registry(call, {.create = false});
+  // Reactions append.
+  tenants.furnish([&](TenantStore& tenant) {
+    for (const auto& required : StoreOperations{tenant.store()}.required_participants()) {
+      if (required.name != "outbox") continue;
+      if (const Partitioner* known = find_partitioner(call.app, required.detail)) {
+        tenant.keep<Outbox>(OutboxOptions{.partitioner = known});
+      }
+    }
+  });
   TenantRunner all{tenants,
                    call.app.projections,
                    {.runner = {.worker = call.arguments.text("--id").value_or("")}}};
