@@ -37,9 +37,15 @@ constexpr auto look_again_after = 30s;
 
 /// Calls `f` when a scope ends, however it does.
 template <class F>
-struct AtEnd {
-  const F& f;
-  ~AtEnd() { f(); }
+class AtEnd {
+ public:
+  explicit AtEnd(const F& f) : f_{f} {}
+  ~AtEnd() { f_(); }
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+
+ private:
+  const F& f_;
 };
 
 }  // namespace
