@@ -72,6 +72,9 @@ class STELA_EVENTSTORE_EXPORT Database {
   /// Attaches a participant that adds nothing to appends: it only must be there.
   virtual void attach_mark(Participant& mark) = 0;
   virtual void detach_mark(Participant& mark) = 0;
+  /// Requires a participant of this name with this detail from now on, in the place of one with
+  /// another detail. Doesn't attach it.
+  virtual void require_mark(const Participant& mark) = 0;
   /// As EventStore::detach.
   virtual void detach(DataParticipant& participant) = 0;
   /// UsageError if a participant of this name is attached. Inside `write`.

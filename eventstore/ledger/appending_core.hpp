@@ -66,6 +66,7 @@ class AppendingCore : public Store::Core {
     writer().attach(participant, prepare);
   }
   void attach_mark(Participant& mark) final { writer().attach_mark(mark); }
+  void require_mark(const Participant& mark) final { writer().require_mark(mark); }
   void detach_mark(Participant& mark) final { writer().detach(mark); }
   void detach(TransactionParticipant& participant) final { writer().detach(participant); }
   void detach(database::DataParticipant& participant) final { writer().detach(participant); }

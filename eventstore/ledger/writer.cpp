@@ -76,6 +76,14 @@ void Writer::register_participant(const Participant& participant,
   }
 }
 
+void Writer::require_mark(const Participant& mark) {
+  write([&](database::Connection& connection) {
+    delete_participant(connection, mark.name());
+    insert_participant(connection, mark);
+    distrust();
+  });
+}
+
 void Writer::detach(const Participant& participant) {
   // A forked child appends nothing with its copy, and destroys the participants.
   if (!owner_.is_this()) return;

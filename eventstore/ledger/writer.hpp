@@ -44,6 +44,8 @@ class Writer {
               FunctionRef<void(database::Connection&)> prepare);
   /// Attaches one that only must be there.
   void attach_mark(Participant& mark);
+  /// Requires it from now on, with this detail, whatever the detail was. Doesn't attach it.
+  void require_mark(const Participant& mark);
   void detach(const Participant& participant);
   void forget_participant(std::string_view name);
   /// UsageError if a participant of this name is attached. For the leader.

@@ -24,15 +24,14 @@ void make_folder_of(const std::string& path) {
 std::optional<Keys> open_keys_of(Registry& registry, const std::string& tenant, bool is_new) {
   if (!registry.keys()) return std::nullopt;
   const std::string place = registry.keys()->place_of(tenant);
-  if (is_new && !registry.keys()->is_on_server()) make_folder_of(place);
-  const sqlite::Options& files = registry.options().files;
+  if (is_new) make_folder_of(place);
   const TenantsOptions& all = registry.options();
   return open_keys(place, {.master = all.master.value_or(MasterKey{}),
                            .erasures = all.erasures,
                            .create = is_new,
-                           .busy_timeout = files.busy_timeout,
-                           .log = files.log,
-                           .clock = files.clock});
+                           .busy_timeout = all.files.busy_timeout,
+                           .log = all.files.log,
+                           .clock = all.files.clock});
 }
 
 enum class Access : std::uint8_t { create, write, read };
@@ -107,13 +106,13 @@ OpenStore::OpenStore(Registry& registry, const Tenant& tenant, Opening opening)
 }
 
 void OpenStore::adopt(Registry& registry) {
-  const std::string& tenant = read_marks(*store_).tenant;
+  const std::string tenant = read_marks(*store_).tenant;
   if (store_->id() == registry.store().id() || (!tenant.empty() && tenant != name_)) {
     throw UsageError{
         "the store at the place of tenant '" + name_ + "' is " +
         (tenant.empty() ? std::string{"the registry itself"} : "that of tenant '" + tenant + "'")};
   }
-  store_->forget_participant(mark_.name());
+  store_->database().require_mark(mark_);
 }
 
 OpenStore::~OpenStore() {
@@ -134,11 +133,8 @@ void* OpenStore::keep(std::type_index type, FunctionRef<std::shared_ptr<void>(St
 void OpenStore::settle(const Tenant& tenant) {
   if (tenant.state == TenantState::active) return;
   const std::string known = read_marks(*store_).suspension;
-  Suspension suspension{why_suspended(tenant)};
-  if (known == suspension.detail()) return;
-  if (!known.empty()) store_->forget_participant(ledger::suspension);
-  store_->database().attach_mark(suspension);
-  store_->database().detach_mark(suspension);
+  const Suspension suspension{why_suspended(tenant)};
+  if (known != suspension.detail()) store_->database().require_mark(suspension);
 }
 
 void OpenStore::accept() {

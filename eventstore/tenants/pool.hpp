@@ -51,7 +51,6 @@ class Suspension final : public Participant {
   explicit Suspension(std::string why) : why_{std::move(why)} {}
   std::string_view name() const noexcept override;
   std::string_view detail() const noexcept override { return why_; }
-  bool accepts(std::string_view) const noexcept override { return true; }
 
  private:
   const std::string why_;

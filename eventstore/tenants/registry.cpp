@@ -149,7 +149,10 @@ void Registry::settle_facts(const std::string& location) {
     }
     // Checked before they are recorded.
     const Pattern stores{*options_.at, folder_};
-    if (options_.keys && !options_.keys->empty()) Pattern{*options_.keys, folder_};
+    if (options_.keys && !options_.keys->empty() &&
+        Pattern{*options_.keys, folder_}.is_on_server()) {
+      throw UsageError{"tenants' key stores are files, one for each: a server has one key store"};
+    }
     if (!is_on_server(location) && !stores.name_in(sqlite::path(store_)).empty()) {
       throw UsageError{"the registry '" + location +
                        "' would be a tenant's store itself; keep the stores in another folder"};

@@ -3,6 +3,7 @@
 
 #include <stela/eventstore/tenants.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -20,7 +21,17 @@ struct Look {
   std::optional<std::chrono::microseconds> next = {};
   /// What stands still and waits for an operator; empty: nothing.
   std::string trouble = {};
+
+  void look_again_in(std::chrono::microseconds pause) {
+    next = std::min(next.value_or(pause), std::max(pause, std::chrono::microseconds{0}));
+  }
+  void note_trouble(const std::string& text) { trouble += (trouble.empty() ? "" : "; ") + text; }
 };
+
+/// How often an idle relay or runner looks, so that its turn ends soon.
+inline constexpr std::chrono::milliseconds short_idle{100};
+/// How soon to look again at a tenant that another process works for.
+inline constexpr std::chrono::milliseconds look_elsewhere{1'000};
 
 /// Work on one tenant at a time, by several threads.
 class Work {

@@ -18,13 +18,9 @@ using tenants::Look;
 
 namespace {
 
-constexpr std::chrono::milliseconds short_idle{100};
-/// How soon to look again at a tenant whose projectors another process drives.
-constexpr std::chrono::milliseconds look_elsewhere{1'000};
-
 RunnerOptions prepared(RunnerOptions options) {
   if (options.worker.empty()) options.worker = host::make_worker_name();
-  options.idle_backoff = std::min(options.idle_backoff, short_idle);
+  options.idle_backoff = std::min(options.idle_backoff, tenants::short_idle);
   check_ranges(runner_settings(), options);
   return options;
 }
@@ -33,14 +29,6 @@ bool did_something(const RunnerTick& tick) {
   return tick.scanned + tick.commits + tick.failed + tick.taken_over + tick.timers_fired +
              tick.timers_failed >
          0;
-}
-
-void look_again_in(Look& seen, std::chrono::microseconds pause) {
-  seen.next = std::min(seen.next.value_or(pause), std::max(pause, {}));
-}
-
-void note_trouble(Look& seen, const std::string& text) {
-  seen.trouble += (seen.trouble.empty() ? "" : "; ") + text;
 }
 
 bool drives(const Projections& projections, std::string_view name) {
@@ -113,14 +101,14 @@ class TenantRunner::Work final : public tenants::Work {
   }
 
   void look_at(const ProjectorStatus& one, Timestamp now, Look& seen) const {
-    if (one.stopped) return note_trouble(seen, "'" + one.name + "' is stopped: " + one.error);
+    if (one.stopped) return seen.note_trouble("'" + one.name + "' is stopped: " + one.error);
     const bool is_behind = one.lag_events > 0 || one.state == BuildState::building;
     if (!is_behind) return;
     if (!one.owner.empty() && one.owner != runner_.worker && one.lease_until > now) {
-      return look_again_in(seen, look_elsewhere);
+      return seen.look_again_in(tenants::look_elsewhere);
     }
     if (one.failing.value() > 0 && one.next_attempt_at > now) {
-      return look_again_in(seen, one.next_attempt_at - now);
+      return seen.look_again_in(one.next_attempt_at - now);
     }
     seen.has_work = true;
   }
@@ -134,13 +122,13 @@ class TenantRunner::Work final : public tenants::Work {
     });
     if (processes.empty()) return;
     if (const auto holds = timers.holds(); !holds.empty()) {
-      return note_trouble(seen,
-                          "its timers are held: " + std::string{to_string(holds.front().reason)} +
-                              "; 'stela timers resume'");
+      return seen.note_trouble(
+          "its timers are held: " + std::string{to_string(holds.front().reason)} +
+          "; 'stela timers resume'");
     }
     for (const ProcessStatus& one : processes) {
       if (*one.next_due_at <= now) seen.has_work = true;
-      look_again_in(seen, *one.next_due_at - now);
+      seen.look_again_in(*one.next_due_at - now);
     }
   }
 

@@ -67,6 +67,18 @@ TEST_F(OlderWriter, LivesThroughAHarmlessMigration) {
   EXPECT_EQ(events(), 2);
 }
 
+TEST_F(OlderWriter, LeavesMigratingToAnOperatorIfItIsTold) {
+  Store told = sqlite::open(path, {.migrate = false});
+  EXPECT_THAT(message_of<SchemaMismatch>([&] { upgrade(told, harmless); }),
+              HasSubstr("leaves migrating them to an operator"));
+  // Tables that aren't there yet are made, and older ones of others don't matter.
+  told.database().migrate("fins",
+                          std::array{Migration{1, "fins", "CREATE TABLE fins (n INTEGER);\n"}});
+  append(told, "order-1");
+  upgrade(*newer, harmless);
+  upgrade(told, harmless);
+}
+
 TEST_F(OlderWriter, IsRefusedAtItsNextAppendAfterABreakingMigration) {
   upgrade(*newer, shutting_out);
 

@@ -82,7 +82,7 @@ class Isolation : public ::testing::Test {
       } catch (const StoreFailed&) {
         // Its file is away.
       }
-      std::this_thread::sleep_for(2ms);
+      test::is_stopped_within(2ms, {});
     }
   }
 
@@ -93,7 +93,7 @@ class Isolation : public ::testing::Test {
   void disturb(std::mt19937& random) {
     const std::string one = name_of(static_cast<int>(random() % static_cast<unsigned>(count)));
     act([&] { place.open().suspend(one, "test"); });
-    std::this_thread::sleep_for(300ms);
+    test::is_stopped_within(300ms, {});
     act([&] { place.open().resume(one); });
   }
 
@@ -144,13 +144,13 @@ TEST_F(Isolation, HoldsWhileWorkersAndWritersAreKilled) {
     Process one{[&] { work(); }};
     Process two{[&] { work(); }};
     Process writer{[&, of_this = seed++] { write(of_this); }};
-    std::this_thread::sleep_for(800ms);
+    test::is_stopped_within(800ms, {});
     disturb(random);
     EXPECT_TRUE(one.is_running() && two.is_running() && writer.is_running());
     writer.kill();
     one.kill();
     // The other one goes on for a while without it.
-    std::this_thread::sleep_for(std::chrono::milliseconds{random() % 400});
+    test::is_stopped_within(std::chrono::milliseconds{random() % 400}, {});
     two.kill();
   }
   Tenants tenants = place.open();

@@ -3,9 +3,11 @@
 #include "nats/jetstream.hpp"
 #include "support/nats_server.hpp"
 #include "support/process.hpp"
+#include "support/secret_file.hpp"
 #include "tenants/customers.hpp"
 #include "tenants/tenant_place.hpp"
 
+#include <stela/nats/consumer.hpp>
 #include <stela/nats/publisher.hpp>
 #include <stela/outbox/operations.hpp>
 #include <stela/outbox/tenant_relay.hpp>
@@ -85,9 +87,66 @@ TEST_F(TenantWork, NoticesWhatOtherProcessesAppendAndCreate) {
       return streams.streams().size() == 2 && streams.count("SHOP_acme") == i &&
              streams.count("SHOP_globex") == i;
     }));
-    // Long enough for a turn to end.
-    if (i == 2) std::this_thread::sleep_for(7s);
+    // Until their turns have ended.
+    EXPECT_TRUE(test::eventually([&] { return relay.standing().served == 0; }));
   }
+}
+
+TEST_F(TenantWork, SharesAStreamWithOneSubjectEach) {
+  TenantRelay relay{
+      tenants,
+      [&](const std::string& tenant, const Outbox& outbox) {
+        return std::make_unique<nats::Publisher>(nats::PublisherOptions{.url = broker.url(),
+                                                                        .prefix = "shop",
+                                                                        .stream = "SHOP",
+                                                                        .tenant = tenant,
+                                                                        .fence = outbox.fence(),
+                                                                        .ensure_stream = true});
+      },
+      {.outbox = {.fence = Fence::subject}}};
+  for (const char* const name : {"acme", "globex"}) {
+    tenants.create(name);
+    for (const char* const id : {"1", "2"}) test::place_order(*tenants.use(name), id, "jane");
+  }
+  relay.run_once();
+  EXPECT_THAT(subjects("SHOP"), ::testing::UnorderedElementsAre(
+                                    "shop.acme.all for acme", "shop.acme.all for acme",
+                                    "shop.globex.all for globex", "shop.globex.all for globex"));
+  EXPECT_THAT(JetStream{broker.url()}.streams(), SizeIs(1));
+}
+
+/// Docs: the permissions of a tenant's programs.
+TEST(TenantPermissions, KeepAConsumerToItsTenant) {
+  const test::NatsServer server{
+      "authorization { users: [ { user: relay, password: p }, { user: acme, password: p, "
+      "permissions: { subscribe: [\"_INBOX.>\"], publish: [\"$JS.API.STREAM.INFO.SHOP_acme\", "
+      "\"$JS.API.STREAM.MSG.GET.SHOP_acme\", \"$JS.API.CONSUMER.CREATE.SHOP_acme.>\", "
+      "\"$JS.API.CONSUMER.MSG.NEXT.SHOP_acme.>\"] } } ] }\nno_auth_user: relay"};
+  test::TenantPlace place;
+  Tenants tenants = place.open();
+  TenantRelay relay{tenants, test::publishers_to(server.url())};
+  for (const char* const name : {"acme", "globex"}) {
+    tenants.create(name);
+    test::place_order(*tenants.use(name), "1", name);
+  }
+  relay.run_once();
+  const std::string password = test::write_secret(place.dir.file("password"), "p\n");
+  Store mine = sqlite::open(place.dir.file("mine.db"));
+  std::vector<std::string> taken;
+  const auto consume = [&](const std::string& stream) {
+    nats::Consumer consumer{mine,
+                            {.url = server.url(),
+                             .credentials = {.user = "acme", .password_file = password},
+                             .name = "mine",
+                             .stream = stream}};
+    consumer.on<test::OrderPlaced>(
+        [&](Transaction&, const Recorded<test::OrderPlaced>& e) { taken.push_back(e->customer); });
+    consumer.run_once();
+  };
+  consume("SHOP_acme");
+  EXPECT_THAT(taken, ElementsAre("acme"));
+  EXPECT_THROW(consume("SHOP_globex"), BrokerFailed);
+  EXPECT_THAT(taken, SizeIs(1));
 }
 
 TEST_F(TenantWork, DrainsTheSuspended) {

@@ -1,6 +1,7 @@
 // Tenants have stores of their own: what one does never reaches another, and the registry's word
 // counts in every process.
 #include "support/orders.hpp"
+#include "support/process.hpp"
 #include "tenants/tenant_place.hpp"
 
 #include <stela/outbox.hpp>
@@ -119,6 +120,17 @@ TEST_F(TenantsTest, RefuseAppendsWhileSuspended) {
   EXPECT_EQ(elsewhere.find("acme")->reason, "");
 }
 
+TEST_F(TenantsTest, SayTheirNewestReason) {
+  Tenants tenants = place.open();
+  tenants.create("acme");
+  const TenantStore held = tenants.use("acme");
+  tenants.suspend("acme", "unpaid");
+  tenants.drop("acme", "left", 1h);
+  EXPECT_THAT([&] { place_order(*held, "1"); },
+              ThrowsMessage<StoreSuspended>(
+                  AllOf(HasSubstr("tenant 'acme' is dropped since 20"), HasSubstr("left"))));
+}
+
 TEST_F(TenantsTest, AreErasedAfterTheirGrace) {
   Tenants tenants = place.open();
   tenants.create("acme");
@@ -166,7 +178,7 @@ TEST_F(TenantsTest, KeepAFewStoresOpen) {
   auto b = std::make_unique<TenantStore>(tenants.use("b"));
   EXPECT_THAT([&] { tenants.use("c"); }, ThrowsMessage<StoreBusy>(HasSubstr("raise most_open")));
   std::jthread ends{[&] {
-    std::this_thread::sleep_for(20ms);
+    test::is_stopped_within(20ms, {});
     b.reset();
   }};
   EXPECT_EQ(tenants.use("c")->last_sequence(), GlobalSequence{1});
@@ -192,8 +204,11 @@ TEST_F(TenantsTest, ShareWhatLivesWithAStore) {
 
 TEST_F(TenantsTest, KeepTheFactsOfTheRegistry) {
   { place.open(); }
+  const test::TenantPlace second;
   EXPECT_THAT([&] { place.open({.at = "elsewhere/{tenant}.db"}); },
               ThrowsMessage<UsageError>(HasSubstr("leave it out")));
+  EXPECT_THAT([&] { second.open({.keys = "postgresql://keys@127.0.0.1/keys"}); },
+              ThrowsMessage<UsageError>(HasSubstr("key stores are files")));
   EXPECT_THAT([&] { place.open({.keys = "keys/{tenant}.keys"}); },
               ThrowsMessage<UsageError>(HasSubstr("key stores are at ''")));
 }

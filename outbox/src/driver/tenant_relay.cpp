@@ -14,21 +14,11 @@ using tenants::Look;
 
 namespace {
 
-/// How often an idle relay looks, so that its turn ends soon.
-constexpr std::chrono::milliseconds short_idle{100};
-/// How soon to look again at a tenant whose messages another process publishes.
-constexpr std::chrono::milliseconds look_elsewhere{1'000};
-
 RelayOptions prepared(RelayOptions options) {
   if (options.worker.empty()) options.worker = host::make_worker_name();
-  options.idle_backoff = std::min(options.idle_backoff, short_idle);
+  options.idle_backoff = std::min(options.idle_backoff, tenants::short_idle);
   check(options);
   return options;
-}
-
-void note_trouble(Look& seen, const PartitionStatus& partition, const std::string& what) {
-  seen.trouble +=
-      (seen.trouble.empty() ? "partition " : "; partition ") + partition.id.label() + what;
 }
 
 bool did_something(const RelayTick& tick) {
@@ -54,12 +44,13 @@ class TenantRelay::Work final : public tenants::Work {
         OutboxOperations{tenant.store(), {.partitioner = outbox_.partitioner}}.status();
     Look seen;
     for (const PartitionStatus& partition : status.partitions) {
+      const std::string name = "partition " + partition.id.label();
       if (partition.stopped) {
-        note_trouble(seen, partition, " is stopped: " + partition.stopped_detail);
+        seen.note_trouble(name + " is stopped: " + partition.stopped_detail);
         continue;
       }
       if (partition.backing_since) {
-        note_trouble(seen, partition, " backs off: " + partition.last_error);
+        seen.note_trouble(name + " backs off: " + partition.last_error);
       }
       if (partition.pending + partition.redeliveries == 0) continue;
       const bool is_elsewhere = !partition.owner.empty() && partition.owner != relay_.worker &&
@@ -69,8 +60,7 @@ class TenantRelay::Work final : public tenants::Work {
       if (!is_elsewhere && pause.count() <= 0) {
         seen.has_work = true;
       } else {
-        const auto next = std::max<std::chrono::microseconds>(pause, look_elsewhere);
-        seen.next = std::min(seen.next.value_or(next), next);
+        seen.look_again_in(std::max<std::chrono::microseconds>(pause, tenants::look_elsewhere));
       }
     }
     return seen;

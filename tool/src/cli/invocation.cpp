@@ -15,7 +15,13 @@ namespace stela::tool {
 const Settings& Invocation::settings() {
   if (settings_) return *settings_;
   settings_ = Settings::load(command.options, arguments);
-  if (!settings_->text("tenant").empty()) tenant_ = settle_tenant(*settings_, arguments);
+  const bool is_about_all = command.path.starts_with("tenants ");
+  if (is_about_all && arguments.has("--tenant")) {
+    throw Misuse{"'" + std::string{command.path} + "' takes the tenant's name as a word"};
+  }
+  if (!is_about_all && !settings_->text("tenant").empty()) {
+    tenant_ = settle_tenant(*settings_, arguments);
+  }
   return *settings_;
 }
 

@@ -11,11 +11,13 @@
 #include "worker/notify.hpp"
 #include "worker/pages.hpp"
 
+#include <stela/eventstore/detail/erasures.hpp>
 #include <stela/eventstore/operations.hpp>
 #include <stela/outbox/tenant_relay.hpp>
 #include <stela/projections/tenant_runner.hpp>
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <initializer_list>
 #include <mutex>
@@ -142,9 +144,11 @@ int work_for_all(Invocation& call, Work& work, Report& report, bool is_once) {
     return standing.troubles.empty() ? done : failed;
   }
   service.ready();
-  std::jthread reporter{[&](std::stop_token end) {
-    while (!end.stop_requested()) {
-      std::this_thread::sleep_for(200ms);
+  std::mutex mutex;
+  std::condition_variable_any never;
+  const std::jthread reporter{[&](std::stop_token end) {
+    std::unique_lock lock{mutex};
+    while (!never.wait_for(lock, end, 200ms, [&] { return end.stop_requested(); })) {
       service.alive(std::chrono::steady_clock::now());
       report.stand(work.standing());
     }
@@ -163,6 +167,12 @@ std::string metrics_text(const TenantsStanding& standing, const TenantCounts& do
     writer.value(static_cast<double>(count), label_text("tenant", tenant));
   }
   return std::move(writer).text();
+}
+
+void refuse_label(const Invocation& call) {
+  if (call.arguments.has("--label")) {
+    throw Misuse{"--label is for work for all tenants: --tenants, without --tenant and --db"};
+  }
 }
 
 int relay_tenants(Invocation& call) {
@@ -194,9 +204,15 @@ int run_tenants(Invocation& call) {
                            "' has no projectors: an application that embeds stela::tool has, once "
                            "it sets app.projections"};
   }
+  refuse_options(call, {"--keys"});
   Tenants tenants = open_registry(call, {.create = false});
-  // Reactions append.
   tenants.furnish([&](TenantStore& tenant) {
+    if (tenant.keys() == nullptr && has_personal_fields(tenant.store())) {
+      throw Misuse{
+          "events have sealed fields, which handlers would take for empty, and the registry "
+          "has no place of keys"};
+    }
+    // Reactions append.
     for (const auto& required : StoreOperations{tenant.store()}.required_participants()) {
       if (required.name != "outbox") continue;
       if (const Partitioner* known = find_partitioner(call.app, required.detail)) {

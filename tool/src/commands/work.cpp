@@ -354,6 +354,7 @@ class Work {
 
 int work(Invocation& call) {
   if (serves_all_tenants(call)) return relay_tenants(call);
+  refuse_label(call);
   const Plan plan = plan_of(call);
   return Work{call, plan}.run();
 }

@@ -60,7 +60,8 @@ struct TenantsOptions {
   /// Where the stores are: "data/{tenant}.db". With the URL of a database on a server, each tenant
   /// has a schema of it, "tenant_{tenant}".
   std::optional<std::string> at = {};
-  /// Where each tenant's key store is, for stores with personal fields: "keys/{tenant}.keys".
+  /// Where each tenant's key store is, a file, for stores with personal fields:
+  /// "keys/{tenant}.keys".
   std::optional<std::string> keys = {};
 
   /// Makes the registry if it is missing.
@@ -172,8 +173,8 @@ class STELA_EVENTSTORE_EXPORT Tenants {
   Tenant resume(std::string_view name);
   /// As `suspend`, until `erase`, which is possible after `grace`.
   Tenant drop(std::string_view name, std::string_view reason, std::chrono::seconds grace);
-  /// Destroys the store and the keys of a dropped tenant: its events are gone. Processes that have
-  /// them open get StoreFailed. Repeat it if it was interrupted. False if no store was at its
+  /// Destroys the store and the keys of a dropped tenant: its events are gone. Calls of processes
+  /// that have them open fail. Repeat it if it was interrupted. False if no store was at its
   /// place: if it was moved, it still exists. UsageError before `erase_from`. StoreFailed if a file
   /// can't be removed, or has more than one name.
   bool erase(std::string_view name);
