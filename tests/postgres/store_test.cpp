@@ -172,6 +172,7 @@ TEST_F(PostgresStore, NotesWhomAMigrationShutsOut) {
   Store newer = open_store();
   older.database().migrate("shop", {}, all.first(1));
   append(older, "order-1");
+  EXPECT_THROW(open_store({.migrate = false}).database().migrate("shop", {}, all), SchemaMismatch);
   newer.database().migrate("shop", {}, all);
   EXPECT_EQ(ask("SELECT string_agg(oldest_reader || ',' || oldest_writer, ' ' ORDER BY number) "
                 "FROM stela.stela_migrations WHERE module = 'shop'"),

@@ -155,6 +155,8 @@ TEST_F(ToolTenants, AreRelayedByOneWorker) {
   running.signal(SIGTERM);
   EXPECT_EQ(running.wait(), 0);
   EXPECT_EQ(tenant({"outbox", "work", "--workers", "2"}).code, 2);
+  EXPECT_EQ(tenant({"outbox", "work", "--label", "acme", "--tenant", "acme"}).code, 2);
+  EXPECT_EQ(tenant({"tenants", "list", "--tenant", "acme"}).code, 2);
 }
 
 }  // namespace

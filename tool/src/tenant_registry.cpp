@@ -25,35 +25,33 @@ const std::string& registry_in(const Settings& settings) {
 Tenant settle_tenant(Settings& settings, const Arguments& arguments) {
   if (arguments.has(db_option.name)) throw Misuse{"--db and --tenant both name a database"};
   const std::string& name = settings.text("tenant");
-  try {
-    TenantsOptions options{.create = false, .most_open = 1};
-    options.files.read_only = options.servers.read_only = true;
-    Tenants tenants = open_tenants(registry_in(settings), options);
-    const auto tenant = tenants.find(name);
-    if (!tenant) {
-      throw Exit{not_found, "there is no tenant '" + name + "'; 'tenants list' names them all"};
-    }
-    if (tenant->state == TenantState::erased) {
-      throw Exit{not_found, "tenant '" + name + "' was erased on " + to_string(tenant->since)};
-    }
-    const std::string origin = "--tenant " + name;
-    settings.set("db", tenants.place_of(name), origin);
-    if (const auto schema = tenants.schema_of(name); !schema.empty()) {
-      settings.set("store.schema", schema, origin);
-    }
-    if (const auto keys = tenants.keys_of(name); !keys.empty() && !settings.is_set("keys.store")) {
-      settings.set("keys.store", keys, origin);
-    }
-    return *tenant;
-  } catch (const NotFound& e) {
-    throw Exit{not_found, e.what()};
+  TenantsOptions options{.create = false, .most_open = 1};
+  options.files.read_only = options.servers.read_only = true;
+  Tenants tenants = open_tenants(registry_in(settings), options);
+  const auto tenant = tenants.find(name);
+  if (!tenant) {
+    throw Exit{not_found, "there is no tenant '" + name + "'; 'tenants list' names them all"};
   }
+  if (tenant->state == TenantState::erased) {
+    throw Exit{not_found, "tenant '" + name + "' was erased on " + to_string(tenant->since)};
+  }
+  const std::string origin = "--tenant " + name;
+  settings.set("db", tenants.place_of(name), origin);
+  if (const auto schema = tenants.schema_of(name); !schema.empty()) {
+    settings.set("store.schema", schema, origin);
+  }
+  if (const auto keys = tenants.keys_of(name); !keys.empty() && !settings.is_set("keys.store")) {
+    settings.set("keys.store", keys, origin);
+  }
+  return *tenant;
 }
 
 bool serves_all_tenants(Invocation& call) {
   const Settings& settings = call.settings();
-  return !settings.text("tenants").empty() && settings.text("tenant").empty() &&
-         !call.arguments.has(db_option.name);
+  const bool is_for_all = !settings.text("tenants").empty() && settings.text("tenant").empty() &&
+                          !call.arguments.has(db_option.name);
+  if (is_for_all || !call.arguments.has(label_option.name)) return is_for_all;
+  throw Misuse{"--label is for work for all tenants: --tenants, without --tenant and --db"};
 }
 
 Tenants open_registry(Invocation& call, TenantsOptions options) {

@@ -15,6 +15,7 @@ namespace stela::tool {
 Tenant settle_tenant(Settings& settings, const Arguments& arguments);
 
 /// True if a command serves all tenants: a registry is named, and neither a tenant nor a database.
+/// Misuse if it doesn't, and --label was given.
 bool serves_all_tenants(Invocation& call);
 
 /// The registry of `--tenants`, with the stores' options of the configuration. Misuse if none was

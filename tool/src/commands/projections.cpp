@@ -249,7 +249,6 @@ HttpResponse projection_page(const HttpRequest& request, Store& store, const Sig
 
 int run(Invocation& call) {
   if (serves_all_tenants(call)) return run_tenants(call);
-  refuse_label(call);
   const Signals signals{[&call] { call.out.note("Handing over; a second signal exits at once."); }};
   PrometheusMetrics reported;
   KeySession keys{call, false};

@@ -169,12 +169,6 @@ std::string metrics_text(const TenantsStanding& standing, const TenantCounts& do
   return std::move(writer).text();
 }
 
-void refuse_label(const Invocation& call) {
-  if (call.arguments.has("--label")) {
-    throw Misuse{"--label is for work for all tenants: --tenants, without --tenant and --db"};
-  }
-}
-
 int relay_tenants(Invocation& call) {
   refuse_options(
       call, {"--workers", "--no-leasing", "--max", "--metrics-file", "--interval-ms", "--window"});

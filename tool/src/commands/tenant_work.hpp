@@ -16,8 +16,6 @@ namespace stela::tool {
 int relay_tenants(Invocation& call);
 /// `projections run` with one.
 int run_tenants(Invocation& call);
-/// Misuse for --label, for one store.
-void refuse_label(const Invocation& call);
 /// Messages published, or events read, by tenant. Those without a label are "other".
 using TenantCounts = std::map<std::string, std::int64_t, std::less<>>;
 /// What both serve at /metrics.

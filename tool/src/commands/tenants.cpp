@@ -80,8 +80,8 @@ TenantReport look_at(Tenants& tenants, const Tenant& tenant, const App& app) try
              app, required.detail)}}.status();
     report.pending = status.pending;
     report.parked = status.parked;
-    if (status.stopped > 0) report.error = counted(status.stopped, "partition") + " stopped";
     for (const PartitionStatus& one : status.partitions) {
+      if (one.stopped) report.error = "stopped: " + one.stopped_detail;
       if (one.backing_since) report.error = "backs off: " + one.last_error;
     }
   }
@@ -192,11 +192,9 @@ int erase(Invocation& call) {
                   DatabasePlace{tenants.place_of(name), call.settings()}.shown() +
                   "': if it was moved, destroy it.");
   }
-  return print_tenant(call, *tenants.find(name),
-                      "'" + name + "' is erased" +
-                          (was_there ? ": its events, its tables and its keys" : "") +
-                          ". What its stream at the broker has stays: 'nats stream rm', or its "
-                          "retention, removes it.");
+  return print_tenant(
+      call, *tenants.find(name),
+      "'" + name + "' is erased. What the broker has of it stays: 'nats stream rm'.");
 }
 
 int migrate_all(Invocation& call) {
@@ -314,8 +312,8 @@ std::vector<Command> commands_of_registries() {
   return {
       {.path = "tenants init",
        .summary = "Make a registry of tenants",
-       .about = "Each tenant has a store of its own, a file or a schema, and the registry knows "
-                "them all. A path that isn't absolute begins at the registry's folder.",
+       .about =
+           "Each tenant has a store of its own. Relative paths begin at the registry's folder.",
        .options = {{"--at", "PATTERN",
                     "where the stores are: data/{tenant}.db, or a postgresql:// URL"},
                    {"--keys-at", "PATTERN",
@@ -341,15 +339,15 @@ std::vector<Command> commands_of_registries() {
        .run = status},
       {.path = "tenants migrate",
        .summary = "Migrate the stores of all tenants",
-       .about = "Programs leave migrating a tenant's store to this command, so that a rolling "
-                "deployment doesn't shut out processes of the older version one by one.",
+       .about =
+           "Programs leave it to this command: else a rolling deployment shuts out older ones.",
        .examples = {{"after a deployment", "tenants migrate --tenants tenants.db"}},
        .run = migrate_all},
       {.path = "tenants adopt",
        .summary = "Register stores that the registry doesn't know",
-       .about =
-           "Without a name: all that bear a tenant's name and stand where its store would, as "
-           "after the loss of a registry. With one: the store at its place, as after an import.",
+       .about = "Without a name: all that stand where its stores would, as after the loss of a "
+                "registry. With "
+                "one: the store at its place, as after an import.",
        .operands = {{"NAME", "the tenant", false}},
        .examples = {{"after a loss", "tenants adopt --tenants tenants.db"},
                     {"one that moved here", "tenants adopt acme --tenants tenants.db"}},
@@ -369,8 +367,8 @@ std::vector<Command> commands_of_a_life() {
   return {
       {.path = "tenants suspend",
        .summary = "Refuse a tenant's appends",
-       .about = "In all processes, from now on. Reads work, pending messages are published, and "
-                "projections stand still.",
+       .about =
+           "In all processes. Reads work, pending messages are published, projections stand still.",
        .operands = {tenant_operand},
        .options = {reason_option},
        .examples = {{"one", "tenants suspend acme --reason unpaid --tenants tenants.db"}},

@@ -354,7 +354,6 @@ class Work {
 
 int work(Invocation& call) {
   if (serves_all_tenants(call)) return relay_tenants(call);
-  refuse_label(call);
   const Plan plan = plan_of(call);
   return Work{call, plan}.run();
 }
@@ -372,9 +371,8 @@ Command work_command() {
           "partitions over; a second one exits at once. --once and --until-empty end with exit "
           "code 4 if the broker can't be reached, and 1 if the database refuses the worker, as "
           "where its role lacks rights. With --tenants, and without --tenant and --db, it serves "
-          "all tenants, each with a JetStream stream STREAM_TENANT, and says what stands still; "
-          "--once "
-          "and --until-empty then end with 1 if anything does.",
+          "all, each with a stream STREAM_TENANT; --once then ends with 1 if anything stands "
+          "still.",
       .options = {db_option,
                   {"--nats", "URL", "the broker", "nats.url"},
                   {"--id", "NAME", "the worker's name (default: generated)", "worker.id"},
