@@ -132,6 +132,12 @@ bool KeyStore::settle(const MasterKey& master) {
   return true;
 }
 
+Uuid read_id(const std::string& path) {
+  const auto database = open_database(path, {.create = false, .read_only = true});
+  auto row = database->connection().rows(sql::key_store{});
+  return row.step() ? Uuid{code_of(row.id())} : Uuid{};
+}
+
 void KeyStore::make(const MasterKey& master) {
   const Uuid made{KeyId::make().bytes};
   const std::string_view raw = text_of(made.bytes());

@@ -1,7 +1,5 @@
 #include "tenants/places.hpp"
 
-#include "tenants/registry.hpp"
-
 #include <stela/eventstore/postgres.hpp>
 #include <stela/framework/error.hpp>
 
@@ -9,41 +7,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <initializer_list>
 
 namespace stela::tenants {
 namespace {
 
 namespace fs = std::filesystem;
-
-void remove_file(const fs::path& file) {
-  std::error_code error;
-  fs::remove(file, error);
-  if (!error) return;
-  throw StoreFailed{"removing '" + file.string() + "' failed: " + error.message() +
-                    "; mend that, and repeat it"};
-}
-
-/// The first is the file that programs notice the loss of. Links are followed. False if it is
-/// missing.
-bool remove_files(const std::string& path, std::initializer_list<std::string_view> endings) {
-  std::error_code error;
-  const fs::path real = fs::weakly_canonical(path, error);
-  const std::uintmax_t names = fs::hard_link_count(real, error);
-  const bool is_there = !error;
-  if (is_there && names > 1) {
-    throw StoreFailed{"'" + path + "' has " + std::to_string(names) +
-                      " names (hard links), and would stay under the others; remove those, and "
-                      "repeat it"};
-  }
-  for (const std::string_view ending : endings) {
-    remove_file(real.string() + std::string{ending});
-    remove_file(path + std::string{ending});
-  }
-  // A folder for this tenant alone.
-  fs::remove(fs::path{path}.parent_path(), error);
-  return is_there;
-}
 
 std::int64_t nanoseconds(const timespec& time) noexcept {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -100,20 +68,6 @@ std::vector<std::string> names_at(const Pattern& stores) {
   return names;
 }
 
-bool remove_store(const Pattern& stores, std::string_view tenant) {
-  const std::string place = stores.place_of(tenant);
-  if (stores.is_on_server()) return remove_from_server(place, tenant);
-  return remove_files(place, {"", "-wal", "-shm", "-lock"});
-}
-
-void remove_keys(Registry& registry, std::string_view tenant) {
-  const std::string place = registry.keys()->place_of(tenant);
-  // What all tenants share may stand there, too.
-  if (!registry.options().master) remove_files(place + ".master", {""});
-  if (registry.options().erasures.empty()) remove_files(place + ".erasures", {""});
-  remove_files(place, {"", "-journal", "-lock"});
-}
-
 #ifndef STELA_HAS_POSTGRES
 std::vector<std::string> names_on_server(const std::string& conninfo) {
   throw UsageError{postgres::describe(conninfo)};  // which says that this build has no such engine
@@ -121,7 +75,10 @@ std::vector<std::string> names_on_server(const std::string& conninfo) {
 std::unique_ptr<Activity> watch_server(const std::string& conninfo) {
   throw UsageError{postgres::describe(conninfo)};
 }
-bool remove_from_server(const std::string& conninfo, std::string_view) {
+bool check_schemas(const std::string& conninfo, std::string_view) {
+  throw UsageError{postgres::describe(conninfo)};
+}
+void remove_schemas(const std::string& conninfo, std::string_view) {
   throw UsageError{postgres::describe(conninfo)};
 }
 #endif

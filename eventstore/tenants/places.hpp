@@ -16,8 +16,6 @@
 
 namespace stela::tenants {
 
-class Registry;
-
 inline std::string schema_of(std::string_view tenant) {
   return "tenant_" + std::string{tenant};
 }
@@ -40,11 +38,10 @@ class Activity {
 std::unique_ptr<Activity> watch_activity(const Pattern& stores);
 std::unique_ptr<Activity> watch_server(const std::string& conninfo);
 
-/// Destroys a tenant's store, or what is left of it. False if nothing was there. StoreFailed if
-/// that fails, or if a file has more names than this one; repeat it then.
-bool remove_store(const Pattern& stores, std::string_view tenant);
-bool remove_from_server(const std::string& conninfo, std::string_view tenant);
-/// Destroys a tenant's key store, and the master key and the erasures that it has for itself.
-void remove_keys(Registry& registry, std::string_view tenant);
+/// False if there is no schema with the tenant's store. SchemaMismatch if its schema has none, or
+/// if the schema for own SQL isn't noted as this tenant's and has something in it.
+bool check_schemas(const std::string& conninfo, std::string_view tenant);
+/// Drops both, with what is in them.
+void remove_schemas(const std::string& conninfo, std::string_view tenant);
 
 }  // namespace stela::tenants

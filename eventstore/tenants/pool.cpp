@@ -88,10 +88,12 @@ std::string_view Suspension::name() const noexcept {
   return ledger::suspension;
 }
 
-OpenStore::OpenStore(Registry& registry, const Tenant& tenant, Opening opening)
-    : name_{tenant.name}, mark_{mark_of(registry, tenant.name)} {
+OpenStore::OpenStore(Registry& registry, const Registered& known, Opening opening)
+    : name_{known.tenant.name}, mark_{mark_of(registry, name_)} {
+  const Tenant& tenant = known.tenant;
   const bool is_new = opening == Opening::new_store;
   keys_ = open_keys_of(registry, name_, opening != Opening::existing);
+  if (keys_) settle_keys(registry.options(), known.keys, opening);
   store_.emplace(open_store_of(registry, name_, is_new ? Access::create : Access::write,
                                keys_ ? &*keys_ : nullptr));
   if (opening == Opening::existing && store_->id() != tenant.store) {
@@ -103,6 +105,20 @@ OpenStore::OpenStore(Registry& registry, const Tenant& tenant, Opening opening)
   if (opening == Opening::adopted) adopt(registry);
   store_->database().attach_mark(mark_);
   if (opening == Opening::existing) settle(tenant);
+}
+
+void OpenStore::settle_keys(const TenantsOptions& all, const KeyFiles& known, Opening opening) {
+  const KeyStanding standing = keys_->standing();
+  const bool is_foreign = opening == Opening::existing
+                              ? standing.id != known.id
+                              : opening == Opening::new_store && standing.highest > 0;
+  if (is_foreign) {
+    throw SchemaMismatch{"the key store at the place of tenant '" + name_ +
+                         "' is another's: put its own one there"};
+  }
+  key_files_ = {.id = standing.id,
+                .has_own_master = !all.master.has_value(),
+                .has_own_erasures = all.erasures.empty()};
 }
 
 void OpenStore::adopt(Registry& registry) {
@@ -157,14 +173,15 @@ void StorePool::furnish(std::function<void(TenantStore&)> furnish) {
   furnishing_.push_back(std::move(furnish));
 }
 
-TenantStore StorePool::use(const Tenant& tenant, Opening opening) {
+TenantStore StorePool::use(const Registered& wanted, Opening opening) {
+  const std::string& name = wanted.tenant.name;
   Closed closed;
   std::unique_lock lock{mutex_};
   const TenantsOptions& options = registry_.options();
   const Steady begun = steady_clock::now();
   close_idle(begun - options.close_after, closed);
   for (;;) {
-    const auto known = slots_.find(tenant.name);
+    const auto known = slots_.find(name);
     if (known != slots_.end() && known->second.open) return lend(known);
     const bool has_room = std::cmp_less(slots_.size(), registry_.most_open());
     if (known == slots_.end() && (has_room || close_one(closed))) break;
@@ -174,12 +191,12 @@ TenantStore StorePool::use(const Tenant& tenant, Opening opening) {
                       "or raise most_open"};
     }
   }
-  const auto slot = slots_.try_emplace(tenant.name).first;
+  const auto slot = slots_.try_emplace(name).first;
   lock.unlock();
   std::unique_ptr<OpenStore> made;
   try {
-    made = std::make_unique<OpenStore>(registry_, tenant, opening);
-    made->listen([this, name = tenant.name](const CommitNotice&) { note_commit(name); });
+    made = std::make_unique<OpenStore>(registry_, wanted, opening);
+    made->listen([this, name](const CommitNotice&) { note_commit(name); });
     TenantStore unfinished{std::shared_ptr<OpenStore>{std::shared_ptr<void>{}, made.get()}};
     for (const auto& furnish : furnishing_) furnish(unfinished);
   } catch (...) {

@@ -69,7 +69,7 @@ Store open_to_read(Registry& registry, std::string_view tenant);
 /// A tenant's store, its keys, and what lives with it. Threads: any number at once.
 class OpenStore {
  public:
-  OpenStore(Registry& registry, const Tenant& tenant, Opening opening);
+  OpenStore(Registry& registry, const Registered& known, Opening opening);
   ~OpenStore();
   OpenStore(const OpenStore&) = delete;
   OpenStore& operator=(const OpenStore&) = delete;
@@ -77,6 +77,7 @@ class OpenStore {
   const std::string& name() const noexcept { return name_; }
   Store& store() noexcept { return *store_; }
   Keys* keys() noexcept { return keys_ ? &*keys_ : nullptr; }
+  const KeyFiles& key_files() const noexcept { return key_files_; }
   void* keep(std::type_index type, FunctionRef<std::shared_ptr<void>(Store&)> make);
   void listen(std::function<void(const CommitNotice&)> listener) {
     commits_ = store_->on_commit(std::move(listener));
@@ -87,12 +88,15 @@ class OpenStore {
   void accept();
 
  private:
+  /// SchemaMismatch if the key store isn't this tenant's.
+  void settle_keys(const TenantsOptions& all, const KeyFiles& known, Opening opening);
   /// Makes it this registry's. UsageError if it is the registry, or bears another tenant's name.
   void adopt(Registry& registry);
 
   const std::string name_;
   Mark mark_;
   std::optional<Keys> keys_;
+  KeyFiles key_files_;
   std::optional<Store> store_;
   Subscription commits_;
   std::mutex kept_mutex_;
@@ -111,7 +115,7 @@ class StorePool {
   /// Called after each commit of events through an open store, on the committing thread, until
   /// `owner` ends.
   void listen(std::weak_ptr<void> owner, std::function<void(const std::string& tenant)> listener);
-  TenantStore use(const Tenant& tenant, Opening opening);
+  TenantStore use(const Registered& wanted, Opening opening);
   /// Closes what nobody has used for `close_after`. `use` does it, too.
   void close_idle();
   /// Closes it if nobody uses it.

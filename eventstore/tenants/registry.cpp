@@ -31,9 +31,12 @@ struct Made {
 struct Created {
   static constexpr EventType event_type{"tenant.created", 1, local};
   Uuid store = {};
+  Uuid keys = {};
+  bool own_master = false;
+  bool own_erasures = false;
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(CEREAL_NVP(store));
+    ar(CEREAL_NVP(store), CEREAL_NVP(keys), CEREAL_NVP(own_master), CEREAL_NVP(own_erasures));
   }
 };
 
@@ -62,34 +65,44 @@ struct Dropped {
   }
 };
 
+struct Erasing {
+  static constexpr EventType event_type{"tenant.erasing", 1, local};
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
 struct Erased {
   static constexpr EventType event_type{"tenant.erased", 1, local};
   template <class Archive>
   void serialize(Archive&) {}
 };
 
-using Events = EventSet<Made, Created, Suspended, Resumed, Dropped, Erased>;
+using Events = EventSet<Made, Created, Suspended, Resumed, Dropped, Erasing, Erased>;
 
-void apply(Tenant& tenant, const Created& e) {
-  tenant.store = e.store;
-  tenant.created_at = tenant.since;
+void apply(Registered& one, const Created& e) {
+  one.tenant.store = e.store;
+  one.tenant.created_at = one.tenant.since;
+  one.keys = {.id = e.keys, .has_own_master = e.own_master, .has_own_erasures = e.own_erasures};
 }
-void apply(Tenant& tenant, const Suspended& e) {
-  tenant.state = TenantState::suspended;
-  tenant.reason = e.reason;
+void apply(Registered& one, const Suspended& e) {
+  one.tenant.state = TenantState::suspended;
+  one.tenant.reason = e.reason;
 }
-void apply(Tenant& tenant, const Resumed&) {
-  tenant.state = TenantState::active;
-  tenant.reason.clear();
-  tenant.erase_from = {};
+void apply(Registered& one, const Resumed&) {
+  one.tenant.state = TenantState::active;
+  one.tenant.reason.clear();
+  one.tenant.erase_from = {};
 }
-void apply(Tenant& tenant, const Dropped& e) {
-  tenant.state = TenantState::dropped;
-  tenant.reason = e.reason;
-  tenant.erase_from = e.erase_from;
+void apply(Registered& one, const Dropped& e) {
+  one.tenant.state = TenantState::dropped;
+  one.tenant.reason = e.reason;
+  one.tenant.erase_from = e.erase_from;
 }
-void apply(Tenant& tenant, const Erased&) {
-  tenant.state = TenantState::erased;
+void apply(Registered& one, const Erasing&) {
+  one.tenant.state = TenantState::erasing;
+}
+void apply(Registered& one, const Erased&) {
+  one.tenant.state = TenantState::erased;
 }
 
 StreamId facts_stream() {
@@ -184,11 +197,11 @@ void Registry::take(const StoredEvent& event, const E& happened) {
   if constexpr (std::is_same_v<E, Made>) {
     facts_.emplace(happened.at, happened.keys);
   } else {
-    Entry& entry = entries_[std::string{event.stream.key()}];
+    Registered& entry = entries_[std::string{event.stream.key()}];
     entry.tenant.name = event.stream.key();
     entry.tenant.since = event.recorded_at;
     entry.version = event.version;
-    apply(entry.tenant, happened);
+    apply(entry, happened);
   }
 }
 
@@ -218,7 +231,7 @@ void Registry::read(Freshness freshness) {
   read_at_ = now;
 }
 
-std::optional<Tenant> Registry::find(std::string_view name) {
+std::optional<Registered> Registry::find(std::string_view name) {
   const std::lock_guard lock{mutex_};
   read(Freshness::recent);
   auto found = entries_.find(name);
@@ -227,10 +240,10 @@ std::optional<Tenant> Registry::find(std::string_view name) {
     read(Freshness::now);
     found = entries_.find(name);
   }
-  return found == entries_.end() ? std::nullopt : std::optional{found->second.tenant};
+  return found == entries_.end() ? std::nullopt : std::optional{found->second};
 }
 
-Tenant Registry::get(std::string_view name) {
+Registered Registry::get(std::string_view name) {
   if (auto found = find(name)) return *std::move(found);
   throw NotFound{"there is no tenant '" + std::string{name.substr(0, 80)} + "'"};
 }
@@ -260,8 +273,16 @@ Tenant Registry::append(std::string_view name, const E& event) {
   return entries_.find(name)->second.tenant;
 }
 
-Tenant Registry::create(std::string_view name, const Uuid& store) {
-  return append(name, Created{store});
+Tenant Registry::create(std::string_view name, const Uuid& store, const KeyFiles& keys) {
+  {
+    const std::lock_guard lock{mutex_};
+    for (const auto& [other, entry] : entries_) {
+      if (keys.id.is_nil() || entry.keys.id != keys.id) continue;
+      throw UsageError{"the key store of '" + std::string{name} + "' is that of tenant '" + other +
+                       "': erasing one would make the other unreadable; give it one of its own"};
+    }
+  }
+  return append(name, Created{store, keys.id, keys.has_own_master, keys.has_own_erasures});
 }
 Tenant Registry::suspend(std::string_view name, std::string_view reason) {
   return append(name, Suspended{std::string{reason}});
@@ -272,7 +293,10 @@ Tenant Registry::resume(std::string_view name) {
 Tenant Registry::drop(std::string_view name, std::string_view reason, Timestamp erase_from) {
   return append(name, Dropped{std::string{reason}, erase_from});
 }
-Tenant Registry::erase(std::string_view name) {
+Tenant Registry::begin_erasing(std::string_view name) {
+  return append(name, Erasing{});
+}
+Tenant Registry::end_erasing(std::string_view name) {
   return append(name, Erased{});
 }
 

@@ -16,6 +16,20 @@
 
 namespace stela::tenants {
 
+/// A tenant's key store. Null id: it has none.
+struct KeyFiles {
+  Uuid id = {};
+  /// The master key and the erasures beside it serve no other key store.
+  bool has_own_master = false;
+  bool has_own_erasures = false;
+};
+
+struct Registered {
+  Tenant tenant = {};
+  KeyFiles keys = {};
+  StreamVersion version = {};
+};
+
 /// Threads: any number at once.
 class STELA_EVENTSTORE_EXPORT Registry {
  public:
@@ -33,24 +47,22 @@ class STELA_EVENTSTORE_EXPORT Registry {
     return options_.most_open.value_or(stores_->is_on_server() ? 20 : 200);
   }
 
-  std::optional<Tenant> find(std::string_view name);
+  std::optional<Registered> find(std::string_view name);
   /// NotFound if it isn't registered.
-  Tenant get(std::string_view name);
+  Registered get(std::string_view name);
   std::vector<Tenant> list();
 
   // Each appends an event, and returns the tenant as it is then. ConcurrencyConflict if another
   // process changed the tenant meanwhile.
-  Tenant create(std::string_view name, const Uuid& store);
+  /// UsageError if the key store is another tenant's.
+  Tenant create(std::string_view name, const Uuid& store, const KeyFiles& keys);
   Tenant suspend(std::string_view name, std::string_view reason);
   Tenant resume(std::string_view name);
   Tenant drop(std::string_view name, std::string_view reason, Timestamp erase_from);
-  Tenant erase(std::string_view name);
+  Tenant begin_erasing(std::string_view name);
+  Tenant end_erasing(std::string_view name);
 
  private:
-  struct Entry {
-    Tenant tenant;
-    StreamVersion version;
-  };
   enum class Freshness : bool { recent, now };
 
   /// Keeps other programs from appending to it.
@@ -76,7 +88,7 @@ class STELA_EVENTSTORE_EXPORT Registry {
 
   std::mutex mutex_;
   // Guarded by mutex_.
-  std::map<std::string, Entry, std::less<>> entries_;
+  std::map<std::string, Registered, std::less<>> entries_;
   std::optional<std::pair<std::string, std::string>> facts_;
   GlobalSequence position_{};
   std::chrono::steady_clock::time_point read_at_{};

@@ -70,12 +70,34 @@ std::vector<std::string> names_on_server(const std::string& conninfo) {
   return names_at(*connect(conninfo));
 }
 
-bool remove_from_server(const std::string& conninfo, std::string_view tenant) {
+bool check_schemas(const std::string& conninfo, std::string_view tenant) {
   const auto connection = connect(conninfo);
-  const std::vector<std::string> there = names_at(*connection);
-  connection->execute("DROP SCHEMA IF EXISTS " + postgres::quoted(schema_of(tenant)) + ", " +
-                      postgres::quoted(schema_of(tenant) + "_app") + " CASCADE");
-  return std::binary_search(there.begin(), there.end(), tenant);
+  const auto object_in = [&](const std::string& schema) {
+    auto found = connection->rows(postgres::sql::object_in{.schema = schema});
+    return found.step() ? std::string{found.name()} : std::string{};
+  };
+  const std::string schema = schema_of(tenant);
+  const std::vector<std::string> stores = names_at(*connection);
+  const bool is_there = std::binary_search(stores.begin(), stores.end(), tenant);
+  if (const std::string object = object_in(schema); !is_there && !object.empty()) {
+    throw SchemaMismatch{"the schema '" + schema + "' isn't a store, and has the " + object +
+                         "; it is left as it is: move it away"};
+  }
+  const std::string own = schema + "_app";
+  const auto noted = connection->row(postgres::sql::sql_schema{.schema = own, .store = schema});
+  if (const std::string object = object_in(own); !noted.is_of_store() && !object.empty()) {
+    throw SchemaMismatch{"the schema '" + own + "' isn't noted as that of tenant '" +
+                         std::string{tenant} + "', and has the " + object +
+                         "; it is left as it is: move it away, or, if it is this tenant's, note "
+                         "it: " +
+                         std::string{noted.note()}};
+  }
+  return is_there;
+}
+
+void remove_schemas(const std::string& conninfo, std::string_view tenant) {
+  connect(conninfo)->execute("DROP SCHEMA IF EXISTS " + postgres::quoted(schema_of(tenant)) + ", " +
+                             postgres::quoted(schema_of(tenant) + "_app") + " CASCADE");
 }
 
 }  // namespace stela::tenants

@@ -3,6 +3,7 @@
 #include <stela/framework/error.hpp>
 
 #include "database/database.hpp"
+#include "tenants/erasure.hpp"
 #include "tenants/places.hpp"
 #include "tenants/pool.hpp"
 #include "tenants/registry.hpp"
@@ -16,6 +17,7 @@ namespace stela {
 
 using tenants::Opening;
 using tenants::OpenStore;
+using tenants::Registered;
 using tenants::Registry;
 using tenants::StorePool;
 
@@ -46,20 +48,6 @@ void allow_open_stores(int most_open) {
                    ", and can't be " + what};
 }
 
-/// SchemaMismatch if what stands in the tenant's place isn't its store. Nothing may stand there.
-void check_is_its_own(Registry& registry, const Tenant& tenant) {
-  const auto names = tenants::names_at(registry.stores());
-  if (std::find(names.begin(), names.end(), tenant.name) == names.end()) return;
-  Store store = tenants::open_to_read(registry, tenant.name);
-  if (store.id() == tenant.store &&
-      tenants::read_marks(store).mark == tenants::mark_of(registry, tenant.name)) {
-    return;
-  }
-  throw SchemaMismatch{"what stands in the place of tenant '" + tenant.name +
-                       "' is another store, or another registry's, and is left as it is; put its "
-                       "own one back, and repeat it"};
-}
-
 [[noreturn]] void refuse_used(const Tenant& known) {
   throw UsageError{"the name '" + known.name + "' belongs to a tenant that is " +
                    std::string{to_string(known.state)} + "; a name is never used twice"};
@@ -75,6 +63,8 @@ std::string_view to_string(TenantState state) noexcept {
       return "suspended";
     case TenantState::dropped:
       return "dropped";
+    case TenantState::erasing:
+      return "erasing";
     case TenantState::erased:
       return "erased";
   }
@@ -104,6 +94,11 @@ Tenants open_tenants(const std::string& location, const TenantsOptions& options)
 }
 
 Tenants::Tenants(const std::string& location, const TenantsOptions& options) {
+  if (!options.servers.sql_schema.value_or("").empty()) {
+    throw UsageError{
+        "servers.sql_schema would be the same for all tenants, and each has its own, "
+        "tenant_NAME_app; leave it out"};
+  }
   if (options.most_open) allow_open_stores(*options.most_open);
   registry_ = std::make_unique<Registry>(location, options);
   allow_open_stores(registry_->most_open());
@@ -118,39 +113,45 @@ void Tenants::furnish(std::function<void(TenantStore&)> furnish) {
 }
 
 TenantStore Tenants::use(std::string_view name) {
-  const Tenant tenant = registry_->get(name);
-  if (tenant.state == TenantState::erased) {
-    throw NotFound{"tenant '" + tenant.name + "' was erased on " + to_string(tenant.since)};
+  const Registered known = registry_->get(name);
+  if (known.tenant.state >= TenantState::erasing) {
+    throw NotFound{"tenant '" + known.tenant.name + "' is no longer there (" +
+                   std::string{to_string(known.tenant.state)} + " since " +
+                   to_string(known.tenant.since) + ")"};
   }
-  return pool_->use(tenant, Opening::existing);
+  return pool_->use(known, Opening::existing);
 }
 
 Tenant Tenants::create(std::string_view name) {
   tenants::check_name(name);
-  if (const auto known = registry_->find(name)) refuse_used(*known);
+  if (const auto known = registry_->find(name)) refuse_used(known->tenant);
   // Its store first: what is registered has one.
-  const TenantStore made = pool_->use({.name = std::string{name}}, Opening::new_store);
+  const Registered wanted{.tenant = {.name = std::string{name}}};
+  if (registry_->stores().is_on_server()) {
+    tenants::check_schemas(registry_->stores().text(), name);
+  }
+  const TenantStore made = pool_->use(wanted, Opening::new_store);
   if (made->last_sequence().value() > 0) {
     throw UsageError{"'" + registry_->stores().place_of(name) +
                      "' has events already; register it by 'adopt'"};
   }
-  return registry_->create(name, made->id());
+  return registry_->create(name, made->id(), made.open_->key_files());
 }
 
 Tenant Tenants::change(std::string_view name, FunctionRef<Tenant(const Tenant&)> work) {
-  const Tenant before = registry_->get(name);
-  if (before.state == TenantState::erased) refuse_state(before, "changed");
+  Registered known = registry_->get(name);
+  if (known.tenant.state >= TenantState::erasing) refuse_state(known.tenant, "changed");
   // Nothing changes if another store stands in its place; a missing one may come back.
   try {
-    pool_->use(before, Opening::existing);
+    pool_->use(known, Opening::existing);
   } catch (const StoreFailed&) {
   } catch (const StoreBusy&) {
   } catch (const NotFound&) {
   }
   // The registry first: a process that opens the store then settles its state.
-  const Tenant after = work(before);
+  const Tenant& after = known.tenant = work(known.tenant);
   try {
-    const TenantStore store = pool_->use(after, Opening::existing);
+    const TenantStore store = pool_->use(known, Opening::existing);
     store.open_->settle(after);
     if (after.state == TenantState::active) store.open_->accept();
   } catch (const Error& e) {
@@ -185,22 +186,20 @@ Tenant Tenants::drop(std::string_view name, std::string_view reason, std::chrono
   });
 }
 
-bool Tenants::erase(std::string_view name) {
-  const Tenant tenant = registry_->get(name);
-  if (tenant.state != TenantState::erased) {
-    if (tenant.state != TenantState::dropped) refuse_state(tenant, "erased; drop it first");
-    if (registry_->store().conventions().clock->now() < tenant.erase_from) {
-      throw UsageError{"tenant '" + tenant.name + "' isn't erased before " +
-                       to_string(tenant.erase_from)};
-    }
+Tenant Tenants::erase(std::string_view name, bool is_lost) {
+  const Registered known = registry_->get(name);
+  const Tenant& tenant = known.tenant;
+  if (tenant.state < TenantState::dropped) refuse_state(tenant, "erased; drop it first");
+  const bool is_begun = tenant.state > TenantState::dropped;
+  if (!is_begun && registry_->store().conventions().clock->now() < tenant.erase_from) {
+    throw UsageError{"tenant '" + tenant.name + "' isn't erased before " +
+                     to_string(tenant.erase_from)};
   }
   pool_->close(name);
-  check_is_its_own(*registry_, tenant);
-  // First its keys: without them nobody reads what backups have of its people.
-  if (registry_->keys()) tenants::remove_keys(*registry_, name);
-  const bool was_there = tenants::remove_store(registry_->stores(), name);
-  if (tenant.state != TenantState::erased) registry_->erase(name);
-  return was_there;
+  tenants::check_is_its_own(*registry_, known, is_lost || is_begun);
+  if (!is_begun) registry_->begin_erasing(name);
+  tenants::destroy(*registry_, known);
+  return tenant.state == TenantState::erased ? tenant : registry_->end_erasing(name);
 }
 
 std::vector<std::string> Tenants::adopt() {
@@ -223,9 +222,10 @@ std::vector<std::string> Tenants::adopt() {
 
 Tenant Tenants::adopt(std::string_view name) {
   tenants::check_name(name);
-  if (const auto known = registry_->find(name)) refuse_used(*known);
-  TenantStore store = pool_->use({.name = std::string{name}}, Opening::adopted);
-  const Tenant adopted = registry_->create(name, store->id());
+  if (const auto known = registry_->find(name)) refuse_used(known->tenant);
+  const Registered wanted{.tenant = {.name = std::string{name}}};
+  TenantStore store = pool_->use(wanted, Opening::adopted);
+  const Tenant adopted = registry_->create(name, store->id(), store.open_->key_files());
   const std::string suspension = tenants::read_marks(store.store()).suspension;
   return suspension.empty() ? adopted : registry_->suspend(name, "its store says: " + suspension);
 }
@@ -241,7 +241,8 @@ TenantMembership::~TenantMembership() {
 }
 
 std::optional<Tenant> Tenants::find(std::string_view name) {
-  return registry_->find(name);
+  const auto known = registry_->find(name);
+  return known ? std::optional{known->tenant} : std::nullopt;
 }
 std::vector<Tenant> Tenants::list() {
   return registry_->list();

@@ -143,7 +143,7 @@ void start_figure(Bench& bench) {
     TenantsOptions options{.at = "data/{tenant}.db"};
     options.files.durability = sqlite::Durability::relaxed;
     Tenants tenants = open_tenants(path, options);
-    for (int i = 0; i < count; ++i) tenants.registry().create(name_of(i), make_uuid());
+    for (int i = 0; i < count; ++i) tenants.registry().create(name_of(i), make_uuid(), {});
   }
   std::vector<double> times, raw, ratio;
   double bytes_each = 0;

@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +25,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
+namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 class TenantsTest : public ::testing::Test {
@@ -131,28 +131,6 @@ TEST_F(TenantsTest, SayTheirNewestReason) {
                   AllOf(HasSubstr("tenant 'acme' is dropped since 20"), HasSubstr("left"))));
 }
 
-TEST_F(TenantsTest, AreErasedAfterTheirGrace) {
-  Tenants tenants = place.open();
-  tenants.create("acme");
-  place_order(*tenants.use("acme"), "1");
-  EXPECT_THAT([&] { tenants.erase("acme"); },
-              ThrowsMessage<UsageError>(HasSubstr("drop it first")));
-  tenants.drop("acme", "left", 1h);
-  EXPECT_THROW(place_order(*tenants.use("acme"), "2"), StoreSuspended);
-  EXPECT_THAT([&] { tenants.erase("acme"); },
-              ThrowsMessage<UsageError>(HasSubstr("isn't erased before 20")));
-  tenants.resume("acme");
-  place_order(*tenants.use("acme"), "2");
-
-  tenants.drop("acme", "left", 0s);
-  const TenantStore held = tenants.use("acme");
-  tenants.erase("acme");
-  EXPECT_THROW(place_order(*held, "3"), Error);
-  EXPECT_THAT([&] { tenants.use("acme"); }, ThrowsMessage<NotFound>(HasSubstr("was erased on 20")));
-  EXPECT_THROW(tenants.create("acme"), UsageError) << "its name is never used again";
-  tenants.erase("acme");
-}
-
 TEST_F(TenantsTest, AreAdoptedByANewRegistry) {
   test::TenantPlace second;
   second.at = test::is_on_postgres() ? place.at : place.dir.file("data/{tenant}.db");
@@ -232,8 +210,8 @@ TEST_F(TenantsOfAFile, AreRefusedUnderAnothersName) {
   }
   Tenants fresh = place.open();
   const std::string data = place.dir.file("data/");
-  std::filesystem::rename(data + "acme.db", data + "x");
-  std::filesystem::rename(data + "globex.db", data + "acme.db");
+  fs::rename(data + "acme.db", data + "x");
+  fs::rename(data + "globex.db", data + "acme.db");
   EXPECT_THAT([&] { fresh.use("acme"); },
               ThrowsMessage<SchemaMismatch>(HasSubstr("another store stands in its place")));
 }
@@ -247,17 +225,21 @@ TEST_F(TenantsOfAFile, TakeNoAppendsOfOtherPrograms) {
 }
 
 TEST_F(TenantsOfAFile, HaveKeysOfTheirOwn) {
-  TenantsOptions options{.keys = "keys/{tenant}/keys"};
+  const TenantsOptions options{.keys = "keys/{tenant}/keys"};
+  {
+    Tenants tenants = place.open(options);
+    for (const char* const name : {"acme", "globex"}) tenants.create(name);
+    EXPECT_TRUE(fs::exists(place.dir.file("keys/acme/keys.master")));
+    EXPECT_NE(tenants.use("acme")->conventions().keys, nullptr);
+  }
+  fs::remove_all(place.dir.file("keys/acme"));
+  fs::copy(place.dir.file("keys/globex"), place.dir.file("keys/acme"));
   Tenants tenants = place.open(options);
-  tenants.create("acme");
-  tenants.create("globex");
-  EXPECT_TRUE(std::filesystem::exists(place.dir.file("keys/acme/keys.master")));
-  EXPECT_NE(tenants.use("acme")->conventions().keys, nullptr);
-  tenants.drop("acme", "left", 0s);
-  tenants.erase("acme");
-  EXPECT_FALSE(std::filesystem::exists(place.dir.file("keys/acme")));
-  EXPECT_FALSE(std::filesystem::exists(tenants.place_of("acme")));
-  EXPECT_TRUE(std::filesystem::exists(tenants.place_of("globex")));
+  EXPECT_THAT([&] { tenants.use("acme"); },
+              ThrowsMessage<SchemaMismatch>(HasSubstr("the key store at the place of tenant")));
+  fs::create_directory_symlink("globex", place.dir.file("keys/initech"));
+  EXPECT_THROW(tenants.create("initech"), UsageError) << "erasing one would erase both";
+  EXPECT_FALSE(tenants.find("initech"));
 }
 
 TEST_F(TenantsTest, StayRefusedIfTheRegistryForgetsIt) {
@@ -300,59 +282,9 @@ TEST_F(TenantsOfAFile, KeepOthersOutOfTheRegistry) {
               ThrowsMessage<UsageError>(HasSubstr("would be a tenant's store itself")));
 }
 
-TEST_F(TenantsOfAFile, LeaveNothingBehindALink) {
-  Tenants tenants = place.open();
-  tenants.create("acme");
-  const std::string file = tenants.place_of("acme");
-  const std::string real = place.dir.file("real.db");
-  { Tenants closed = std::move(tenants); }
-  std::filesystem::rename(file, real);
-  std::filesystem::create_symlink(real, file);
-  Tenants again = place.open();
-  again.drop("acme", "left", 0s);
-  EXPECT_TRUE(again.erase("acme"));
-  EXPECT_FALSE(std::filesystem::exists(real));
-  EXPECT_FALSE(std::filesystem::is_symlink(file));
-  EXPECT_FALSE(again.erase("acme")) << "nothing is there";
-}
-
-TEST_F(TenantsOfAFile, AreErasedOnlyIfTheyAreThemselves) {
-  std::string acme, globex;
-  {
-    Tenants tenants = place.open();
-    for (const char* const name : {"acme", "globex"}) tenants.create(name);
-    tenants.drop("acme", "left", 0s);
-    acme = tenants.place_of("acme");
-    globex = tenants.place_of("globex");
-  }
-  std::filesystem::rename(acme, acme + ".away");
-  std::filesystem::copy_file(globex, acme);
-  Tenants tenants = place.open();
-  EXPECT_THAT([&] { tenants.erase("acme"); },
-              ThrowsMessage<SchemaMismatch>(HasSubstr("is left as it is")));
-  EXPECT_EQ(tenants.find("acme")->state, TenantState::dropped);
-  EXPECT_THROW(tenants.resume("acme"), SchemaMismatch);
-  EXPECT_EQ(tenants.find("acme")->state, TenantState::dropped);
-  std::ofstream{acme} << "precious";
-  EXPECT_THROW(tenants.erase("acme"), Error);
-  EXPECT_TRUE(std::filesystem::exists(acme));
-  std::filesystem::rename(acme + ".away", acme);
-  EXPECT_TRUE(tenants.erase("acme"));
-}
-
-TEST_F(TenantsOfAFile, AreErasedUnderAllTheirNamesOrNotAtAll) {
-  Tenants tenants = place.open();
-  tenants.create("acme");
-  tenants.drop("acme", "left", 0s);
-  std::filesystem::create_hard_link(tenants.place_of("acme"), place.dir.file("other.db"));
-  EXPECT_THAT([&] { tenants.erase("acme"); }, ThrowsMessage<StoreFailed>(HasSubstr("hard links")));
-  std::filesystem::remove(place.dir.file("other.db"));
-  EXPECT_TRUE(tenants.erase("acme"));
-}
-
 TEST_F(TenantsOfAFile, AreNotMadeTwice) {
   { place.open().create("acme"); }
-  std::filesystem::remove(place.registry);
+  fs::remove(place.registry);
   Tenants tenants = place.open();
   EXPECT_THROW(tenants.create("acme"), UsageError) << "it is another registry's";
   EXPECT_THAT(tenants.adopt(), ElementsAre("acme"));

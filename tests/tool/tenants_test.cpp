@@ -108,10 +108,23 @@ TEST_F(ToolTenants, AreErasedIfTheNameIsTypedAgain) {
   well({"tenants", "drop", "acme", "--reason", "left", "--grace", "0s"});
   EXPECT_EQ(tenant({"tenants", "erase", "acme", "--confirm", "acne"}).code, 2);
   EXPECT_TRUE(std::filesystem::exists(dir_.file("data/acme.db")));
+  std::filesystem::rename(dir_.file("data/acme.db"), dir_.file("away.db"));
+  EXPECT_THAT(tenant({"tenants", "erase", "acme", "--confirm", "acme"}).err, HasSubstr("--lost"));
+  EXPECT_EQ(state("acme"), "dropped");
+  std::filesystem::rename(dir_.file("away.db"), dir_.file("data/acme.db"));
+  std::filesystem::remove(dir_.file("data/acme.db-lock"));
+  std::filesystem::create_directories(dir_.file("data/acme.db-lock/full"));
+  EXPECT_EQ(tenant({"tenants", "erase", "acme", "--confirm", "acme"}).code, 1);
+  EXPECT_THAT(tenant({"tenants", "status"}).out, HasSubstr("repeat 'tenants erase'"));
+  std::filesystem::remove_all(dir_.file("data/acme.db-lock"));
   well({"tenants", "erase", "acme", "--confirm", "acme"});
   EXPECT_FALSE(std::filesystem::exists(dir_.file("data/acme.db")));
   EXPECT_EQ(state("acme"), "erased");
   EXPECT_EQ(append("acme").code, 3);
+  std::filesystem::remove(dir_.file("data/globex.db"));
+  EXPECT_THAT(tenant({"tenants", "drop", "globex", "--reason", "left", "--grace", "0s"}).err,
+              HasSubstr("the registry has the change, and the store doesn't"));
+  well({"tenants", "erase", "globex", "--confirm", "globex", "--lost"});
 }
 
 TEST_F(ToolTenants, MoveToAnotherRegistry) {

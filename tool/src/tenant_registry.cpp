@@ -32,8 +32,10 @@ Tenant settle_tenant(Settings& settings, const Arguments& arguments) {
   if (!tenant) {
     throw Exit{not_found, "there is no tenant '" + name + "'; 'tenants list' names them all"};
   }
-  if (tenant->state == TenantState::erased) {
-    throw Exit{not_found, "tenant '" + name + "' was erased on " + to_string(tenant->since)};
+  if (tenant->state >= TenantState::erasing) {
+    throw Exit{not_found, "tenant '" + name + "' is no longer there (" +
+                              std::string{to_string(tenant->state)} + " since " +
+                              to_string(tenant->since) + ")"};
   }
   const std::string origin = "--tenant " + name;
   settings.set("db", tenants.place_of(name), origin);

@@ -149,13 +149,13 @@ std::optional<Codec> parse_codec(std::string_view name) noexcept {
   return std::nullopt;
 }
 
-void make_sql_schema(Connection& connection, const std::string& name) {
+void make_sql_schema(Connection& connection, const std::string& name, const std::string& store) {
   if (name.empty()) return;
   if (has_ledger(connection, name)) {
     throw UsageError{"the schema '" + name +
                      "' is another store's; name one for SQL of your own by sql_schema"};
   }
-  const auto found = connection.row(sql::sql_schema{.schema = name});
+  const auto found = connection.row(sql::sql_schema{.schema = name, .store = store});
   if (found.is_there()) return;
   if (!found.may_make()) {
     throw StoreFailed{"the schema '" + name + "', for SQL of your own, is missing, and '" +
@@ -164,6 +164,7 @@ void make_sql_schema(Connection& connection, const std::string& name) {
                       "another one by sql_schema"};
   }
   connection.execute("CREATE SCHEMA " + postgres::quoted(name));
+  connection.execute(std::string{found.note()});
 }
 
 /// Sets the facts that aren't set.
@@ -176,7 +177,7 @@ void set_facts(Connection& connection, const Options& options) {
       connection.run(sql::set_facts{.store_id = make_uuid().to_string(),
                                     .codec = to_string(options.codec.value_or(Codec::json)),
                                     .sql_schema = sql_schema});
-  if (set > 0) make_sql_schema(connection, sql_schema);
+  if (set > 0) make_sql_schema(connection, sql_schema, options.schema);
   check_committed(connection.query("COMMIT", {}, sql::set_facts::doing));
 }
 

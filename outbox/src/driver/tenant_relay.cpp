@@ -37,7 +37,7 @@ class TenantRelay::Work final : public tenants::Work {
     tenants.furnish([options = outbox_](TenantStore& tenant) { tenant.keep<Outbox>(options); });
   }
 
-  bool serves(TenantState state) const noexcept override { return state != TenantState::erased; }
+  bool serves(TenantState state) const noexcept override { return state < TenantState::erasing; }
 
   Look look(TenantStore& tenant) override {
     const OutboxStatus status =

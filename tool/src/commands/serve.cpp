@@ -112,7 +112,7 @@ std::vector<ServedStore> stores_of_tenants(Invocation& call) {
   Tenants tenants = open_registry(call, options);
   std::vector<ServedStore> stores;
   for (const Tenant& tenant : tenants.list()) {
-    if (tenant.state == TenantState::erased) continue;
+    if (tenant.state >= TenantState::erasing) continue;
     ServedStore store{.name = tenant.name,
                       .place = tenants.place_of(tenant.name),
                       .schema = tenants.schema_of(tenant.name)};

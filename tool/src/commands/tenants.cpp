@@ -66,6 +66,9 @@ constexpr Description<TenantReport> report_description{
     report_fields, {.table = "tenant state events pending parked behind error"}};
 
 TenantReport look_at(Tenants& tenants, const Tenant& tenant, const App& app) try {
+  if (tenant.state == TenantState::erasing) {
+    return {.tenant = tenant, .error = "its erasure was interrupted; repeat 'tenants erase'"};
+  }
   TenantReport report{.tenant = tenant};
   TenantStore open = tenants.use(tenant.name);
   report.events = open->last_sequence().value();
@@ -185,15 +188,8 @@ int erase(Invocation& call) {
   if (call.arguments.required("--confirm") != name) {
     throw Misuse{"--confirm doesn't repeat the name '" + name + "'; nothing was erased"};
   }
-  Tenants tenants = open_registry(call, {.create = false});
-  const bool was_there = tenants.erase(name);
-  if (!was_there) {
-    call.out.note("There was no store at '" +
-                  DatabasePlace{tenants.place_of(name), call.settings()}.shown() +
-                  "': if it was moved, destroy it.");
-  }
   return print_tenant(
-      call, *tenants.find(name),
+      call, open_registry(call, {.create = false}).erase(name, call.arguments.has("--lost")),
       "'" + name + "' is erased. What the broker has of it stays: 'nats stream rm'.");
 }
 
@@ -201,7 +197,7 @@ int migrate_all(Invocation& call) {
   const Signals signals{call};
   Tenants tenants = open_registry(call, {.create = false, .migrate = true});
   std::vector<Tenant> all = tenants.list();
-  std::erase_if(all, [](const Tenant& one) { return one.state == TenantState::erased; });
+  std::erase_if(all, [](const Tenant& one) { return one.state >= TenantState::erasing; });
   ProgressBar bar{call.out, "tenants"};
   std::int64_t migrated = 0;
   std::int64_t still = 0;
@@ -282,7 +278,7 @@ int each(Invocation& call) {
   Tenants tenants = open_registry(call, {.create = false});
   int worst = done;
   for (const Tenant& tenant : tenants.list()) {
-    if (tenant.state == TenantState::erased) continue;
+    if (tenant.state >= TenantState::erasing) continue;
     if (signals.stopped()) return interrupted;
     std::vector<std::string> words{call.app.name};
     const auto& given = call.arguments.operands();
@@ -387,9 +383,11 @@ std::vector<Command> commands_of_a_life() {
        .run = drop},
       {.path = "tenants erase",
        .summary = "Destroy the store and the keys of a dropped tenant",
-       .about = "Not before its grace has ended. What the broker has of it stays.",
+       .about = "Not before its grace has ended, and only what is its own. What the broker has of "
+                "it stays.",
        .operands = {tenant_operand},
-       .options = {{"--confirm", "NAME", "the name once more; must be given"}},
+       .options = {{"--confirm", "NAME", "the name once more; must be given"},
+                   {"--lost", "", "what is missing at its places is gone for good"}},
        .examples = {{"for good", "tenants erase acme --confirm acme --tenants tenants.db"}},
        .run = erase},
   };

@@ -34,6 +34,8 @@ enum class TenantState : std::uint8_t {
   suspended,
   /// As suspended, until it is erased. `resume` takes it back.
   dropped,
+  /// Its keys and its store are being destroyed. If that was interrupted, repeat `erase`.
+  erasing,
   /// Its store is gone. The name is never used again.
   erased,
 };
@@ -81,7 +83,8 @@ struct TenantsOptions {
   std::string erasures = {};
   /// The actor of changes to the registry.
   std::string who = {};
-  /// How the stores and the registry are opened. `create`, `migrate` and `keys` don't matter here.
+  /// How the stores and the registry are opened. `create`, `migrate`, `keys` and `schema` don't
+  /// matter here. UsageError if `sql_schema` names one, as each tenant has its own.
   sqlite::Options files = {};
   postgres::Options servers = {};
 };
@@ -174,10 +177,11 @@ class STELA_EVENTSTORE_EXPORT Tenants {
   /// As `suspend`, until `erase`, which is possible after `grace`.
   Tenant drop(std::string_view name, std::string_view reason, std::chrono::seconds grace);
   /// Destroys the store and the keys of a dropped tenant: its events are gone. Calls of processes
-  /// that have them open fail. Repeat it if it was interrupted. False if no store was at its
-  /// place: if it was moved, it still exists. UsageError before `erase_from`. StoreFailed if a file
-  /// can't be removed, or has more than one name.
-  bool erase(std::string_view name);
+  /// that have them open fail. Repeat it if it was interrupted. UsageError before `erase_from`.
+  /// Nothing is destroyed, and StoreFailed or SchemaMismatch thrown, if what stands at its places
+  /// is another's, can't be read, has more than one name, or is missing, as on a disk that isn't
+  /// mounted; unless `is_lost`, which takes what is missing as gone for good.
+  Tenant erase(std::string_view name, bool is_lost = false);
   /// Registers stores that stand where this registry's stores stand and bear a tenant's name, but
   /// aren't registered: after the loss of a registry. They belong to this registry from now on, and
   /// stay suspended if they were. Returns their names.

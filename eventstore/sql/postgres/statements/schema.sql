@@ -38,6 +38,16 @@ SELECT (SELECT c.relname::text FROM pg_catalog.pg_class AS c
         WHERE c.relnamespace = n.oid ORDER BY c.relname LIMIT 1) AS name
 FROM pg_catalog.pg_namespace AS n WHERE n.nspname = :schema;
 
+-- name: object_in
+-- Any object in the schema: a function counts, too. No row if there is none.
+-- doing: looking into a schema
+-- takes: schema text
+-- gives: name text
+SELECT pg_describe_object(d.classid, d.objid, d.objsubid) AS name
+FROM pg_catalog.pg_depend AS d JOIN pg_catalog.pg_namespace AS n ON n.oid = d.refobjid
+WHERE d.refclassid = 'pg_namespace'::regclass AND n.nspname = :schema
+ORDER BY name LIMIT 1;
+
 -- name: owner
 -- The owner of the tables in the schema, or else of the schema.
 -- doing: looking for the owner of the tables
@@ -61,10 +71,15 @@ SELECT set_config('role', :role, true);
 
 -- name: sql_schema
 -- doing: looking for the schema of the user's SQL
--- takes: schema text
--- gives: is_there bool, may_make bool, me text
-SELECT to_regnamespace(quote_ident(:schema)) IS NOT NULL AS is_there,
-       has_database_privilege(current_database(), 'CREATE') AS may_make, current_user::text AS me;
+-- takes: schema text, store text
+-- gives: is_there bool, may_make bool, me text, is_of_store bool, note text
+WITH given AS (SELECT to_regnamespace(quote_ident(:schema)) AS there,
+                      'SQL beside the Stela store in schema ' || :store AS note)
+SELECT there IS NOT NULL AS is_there,
+       has_database_privilege(current_database(), 'CREATE') AS may_make, current_user::text AS me,
+       coalesce(obj_description(there, 'pg_namespace') = note, false) AS is_of_store,
+       format('COMMENT ON SCHEMA %I IS %L', :schema, note) AS note
+FROM given;
 
 -- name: set_facts
 -- Sets the facts that aren't set.

@@ -1,0 +1,93 @@
+// Schemas of a tenant, and of others beside them.
+#include "support/key_place.hpp"
+#include "support/postgres_server.hpp"
+
+#include <stela/tenants.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace stela::tenants_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+using namespace std::chrono_literals;
+
+class ErasureOnAServer : public ::testing::Test {
+ protected:
+  void run(const std::string& sql) { test::run_at(url, sql); }
+  bool has_schema(const std::string& name) {
+    return test::run_at(url, "SELECT to_regnamespace('" + name + "') IS NOT NULL")[0] == "t";
+  }
+  void make_and_drop() {
+    tenants.create("acme");
+    tenants.drop("acme", "left", 0s);
+  }
+
+  test::PostgresServer server;
+  std::string url = server.url();
+  Tenants tenants = open_tenants(url, {.at = url});
+};
+
+TEST_F(ErasureOnAServer, TakesBothSchemas) {
+  make_and_drop();
+  run("CREATE TABLE tenant_acme_app.sales (total bigint)");
+  tenants.erase("acme");
+  EXPECT_FALSE(has_schema("tenant_acme"));
+  EXPECT_FALSE(has_schema("tenant_acme_app"));
+}
+
+TEST_F(ErasureOnAServer, LeavesASchemaThatIsNoStore) {
+  make_and_drop();
+  run("ALTER SCHEMA tenant_acme RENAME TO away; CREATE SCHEMA tenant_acme; "
+      "CREATE FUNCTION tenant_acme.precious() RETURNS int LANGUAGE sql AS 'SELECT 1'");
+  for (const bool is_lost : {false, true}) {
+    EXPECT_THAT([&] { tenants.erase("acme", is_lost); },
+                ThrowsMessage<SchemaMismatch>(AllOf(HasSubstr("isn't a store"),
+                                                    HasSubstr("function tenant_acme.precious()"))));
+  }
+  run("DROP SCHEMA tenant_acme CASCADE");
+  EXPECT_THAT(
+      [&] { tenants.erase("acme"); },
+      ThrowsMessage<StoreFailed>(HasSubstr("schema 'tenant_acme', of tenant 'acme' is missing")));
+  EXPECT_EQ(tenants.find("acme")->state, TenantState::dropped);
+  run("ALTER SCHEMA away RENAME TO tenant_acme");
+  tenants.erase("acme");
+  EXPECT_FALSE(has_schema("tenant_acme"));
+}
+
+TEST_F(ErasureOnAServer, LeavesAnothersSchemaForOwnSql) {
+  make_and_drop();
+  run("DROP SCHEMA tenant_acme_app; CREATE SCHEMA tenant_acme_app; "
+      "CREATE TABLE tenant_acme_app.precious (n int)");
+  EXPECT_THAT([&] { tenants.erase("acme"); },
+              ThrowsMessage<SchemaMismatch>(HasSubstr("table tenant_acme_app.precious")));
+  EXPECT_TRUE(has_schema("tenant_acme"));
+  // As the message says.
+  run("COMMENT ON SCHEMA tenant_acme_app IS 'SQL beside the Stela store in schema tenant_acme'");
+  tenants.erase("acme");
+  EXPECT_FALSE(has_schema("tenant_acme_app"));
+}
+
+TEST_F(ErasureOnAServer, IsNoDangerForASchemaThatWasThereBefore) {
+  run("CREATE SCHEMA tenant_acme_app; CREATE TABLE tenant_acme_app.precious (n int)");
+  EXPECT_THAT([&] { tenants.create("acme"); },
+              ThrowsMessage<SchemaMismatch>(
+                  HasSubstr("COMMENT ON SCHEMA tenant_acme_app IS 'SQL beside the Stela store in "
+                            "schema tenant_acme'")));
+  EXPECT_FALSE(tenants.find("acme"));
+  EXPECT_FALSE(has_schema("tenant_acme"));
+}
+
+TEST_F(ErasureOnAServer, TakesNoSchemaThatAllShare) {
+  EXPECT_THAT([&] { open_tenants(url, {.servers = {.sql_schema = "reports"}}); },
+              ThrowsMessage<UsageError>(HasSubstr("servers.sql_schema")));
+}
+
+}  // namespace
+}  // namespace stela::tenants_test
