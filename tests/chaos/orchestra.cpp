@@ -147,22 +147,10 @@ void Orchestra::heal() {
 
 bool Orchestra::drain() {
   const bool is_mutant = settings_.mutant != mutants::Mutant::none;
-  const steady_clock::duration patience =
+  const std::chrono::seconds patience =
       is_mutant ? mutant_drain_limit
                 : drain_patience + (settings_.defaults ? longer_with_defaults : 0s);
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  auto limit = steady_clock::now() + patience;
-  while (true) {
-    const auto began = steady_clock::now();
-    const std::int64_t left = waiting();
-    if (left == 0) break;
-    const auto now = steady_clock::now();
-    if (left < least) limit = now + patience;
-    least = std::min(least, left);
-    if (now > limit) return false;
-    // Counting takes a tenth of the time: who counts all the time is who holds up the others.
-    world_.pass(std::max(200ms, 9 * std::chrono::ceil<std::chrono::milliseconds>(now - began)));
-  }
+  if (!world_.falls_to_zero([this] { return waiting(); }, patience)) return false;
   // What dead connections still hold may arrive.
   world_.pass(1'500ms);
   return true;

@@ -6,8 +6,10 @@
 
 #include <stela/nats/inbox.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 namespace stela::chaos {
 
@@ -106,6 +108,24 @@ bool World::pass_until(const std::function<bool()>& condition, milliseconds limi
         return condition();
       },
       limit);
+}
+
+bool World::falls_to_zero(const std::function<std::int64_t()>& left, std::chrono::seconds patience,
+                          const std::function<void()>& beside) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  auto limit = steady_clock::now() + patience;
+  while (true) {
+    const auto began = steady_clock::now();
+    const std::int64_t now_left = left();
+    const auto now = steady_clock::now();
+    if (now_left == 0) return true;
+    if (now_left < least) limit = now + patience;
+    least = std::min(least, now_left);
+    if (now > limit) return false;
+    // Counting takes a tenth of the time: who counts all the time is who holds up the others.
+    pass(std::max(milliseconds{50}, 9 * std::chrono::ceil<milliseconds>(now - began)));
+    if (beside) beside();
+  }
 }
 
 void World::pace_lines() {

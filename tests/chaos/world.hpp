@@ -11,6 +11,8 @@
 #include "support/tcp_proxy.hpp"
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -28,6 +30,10 @@ class World {
   void pass(std::chrono::milliseconds time);
   /// Waits for it as `pass` does; false if it doesn't come about in time.
   bool pass_until(const std::function<bool()>& condition, std::chrono::milliseconds limit);
+  /// Waits until nothing is left, and does `beside` meanwhile. False if what is left doesn't get
+  /// less for as long as `patience`, however slow the machine is.
+  bool falls_to_zero(const std::function<std::int64_t()>& left, std::chrono::seconds patience,
+                     const std::function<void()>& beside = {});
   /// Into the log of faults, and counted.
   void note(const std::string& kind, const std::string& detail = {});
 

@@ -3,6 +3,8 @@
 #include "nats/shop_at_broker.hpp"
 #include "support/tcp_proxy.hpp"
 
+#include <stela/outbox/operations.hpp>
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -57,6 +59,34 @@ TEST_F(FarConsumer, OfLargePayloadsWaitsForWhatTheLineCarries) {
   consume([&] { EXPECT_TRUE(handles(orders)); });
 
   EXPECT_FALSE(is_down);
+}
+
+TEST_F(FarConsumer, AsksForAnOlderStreamBehindWhatTheLineCarries) {
+  shop.place("old");
+  shop.publish();
+  auto with = options();
+  {
+    nats::Consumer consumer{ledger.store, with};
+    consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
+    EXPECT_TRUE(test::eventually([&] { return consumer.run_once().handled == 1; }));
+  }
+  OutboxOperations{shop.store}.resize(2);
+  constexpr int orders = 30;
+  for (int i = 0; i < orders; ++i) shop.place(std::to_string(i), 100, std::string(40'000, 'x'));
+  EXPECT_TRUE(test::eventually([&] {
+    shop.publish();
+    return OutboxOperations{shop.store}.status().pending == 0;
+  }));
+  const auto sent = broker.drain("SHOP_p00").size();
+  ASSERT_GT(sent, 10U) << "some 400 kB: they take two seconds, and an answer may take half of one";
+  with.stream = "SHOP_p00";
+  with.connect_timeout = 500ms;
+  proxy.limit(200'000);
+
+  nats::Consumer consumer{ledger.store, with};
+  consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
+  const std::jthread running{[&](const std::stop_token& stop) { consumer.run(stop); }};
+  EXPECT_TRUE(test::eventually([&] { return ledger.lines().size() == sent + 1; }, 40s));
 }
 
 TEST_F(FarConsumer, RequestsManyBatchesAtOnce) {

@@ -79,4 +79,16 @@ Subscription Connection::subscribe(const std::string& subject, natsMsgHandler ha
   return Subscription{raw, Unsubscribe{open_}};
 }
 
+std::uint64_t received_bytes(natsConnection* connection) {
+  natsStatistics* raw = nullptr;
+  check(natsStatistics_Create(&raw), "counting a connection's bytes");
+  const std::unique_ptr<natsStatistics, decltype(&natsStatistics_Destroy)> counts{
+      raw, &natsStatistics_Destroy};
+  std::uint64_t bytes = 0;
+  check(natsConnection_GetStats(connection, raw), "counting a connection's bytes");
+  check(natsStatistics_GetCounts(raw, nullptr, &bytes, nullptr, nullptr, nullptr),
+        "counting a connection's bytes");
+  return bytes;
+}
+
 }  // namespace stela::nats

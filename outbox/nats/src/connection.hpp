@@ -3,6 +3,7 @@
 
 #include "handles.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -45,5 +46,8 @@ class Connection {
  private:
   std::shared_ptr<OpenConnection> open_;
 };
+
+/// How many bytes of messages have arrived since it was opened.
+std::uint64_t received_bytes(natsConnection* connection);
 
 }  // namespace stela::nats

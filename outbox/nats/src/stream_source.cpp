@@ -102,6 +102,20 @@ void StreamSource::fail_if_denied() const {
   denials_->fail_if_any(doing_read() + " failed for the consumer '" + options_.name + "'");
 }
 
+/// Repeats a question that isn't answered in time while bytes still arrive: the answer comes behind
+/// the messages that were requested before.
+natsStatus StreamSource::ask_behind_messages(FunctionRef<natsStatus()> ask) {
+  const Steady end = std::chrono::steady_clock::now() + longest_on_line;
+  while (true) {
+    const std::uint64_t before = received_bytes(connection_.get());
+    const natsStatus status = ask();
+    const bool still_arrives = received_bytes(connection_.get()) > before;
+    if (status != NATS_TIMEOUT || !still_arrives || std::chrono::steady_clock::now() > end) {
+      return status;
+    }
+  }
+}
+
 /// Prepares a request about another stream, which the account may not be allowed to make.
 /// BrokerFailed once the denial is known.
 void StreamSource::spare(const std::string& subject, const std::string& stream) {
@@ -117,7 +131,8 @@ std::uint64_t StreamSource::last_of(const std::string& stream) {
   jsOptions asking = within(options_.connect_timeout);
   jsStreamInfo* raw = nullptr;
   jsErrCode code{};
-  const natsStatus status = js_GetStreamInfo(&raw, context_.get(), stream.c_str(), &asking, &code);
+  const natsStatus status = ask_behind_messages(
+      [&] { return js_GetStreamInfo(&raw, context_.get(), stream.c_str(), &asking, &code); });
   const StreamInfoHandle info{raw};
   if (status == NATS_OK) return info->State.LastSeq;
   if (static_cast<int>(code) == stream_not_found) return 0;
@@ -145,8 +160,10 @@ std::optional<StoredMessage> StreamSource::get(const std::string& stream,
   const std::string subject = api_ + "STREAM.MSG.GET." + stream;
   spare(subject, stream);
   natsMsg* raw = nullptr;
-  const natsStatus status = natsConnection_RequestString(
-      &raw, connection_.get(), subject.c_str(), question.c_str(), options_.connect_timeout.count());
+  const natsStatus status = ask_behind_messages([&] {
+    return natsConnection_RequestString(&raw, connection_.get(), subject.c_str(), question.c_str(),
+                                        options_.connect_timeout.count());
+  });
   const MessageHandle message{raw};
   if (status != NATS_OK) spare(subject, stream);
   if (status != NATS_OK) fail_if_denied();

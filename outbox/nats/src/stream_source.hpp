@@ -62,6 +62,7 @@ class StreamSource final : public MessageSource {
   void remove_consumer() noexcept;
   [[noreturn]] void fail_to_find_stream(natsStatus status, jsErrCode code) const;
   void spare(const std::string& subject, const std::string& stream);
+  natsStatus ask_behind_messages(FunctionRef<natsStatus()> ask);
   std::optional<StoredMessage> get(const std::string& stream, const std::string& question);
   std::string doing_read() const;
   static std::string doing_read(const std::string& stream);

@@ -58,7 +58,7 @@ void require_effects(World& world, Scene& scene) {
     return effect_number(world.settings,
                          std::string{"SELECT count("}.append(what).append(") FROM effects"));
   };
-  scene.expect("effects are missing after a loss", [&] { return count("DISTINCT id") == wanted; });
+  scene.ends("effects are missing after a loss", [&] { return wanted - count("DISTINCT id"); });
   world.members.stop("consume", world.problems);
   if (count("id") > wanted) world.problems.emplace_back("an effect happened twice after a loss");
 }

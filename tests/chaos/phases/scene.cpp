@@ -93,22 +93,19 @@ std::int64_t Scene::waiting() const {
   return now.pending + now.in_flight + now.retrying + now.redeliveries;
 }
 
+bool Scene::ends(const std::string& problem, const std::function<std::int64_t()>& left) {
+  const bool ended = world_.falls_to_zero(left, limit_of(settings_),
+                                          [this] { relays_.look_after(world_.problems); });
+  if (!ended) world_.problems.push_back(problem);
+  return ended;
+}
+
 bool Scene::expect(const std::string& problem, const std::function<bool()>& condition) {
-  const auto until = std::chrono::steady_clock::now() + limit_of(settings_);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() >= until) {
-      world_.problems.push_back(problem);
-      return false;
-    }
-    world_.pass(50ms);
-    relays_.look_after(world_.problems);
-  }
-  return true;
+  return ends(problem, [&] { return condition() ? 0 : 1; });
 }
 
 bool Scene::drains(const std::string& problem) {
-  const bool drained = expect(problem, [this] { return waiting() == 0; });
-  if (drained) return true;
+  if (ends(problem, [this] { return waiting(); })) return true;
   for (const PartitionStatus& each : stopped()) {
     world_.problems.back() += "; " + each.id.label() + " " +
                               std::string{to_string(each.stopped.value())} + ": " +

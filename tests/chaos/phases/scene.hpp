@@ -42,9 +42,10 @@ class Scene {
   void require_all(const std::string& whose);
   /// Messages that wait to be published.
   std::int64_t waiting() const;
-  /// Waits until nothing waits to be published; false, with a problem, if it
-  /// takes too long.
+  /// Waits until nothing waits to be published; false, with a problem, if what waits doesn't get
+  /// less for too long.
   bool drains(const std::string& problem);
+  bool ends(const std::string& problem, const std::function<std::int64_t()>& left);
   /// Waits for it; with a problem if it doesn't come about.
   bool expect(const std::string& problem, const std::function<bool()>& condition);
 
