@@ -66,7 +66,7 @@ bool PartialFile::publish() {
   }
   // The renamed file is still removed if making the name durable fails.
   path_ = target_;
-  sync_folder();
+  sync_folder_of(target_);
   path_.clear();
   return true;
 }
@@ -93,8 +93,8 @@ bool PartialFile::rename_if_free() const {
   return false;
 }
 
-void PartialFile::sync_folder() const {
-  const std::filesystem::path parent = std::filesystem::path{target_}.parent_path();
+void sync_folder_of(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path{path}.parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file < 0) fail_file(folder, "opening");

@@ -37,11 +37,13 @@ class STELA_EVENTSTORE_EXPORT PartialFile {
  private:
   void sync() const;
   bool rename_if_free() const;
-  void sync_folder() const;
 
   std::string target_;
   std::string path_;
   int file_;
 };
+
+/// Makes it durable that the file has this name, or has it no longer.
+void sync_folder_of(const std::string& path);
 
 }  // namespace stela::database

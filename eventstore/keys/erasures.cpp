@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <utility>
 
@@ -286,6 +287,17 @@ void Erasures::add(std::span<const KeyId> ids, Timestamp now) {
   file.append(text);
   file.sync();
   read(file);
+}
+
+bool has_only_records_of(const Uuid& key_store, const std::string& path) {
+  std::ifstream file{path};
+  if (!file) return false;
+  const std::string wanted = key_store.to_string();
+  for (std::string line; std::getline(file, line);) {
+    const auto record = parse_record(line);
+    if (!record || record->key_store != wanted) return false;
+  }
+  return true;
 }
 
 }  // namespace stela::keys

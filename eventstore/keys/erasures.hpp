@@ -68,4 +68,7 @@ class Erasures {
   KeyId last_code_ = {};
 };
 
+/// Whether each line of the file is a record of this key store. False if it can't be read.
+bool has_only_records_of(const Uuid& key_store, const std::string& path);
+
 }  // namespace stela::keys

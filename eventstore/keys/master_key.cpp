@@ -147,7 +147,7 @@ MasterKey key_file(std::string path) {
         "key, which is the newest one if it was ever changed; a backup of the key store needs the "
         "master key of its time");
   };
-  return {wrap, unwrap};
+  return {wrap, unwrap, path};
 }
 
 MasterKey key_callback(MasterKey::Change wrap, MasterKey::Change unwrap) {

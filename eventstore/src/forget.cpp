@@ -230,6 +230,10 @@ void allow_again(Store& store, const StreamId& subject) {
   keys_of_store(store).allow_again(subject.name());
 }
 
+std::optional<Uuid> key_store_of(const Store& store) {
+  return binding_of(store).key_store;
+}
+
 void check_key_store(Store& store, Keys& keys) {
   const Binding binding = binding_of(store);
   if (binding.key_store) return keys.check_standing(*binding.key_store, binding.newest_key);

@@ -7,6 +7,7 @@
 #include <stela/framework/event_store.hpp>
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -27,5 +28,8 @@ void add_personal_type(database::Connection& connection, std::string_view type);
 /// of the key store, or to another store. Unless the store is read-only, completes interrupted
 /// work, and repeats erasures that a restored backup undid.
 void settle_keys(Store& store, bool read_only);
+
+/// The key store that it was first opened with.
+std::optional<Uuid> key_store_of(const Store& store);
 
 }  // namespace stela

@@ -1,5 +1,7 @@
 #include "tenants/erasure.hpp"
 
+#include "database/partial_file.hpp"
+#include "keys/erasures.hpp"
 #include "keys/key_database.hpp"
 #include "tenants/places.hpp"
 #include "tenants/pool.hpp"
@@ -18,76 +20,130 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void refuse_foreign(const Registered& known, const std::string& what) {
   throw SchemaMismatch{what + ", not that of tenant '" + known.tenant.name +
-                       "', and is left as it is; put its own one back, and repeat it"};
+                       "', and is left as it is; move it away, put its own one back, and repeat "
+                       "it; if that is lost for good, say so (--lost, is_lost)"};
+}
+
+/// The file that a link leads to, whether or not it exists.
+std::string behind_links(std::string path) {
+  std::error_code error;
+  for (int links = 0; links < 40 && fs::is_symlink(fs::symlink_status(path, error)); ++links) {
+    path = fs::path{path}.parent_path() / fs::read_symlink(path, error);
+  }
+  return path;
+}
+
+bool is_at(const std::string& path) {
+  std::error_code error;
+  const fs::file_status found = fs::status(path, error);
+  if (found.type() == fs::file_type::not_found || fs::is_regular_file(found)) {
+    return fs::exists(found);
+  }
+  throw StoreFailed{
+      "'" + path + "' " +
+      (error ? "can't be looked at: " + error.message() : std::string{"isn't a file"}) +
+      "; nothing is erased"};
 }
 
 /// Links are followed.
 void check_has_one_name(const std::string& path) {
   std::error_code error;
-  const std::uintmax_t names = fs::hard_link_count(fs::weakly_canonical(path, error), error);
+  const std::uintmax_t names = fs::hard_link_count(behind_links(path), error);
   if (error || names == 1) return;
   throw StoreFailed{"'" + path + "' has " + std::to_string(names) +
                     " names (hard links), and would stay under the others; remove those, and "
                     "repeat it"};
 }
 
-bool is_at(const std::string& path) {
-  std::error_code error;
-  const fs::file_status found = fs::status(path, error);
-  if (!error || found.type() == fs::file_type::not_found) return fs::exists(found);
-  throw StoreFailed{"looking at '" + path + "' failed: " + error.message()};
-}
-
 /// False if nothing stands there.
 bool check_is_there(const Registered& known, bool is_there, const std::string& what,
                     bool may_be_missing) {
   if (is_there || may_be_missing) return is_there;
-  throw StoreFailed{
-      what + " of tenant '" + known.tenant.name +
-      "' is missing: put it back, or mount its disk, and repeat it; if it is lost for "
-      "good, say so (--lost, is_lost)"};
+  throw StoreFailed{what + " of tenant '" + known.tenant.name +
+                    "' is missing: put it back, or mount its disk, and repeat it; if it is lost "
+                    "for good, say so (--lost, is_lost)"};
+}
+
+/// A damaged one can't be shown to be the tenant's.
+bool reads_as_its_own(const std::string& what, FunctionRef<bool()> is_its_own) try {
+  return is_its_own();
+} catch (const Error& e) {
+  throw Error{e.code(), std::string{e.what()} + "; so " + what +
+                            " isn't erased: restore it, or move it away and say that it is lost "
+                            "(--lost, is_lost)"};
 }
 
 void check_store(Registry& registry, const Registered& known, bool may_be_missing) {
   const std::string place = registry.stores().place_of(known.tenant.name);
   const bool is_on_server = registry.stores().is_on_server();
-  const bool is_there = is_on_server ? check_schemas(place, known.tenant.name) : is_at(place);
-  const std::string name =
-      is_on_server ? "schema '" + schema_of(known.tenant.name) + "'" : "'" + place + "'";
+  std::string name = "'" + place + "'";
+  bool is_there = false;
+  if (is_on_server) {
+    const Schemas schemas = check_schemas(place, known.tenant.name);
+    is_there = schemas.has_store;
+    name = "schema '" + schema_of(known.tenant.name) + "'";
+    check_is_there(known, schemas.has_own_sql || !is_there, "the schema for own SQL, _app,",
+                   may_be_missing);
+  } else {
+    is_there = is_at(place);
+  }
   if (!check_is_there(known, is_there, "the store, " + name + ",", may_be_missing)) return;
   if (!is_on_server) check_has_one_name(place);
-  Store store = open_to_read(registry, known.tenant.name);
-  if (store.id() != known.tenant.store ||
-      read_marks(store).mark != mark_of(registry, known.tenant.name)) {
-    refuse_foreign(known, name + " is another store, or another registry's");
-  }
+  const bool is_its_own = reads_as_its_own(name, [&] {
+    Store store = open_to_read(registry, known.tenant.name);
+    return store.id() == known.tenant.store &&
+           read_marks(store).mark == mark_of(registry, known.tenant.name);
+  });
+  if (!is_its_own) refuse_foreign(known, name + " is another store, or another registry's");
 }
 
-void check_keys(const std::string& place, const Registered& known, bool may_be_missing) {
+/// Whether the master key beside the key store is this tenant's alone.
+bool has_own_master(Registry& registry, const Registered& known, const std::string& keys) {
+  if (!known.keys.has_own_master) return false;
+  const auto& shared = registry.options().master;
+  std::error_code error;
+  return !shared || shared->file.empty() || !fs::equivalent(shared->file, keys + ".master", error);
+}
+
+void check_keys(Registry& registry, const Registered& known, bool may_be_missing) {
+  const std::string place = registry.keys()->place_of(known.tenant.name);
+  const std::string master = place + ".master";
+  if (has_own_master(registry, known, place) && fs::is_symlink(fs::symlink_status(master))) {
+    throw StoreFailed{"'" + master +
+                      "' is a link, and others may use what it leads to: put the file itself "
+                      "there, or remove the link, and repeat it"};
+  }
+  if (has_own_master(registry, known, place)) check_has_one_name(master);
   const std::string name = "the key store, '" + place + "',";
   if (!check_is_there(known, is_at(place), name, may_be_missing)) return;
   check_has_one_name(place);
-  if (keys::read_id(place) != known.keys.id) {
-    refuse_foreign(known, "'" + place + "' is another key store");
-  }
+  const bool is_its_own =
+      reads_as_its_own("'" + place + "'", [&] { return keys::read_id(place) == known.keys.id; });
+  if (!is_its_own) refuse_foreign(known, "'" + place + "' is another key store");
 }
 
-void remove_file(const fs::path& file) {
+void remove_file(const std::string& file) {
   std::error_code error;
   fs::remove(file, error);
   if (!error) return;
-  throw StoreFailed{"removing '" + file.string() + "' failed: " + error.message() +
+  throw StoreFailed{"removing '" + file + "' failed: " + error.message() +
                     "; mend that, and repeat it"};
 }
 
-/// A file, what its path is a link to, and its neighbours with these endings.
+/// A file with its neighbours of these endings. A link to it is removed last: it leads to what an
+/// interrupted erasure left.
 void remove_files(const Pattern& pattern, const std::string& path,
                   std::initializer_list<std::string_view> endings) {
-  std::error_code error;
-  const std::string real = fs::weakly_canonical(path, error).string();
+  const std::string real = behind_links(path);
+  remove_file(real);
   for (const std::string_view ending : endings) {
-    if (!error) remove_file(real + std::string{ending});
+    remove_file(real + std::string{ending});
     remove_file(path + std::string{ending});
+  }
+  remove_file(path);
+  std::error_code error;
+  for (const std::string& file : {real, path}) {
+    if (fs::exists(fs::path{file}.parent_path(), error)) database::sync_folder_of(file);
   }
   // A folder for this tenant alone, if it is empty. A link to one stays.
   const std::string folder = fs::path{path}.parent_path().string();
@@ -99,23 +155,22 @@ void remove_files(const Pattern& pattern, const std::string& path,
 void check_is_its_own(Registry& registry, const Registered& known, bool may_be_missing) {
   check_store(registry, known, may_be_missing);
   if (known.keys.id.is_nil()) return;
-  check_keys(registry.keys()->place_of(known.tenant.name), known, may_be_missing);
+  check_keys(registry, known, may_be_missing);
 }
 
 void destroy(Registry& registry, const Registered& known) {
   if (!known.keys.id.is_nil()) {
     const std::string keys = registry.keys()->place_of(known.tenant.name);
-    // What all tenants share may stand there since then.
-    const TenantsOptions& all = registry.options();
-    if (known.keys.has_own_master && !all.master) remove_file(keys + ".master");
-    if (known.keys.has_own_erasures && all.erasures.empty()) remove_file(keys + ".erasures");
-    remove_files(*registry.keys(), keys, {"", "-journal", "-lock"});
+    if (has_own_master(registry, known, keys)) remove_file(keys + ".master");
+    const std::string erasures = keys + ".erasures";
+    if (keys::has_only_records_of(known.keys.id, erasures)) remove_file(erasures);
+    remove_files(*registry.keys(), keys, {"-journal", "-lock"});
   }
   const std::string store = registry.stores().place_of(known.tenant.name);
   if (registry.stores().is_on_server()) {
     remove_schemas(store, known.tenant.name);
   } else {
-    remove_files(registry.stores(), store, {"", "-wal", "-shm", "-lock"});
+    remove_files(registry.stores(), store, {"-wal", "-shm", "-lock"});
   }
 }
 

@@ -75,7 +75,7 @@ std::vector<std::string> names_on_server(const std::string& conninfo) {
 std::unique_ptr<Activity> watch_server(const std::string& conninfo) {
   throw UsageError{postgres::describe(conninfo)};
 }
-bool check_schemas(const std::string& conninfo, std::string_view) {
+Schemas check_schemas(const std::string& conninfo, std::string_view) {
   throw UsageError{postgres::describe(conninfo)};
 }
 void remove_schemas(const std::string& conninfo, std::string_view) {

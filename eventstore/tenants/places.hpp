@@ -38,9 +38,13 @@ class Activity {
 std::unique_ptr<Activity> watch_activity(const Pattern& stores);
 std::unique_ptr<Activity> watch_server(const std::string& conninfo);
 
-/// False if there is no schema with the tenant's store. SchemaMismatch if its schema has none, or
-/// if the schema for own SQL isn't noted as this tenant's and has something in it.
-bool check_schemas(const std::string& conninfo, std::string_view tenant);
+struct Schemas {
+  bool has_store = false;
+  bool has_own_sql = false;
+};
+/// Which of a tenant's schemas exist. SchemaMismatch if the first has something in it and isn't a
+/// store, or if the one for own SQL isn't noted as this tenant's and has something in it.
+Schemas check_schemas(const std::string& conninfo, std::string_view tenant);
 /// Drops both, with what is in them.
 void remove_schemas(const std::string& conninfo, std::string_view tenant);
 

@@ -1,12 +1,15 @@
 #include "tenants/pool.hpp"
 
 #include "database/database.hpp"
+#include "forgotten_keys.hpp"
+#include "keys/key_database.hpp"
 #include "ledger/participants.hpp"
 #include "tenants/places.hpp"
 
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -78,6 +81,7 @@ Marked read_marks(Store& store) {
   Marked marked;
   for (const auto& required : StoreOperations{store}.required_participants()) {
     if (required.name == "tenant") marked.mark = required.detail;
+    if (required.name == "tenants") marked.is_registry = true;
     if (required.name == ledger::suspension) marked.suspension = required.detail;
   }
   marked.tenant = marked.mark.substr(0, marked.mark.find(of_registry));
@@ -88,10 +92,37 @@ std::string_view Suspension::name() const noexcept {
   return ledger::suspension;
 }
 
+/// Before keys are opened or made for a store that isn't registered: UsageError if what stands at
+/// their place isn't the store's, or the store's aren't there.
+void check_keys_of(Registry& registry, const std::string& tenant, std::string_view mark) {
+  const std::string place = registry.keys()->place_of(tenant);
+  const auto names = names_at(registry.stores());
+  std::optional<Uuid> own;
+  bool is_being_made = false;
+  if (std::find(names.begin(), names.end(), tenant) != names.end()) {
+    Store store = open_to_read(registry, tenant);
+    own = key_store_of(store);
+    is_being_made = read_marks(store).mark == mark;
+  }
+  const bool is_there = std::filesystem::exists(place);
+  if (own && (!is_there || keys::read_id(place) != *own)) {
+    throw UsageError{"the store of tenant '" + tenant + "' has the key store " + own->to_string() +
+                     ": put that at '" + place + "', with its master key and its erasures"};
+  }
+  if (own || !is_there || is_being_made) return;
+  throw UsageError{"the key store at '" + place + "' isn't known to be that of tenant '" + tenant +
+                   "': move it away"};
+}
+
 OpenStore::OpenStore(Registry& registry, const Registered& known, Opening opening)
     : name_{known.tenant.name}, mark_{mark_of(registry, name_)} {
   const Tenant& tenant = known.tenant;
   const bool is_new = opening == Opening::new_store;
+  if (registry.keys() && opening != Opening::existing) {
+    check_keys_of(registry, name_, mark_.detail());
+    // The store first: a key store without one is nobody's.
+    if (is_new) begin(registry);
+  }
   keys_ = open_keys_of(registry, name_, opening != Opening::existing);
   if (keys_) settle_keys(registry.options(), known.keys, opening);
   store_.emplace(open_store_of(registry, name_, is_new ? Access::create : Access::write,
@@ -102,8 +133,14 @@ OpenStore::OpenStore(Registry& registry, const Registered& known, Opening openin
                          tenant.store.to_string() +
                          ": another store stands in its place; put the right one back"};
   }
-  if (opening == Opening::adopted) adopt(registry);
-  store_->database().attach_mark(mark_);
+  if (is_new) check_is_empty(registry, *store_);
+  if (opening >= Opening::adopted) adopt(known, opening == Opening::taken_over);
+  try {
+    store_->database().attach_mark(mark_);
+  } catch (const UsageError& e) {
+    throw UsageError{std::string{e.what()} + "; 'tenants adopt " + name_ +
+                     " --take-over' makes it this registry's"};
+  }
   if (opening == Opening::existing) settle(tenant);
 }
 
@@ -116,17 +153,36 @@ void OpenStore::settle_keys(const TenantsOptions& all, const KeyFiles& known, Op
     throw SchemaMismatch{"the key store at the place of tenant '" + name_ +
                          "' is another's: put its own one there"};
   }
-  key_files_ = {.id = standing.id,
-                .has_own_master = !all.master.has_value(),
-                .has_own_erasures = all.erasures.empty()};
+  key_files_ = {.id = standing.id, .has_own_master = !all.master.has_value()};
 }
 
-void OpenStore::adopt(Registry& registry) {
-  const std::string tenant = read_marks(*store_).tenant;
-  if (store_->id() == registry.store().id() || (!tenant.empty() && tenant != name_)) {
-    throw UsageError{
-        "the store at the place of tenant '" + name_ + "' is " +
-        (tenant.empty() ? std::string{"the registry itself"} : "that of tenant '" + tenant + "'")};
+void OpenStore::check_is_empty(Registry& registry, Store& store) const {
+  if (store.last_sequence().value() == 0) return;
+  throw UsageError{"'" + registry.stores().place_of(name_) +
+                   "' has events already; register it by 'adopt'"};
+}
+
+void OpenStore::begin(Registry& registry) {
+  Store made = open_store_of(registry, name_, Access::create, nullptr);
+  check_is_empty(registry, made);
+  made.database().attach_mark(mark_);
+  made.database().detach_mark(mark_);
+}
+
+void OpenStore::adopt(const Registered& known, bool takes_over) {
+  const Marked marked = read_marks(*store_);
+  const std::string what = "the store at the place of tenant '" + name_ + "' is ";
+  if (marked.is_registry) throw UsageError{what + "a registry of tenants"};
+  if (!marked.tenant.empty() && marked.tenant != name_) {
+    throw UsageError{what + "that of tenant '" + marked.tenant + "'"};
+  }
+  if (!known.tenant.store.is_nil() && known.tenant.store != store_->id()) {
+    throw UsageError{what + "another one than the registered"};
+  }
+  if (!takes_over && !marked.mark.empty() && marked.mark != mark_.detail()) {
+    throw UsageError{what + marked.mark.substr(marked.tenant.size() + 2) +
+                     "; if that is lost, or the tenant has moved here, take it over "
+                     "(--take-over): the other one can't use it any more"};
   }
   store_->database().require_mark(mark_);
 }

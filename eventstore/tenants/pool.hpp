@@ -38,6 +38,7 @@ struct Marked {
   /// The mark's detail; empty if it is no tenant's.
   std::string mark = {};
   std::string tenant = {};
+  bool is_registry = false;
   /// Why it refuses appends; empty if it doesn't.
   std::string suspension = {};
 };
@@ -59,8 +60,10 @@ class Suspension final : public Participant {
 enum class Opening : std::uint8_t {
   existing,
   new_store,
-  /// An existing one that isn't registered.
+  /// An existing one that isn't registered, and no other registry's.
   adopted,
+  /// The same, or another registry's until now.
+  taken_over,
 };
 
 /// A store at a tenant's place, whether or not it is registered.
@@ -88,10 +91,15 @@ class OpenStore {
   void accept();
 
  private:
+  /// UsageError if it has events.
+  void check_is_empty(Registry& registry, Store& store) const;
+  /// Makes an empty store that bears the tenant's mark.
+  void begin(Registry& registry);
   /// SchemaMismatch if the key store isn't this tenant's.
   void settle_keys(const TenantsOptions& all, const KeyFiles& known, Opening opening);
-  /// Makes it this registry's. UsageError if it is the registry, or bears another tenant's name.
-  void adopt(Registry& registry);
+  /// Makes it this registry's. UsageError if it is a registry, bears another tenant's name, or is
+  /// another registry's.
+  void adopt(const Registered& known, bool takes_over);
 
   const std::string name_;
   Mark mark_;

@@ -7,7 +7,9 @@
 #include <stela/framework/event_set.hpp>
 #include <stela/framework/unit_of_work.hpp>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 namespace stela::tenants {
@@ -33,10 +35,9 @@ struct Created {
   Uuid store = {};
   Uuid keys = {};
   bool own_master = false;
-  bool own_erasures = false;
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(CEREAL_NVP(store), CEREAL_NVP(keys), CEREAL_NVP(own_master), CEREAL_NVP(own_erasures));
+    ar(CEREAL_NVP(store), CEREAL_NVP(keys), CEREAL_NVP(own_master));
   }
 };
 
@@ -82,7 +83,7 @@ using Events = EventSet<Made, Created, Suspended, Resumed, Dropped, Erasing, Era
 void apply(Registered& one, const Created& e) {
   one.tenant.store = e.store;
   one.tenant.created_at = one.tenant.since;
-  one.keys = {.id = e.keys, .has_own_master = e.own_master, .has_own_erasures = e.own_erasures};
+  one.keys = {.id = e.keys, .has_own_master = e.own_master};
 }
 void apply(Registered& one, const Suspended& e) {
   one.tenant.state = TenantState::suspended;
@@ -134,6 +135,33 @@ Store open_registry(const std::string& location, const TenantsOptions& options) 
                       of_file);
 }
 
+/// UsageError if a tenant's key store and its store, or files beside them, could have one path.
+void check_keys_apart(const Pattern& stores, const Pattern& keys, bool is_registry_on_server) {
+  if (keys.is_on_server()) {
+    throw UsageError{"tenants' key stores are files, one for each: a server has one key store"};
+  }
+  if (is_registry_on_server && !keys.text().starts_with('/')) {
+    throw UsageError{"'" + keys.text() +
+                     "' must begin with '/': the registry is on a server, and has no folder where "
+                     "paths begin"};
+  }
+  if (stores.is_on_server()) return;
+  const std::string store = stores.place_of("x");
+  const std::string key_store = keys.place_of("x");
+  const auto is_beside = [](const std::string& file, const std::string& other) {
+    if (!file.starts_with(other)) return false;
+    const std::string_view rest = std::string_view{file}.substr(other.size());
+    constexpr std::string_view endings[] = {"",         "-wal",    "-shm",     "-lock",
+                                            "-journal", ".master", ".erasures"};
+    return rest.starts_with('/') ||
+           std::find(std::begin(endings), std::end(endings), rest) != std::end(endings);
+  };
+  if (is_beside(store, key_store) || is_beside(key_store, store)) {
+    throw UsageError{"stores at '" + stores.text() + "' and key stores at '" + keys.text() +
+                     "' would take each other's paths; keep them in two folders"};
+  }
+}
+
 }  // namespace
 
 Registry::Registry(const std::string& location, const TenantsOptions& options)
@@ -162,11 +190,11 @@ void Registry::settle_facts(const std::string& location) {
     }
     // Checked before they are recorded.
     const Pattern stores{*options_.at, folder_};
-    if (options_.keys && !options_.keys->empty() &&
-        Pattern{*options_.keys, folder_}.is_on_server()) {
-      throw UsageError{"tenants' key stores are files, one for each: a server has one key store"};
+    if (!options_.keys.value_or("").empty()) {
+      check_keys_apart(stores, {*options_.keys, folder_}, is_on_server(location));
     }
-    if (!is_on_server(location) && !stores.name_in(sqlite::path(store_)).empty()) {
+    const bool is_a_file = !stores.is_on_server() && !is_on_server(location);
+    if (is_a_file && !stores.name_in(sqlite::path(store_)).empty()) {
       throw UsageError{"the registry '" + location +
                        "' would be a tenant's store itself; keep the stores in another folder"};
     }
@@ -277,12 +305,14 @@ Tenant Registry::create(std::string_view name, const Uuid& store, const KeyFiles
   {
     const std::lock_guard lock{mutex_};
     for (const auto& [other, entry] : entries_) {
-      if (keys.id.is_nil() || entry.keys.id != keys.id) continue;
-      throw UsageError{"the key store of '" + std::string{name} + "' is that of tenant '" + other +
-                       "': erasing one would make the other unreadable; give it one of its own"};
+      const bool shares_keys = !keys.id.is_nil() && entry.keys.id == keys.id;
+      if (!shares_keys && entry.tenant.store != store) continue;
+      throw UsageError{"the " + std::string{shares_keys ? "key store" : "store"} + " of '" +
+                       std::string{name} + "' is that of tenant '" + other +
+                       "', or a copy of it; give each its own"};
     }
   }
-  return append(name, Created{store, keys.id, keys.has_own_master, keys.has_own_erasures});
+  return append(name, Created{store, keys.id, keys.has_own_master});
 }
 Tenant Registry::suspend(std::string_view name, std::string_view reason) {
   return append(name, Suspended{std::string{reason}});

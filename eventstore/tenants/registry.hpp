@@ -19,9 +19,8 @@ namespace stela::tenants {
 /// A tenant's key store. Null id: it has none.
 struct KeyFiles {
   Uuid id = {};
-  /// The master key and the erasures beside it serve no other key store.
+  /// The master key beside it serves no other key store.
   bool has_own_master = false;
-  bool has_own_erasures = false;
 };
 
 struct Registered {
@@ -54,7 +53,7 @@ class STELA_EVENTSTORE_EXPORT Registry {
 
   // Each appends an event, and returns the tenant as it is then. ConcurrencyConflict if another
   // process changed the tenant meanwhile.
-  /// UsageError if the key store is another tenant's.
+  /// UsageError if the store or the key store is another tenant's.
   Tenant create(std::string_view name, const Uuid& store, const KeyFiles& keys);
   Tenant suspend(std::string_view name, std::string_view reason);
   Tenant resume(std::string_view name);

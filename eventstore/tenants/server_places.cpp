@@ -70,7 +70,7 @@ std::vector<std::string> names_on_server(const std::string& conninfo) {
   return names_at(*connect(conninfo));
 }
 
-bool check_schemas(const std::string& conninfo, std::string_view tenant) {
+Schemas check_schemas(const std::string& conninfo, std::string_view tenant) {
   const auto connection = connect(conninfo);
   const auto object_in = [&](const std::string& schema) {
     auto found = connection->rows(postgres::sql::object_in{.schema = schema});
@@ -92,7 +92,7 @@ bool check_schemas(const std::string& conninfo, std::string_view tenant) {
                          "it: " +
                          std::string{noted.note()}};
   }
-  return is_there;
+  return {is_there, noted.is_there()};
 }
 
 void remove_schemas(const std::string& conninfo, std::string_view tenant) {

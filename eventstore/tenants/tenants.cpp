@@ -131,10 +131,6 @@ Tenant Tenants::create(std::string_view name) {
     tenants::check_schemas(registry_->stores().text(), name);
   }
   const TenantStore made = pool_->use(wanted, Opening::new_store);
-  if (made->last_sequence().value() > 0) {
-    throw UsageError{"'" + registry_->stores().place_of(name) +
-                     "' has events already; register it by 'adopt'"};
-  }
   return registry_->create(name, made->id(), made.open_->key_files());
 }
 
@@ -164,8 +160,8 @@ Tenant Tenants::change(std::string_view name, FunctionRef<Tenant(const Tenant&)>
 Tenant Tenants::suspend(std::string_view name, std::string_view reason) {
   if (reason.empty()) throw UsageError{"a reason is needed: callers are told"};
   return change(name, [&](const Tenant& tenant) {
-    if (tenant.state == TenantState::suspended) return tenant;
-    if (tenant.state != TenantState::active) refuse_state(tenant, "suspended");
+    if (tenant.state == TenantState::suspended && tenant.reason == reason) return tenant;
+    if (tenant.state > TenantState::suspended) refuse_state(tenant, "suspended");
     return registry_->suspend(name, reason);
   });
 }
@@ -179,8 +175,7 @@ Tenant Tenants::resume(std::string_view name) {
 Tenant Tenants::drop(std::string_view name, std::string_view reason, std::chrono::seconds grace) {
   if (reason.empty() || grace.count() < 0)
     throw UsageError{"a reason is needed, and a grace of 0 or more"};
-  return change(name, [&](const Tenant& tenant) {
-    if (tenant.state == TenantState::dropped) return tenant;
+  return change(name, [&](const Tenant&) {
     const Timestamp now = registry_->store().conventions().clock->now();
     return registry_->drop(name, reason, now + grace);
   });
@@ -202,7 +197,7 @@ Tenant Tenants::erase(std::string_view name, bool is_lost) {
   return tenant.state == TenantState::erased ? tenant : registry_->end_erasing(name);
 }
 
-std::vector<std::string> Tenants::adopt() {
+std::vector<std::string> Tenants::adopt_all(bool takes_over) {
   std::vector<std::string> adopted;
   for (const std::string& name : tenants::names_at(registry_->stores())) {
     if (registry_->find(name)) continue;
@@ -210,7 +205,7 @@ std::vector<std::string> Tenants::adopt() {
       tenants::check_name(name);
       Store store = tenants::open_to_read(*registry_, name);
       if (tenants::read_marks(store).tenant != name) continue;
-      adopted.push_back(adopt(name).name);
+      adopted.push_back(adopt(name, takes_over).name);
     } catch (const Error& e) {
       const std::string message = "the store of '" + name + "' isn't adopted: " + e.what();
       registry_->options().files.log->write(
@@ -220,11 +215,19 @@ std::vector<std::string> Tenants::adopt() {
   return adopted;
 }
 
-Tenant Tenants::adopt(std::string_view name) {
+Tenant Tenants::adopt(std::string_view name, bool takes_over) {
   tenants::check_name(name);
-  if (const auto known = registry_->find(name)) refuse_used(known->tenant);
-  const Registered wanted{.tenant = {.name = std::string{name}}};
-  TenantStore store = pool_->use(wanted, Opening::adopted);
+  const auto known = registry_->find(name);
+  if (known && (!takes_over || known->tenant.state >= TenantState::erasing)) {
+    refuse_used(known->tenant);
+  }
+  const Registered wanted = known.value_or(Registered{.tenant = {.name = std::string{name}}});
+  pool_->close(name);
+  TenantStore store = pool_->use(wanted, takes_over ? Opening::taken_over : Opening::adopted);
+  if (known) {
+    store.open_->settle(known->tenant);
+    return known->tenant;
+  }
   const Tenant adopted = registry_->create(name, store->id(), store.open_->key_files());
   const std::string suspension = tenants::read_marks(store.store()).suspension;
   return suspension.empty() ? adopted : registry_->suspend(name, "its store says: " + suspension);

@@ -109,6 +109,20 @@ TEST_F(ErasureOfAFile, FollowsALinkToItsStore) {
   EXPECT_FALSE(fs::is_symlink(store("acme")));
 }
 
+TEST_F(ErasureOfAFile, FollowsALinkAlsoWhenItIsRepeated) {
+  const std::string real = place.dir.file("real.db");
+  fs::rename(store("acme"), real);
+  fs::create_symlink("../real.db", store("acme"));
+  fs::remove(real + "-lock");
+  fs::create_directories(real + "-lock/full");
+  EXPECT_THROW(open().erase("acme"), StoreFailed);
+  EXPECT_FALSE(fs::exists(real));
+  std::ofstream{real + "-wal"} << "what a reader kept";
+  fs::remove_all(real + "-lock");
+  EXPECT_TRUE(is_erased());
+  EXPECT_FALSE(fs::exists(real + "-wal"));
+}
+
 TEST_F(ErasureOfAFile, LeavesALinkToTheFolderOfStores) {
   const std::string elsewhere = place.dir.file("disk");
   fs::rename(place.dir.file("data"), elsewhere);
@@ -123,7 +137,11 @@ TEST_F(ErasureOfAFile, LeavesAnothersStore) {
   refuses<SchemaMismatch>("is another store, or another registry's");
   EXPECT_THROW(open().resume("acme"), Error);
   std::ofstream{store("acme")} << "precious";
-  refuses<Error>("");
+  refuses<Error>("move it away and say that it is lost");
+  fs::remove(store("acme"));
+  fs::create_directory(store("acme"));
+  refuses<StoreFailed>("isn't a file");
+  fs::remove(store("acme"));
   fs::rename(place.dir.file("away"), store("acme"));
   EXPECT_TRUE(is_erased());
 }
@@ -160,13 +178,44 @@ TEST_F(ErasureOfAFile, LeavesAMasterKeyThatAllShare) {
   second.open(options).use("globex");
 }
 
-TEST_F(ErasureOfAFile, LeavesTheTargetOfALinkedMasterKey) {
+TEST_F(ErasureOfAFile, TakesItsMasterKeyAlsoWhenAllShareAnotherSince) {
+  test::write_secret(place.dir.file("shared"), std::string(32, 'm'));
+  options.master = key_file(place.dir.file("shared"));
+  EXPECT_TRUE(is_erased());
+  EXPECT_FALSE(fs::exists(keys("acme") + ".master"));
+}
+
+TEST_F(ErasureOfAFile, LeavesAMasterKeyThatAllShareSince) {
+  options.master = key_file(keys("acme") + ".master");
+  EXPECT_TRUE(is_erased());
+  EXPECT_TRUE(fs::exists(keys("acme") + ".master"));
+}
+
+TEST_F(ErasureOfAFile, IsRefusedWhileItsMasterKeyIsALink) {
   const std::string shared = place.dir.file("shared");
   fs::rename(keys("acme") + ".master", shared);
   fs::create_symlink(shared, keys("acme") + ".master");
+  refuses<StoreFailed>("is a link, and others may use what it leads to");
+  fs::remove(keys("acme") + ".master");
   EXPECT_TRUE(is_erased());
   EXPECT_TRUE(fs::exists(shared));
-  EXPECT_FALSE(fs::is_symlink(keys("acme") + ".master"));
+}
+
+TEST_F(ErasureOfAFile, TakesOnlyErasuresOfItsOwn) {
+  const std::string file = keys("acme") + ".erasures";
+  const auto record_of = [&](const std::string& name) {
+    return "stela-erasure-1 1 " + open().use(name).keys()->standing().id.to_string() +
+           " 2026-01-01T00:00:00Z " + KeyId{}.to_string() + ' ' + KeyId{}.to_string() + ' ' +
+           KeyId{}.to_string() + '\n';
+  };
+  const std::string own = record_of("acme");
+  const std::string others = record_of("globex");
+  std::ofstream{file} << own << others;
+  EXPECT_TRUE(is_erased());
+  EXPECT_TRUE(fs::exists(file));
+  std::ofstream{file} << own;
+  EXPECT_TRUE(is_erased());
+  EXPECT_FALSE(fs::exists(file));
 }
 
 TEST_F(ErasureOfAFile, IsRefusedWhileAFileIsMissing) {
@@ -181,7 +230,7 @@ TEST_F(ErasureOfAFile, IsRefusedWhileAFileIsMissing) {
 }
 
 TEST_F(ErasureOfAFile, IsRefusedWhileAFileHasAnotherName) {
-  for (const std::string& file : {store("acme"), keys("acme")}) {
+  for (const std::string& file : {store("acme"), keys("acme"), keys("acme") + ".master"}) {
     fs::create_hard_link(file, place.dir.file("other"));
     refuses<StoreFailed>("hard links");
     fs::remove(place.dir.file("other"));

@@ -74,6 +74,15 @@ TEST_F(ErasureOnAServer, LeavesAnothersSchemaForOwnSql) {
   EXPECT_FALSE(has_schema("tenant_acme_app"));
 }
 
+TEST_F(ErasureOnAServer, IsRefusedWhileTheSchemaForOwnSqlIsMissing) {
+  make_and_drop();
+  run("ALTER SCHEMA tenant_acme_app RENAME TO away");
+  EXPECT_THAT([&] { tenants.erase("acme"); }, ThrowsMessage<StoreFailed>(HasSubstr("for own SQL")));
+  EXPECT_TRUE(has_schema("tenant_acme"));
+  tenants.erase("acme", true);
+  EXPECT_FALSE(has_schema("tenant_acme"));
+}
+
 TEST_F(ErasureOnAServer, IsNoDangerForASchemaThatWasThereBefore) {
   run("CREATE SCHEMA tenant_acme_app; CREATE TABLE tenant_acme_app.precious (n int)");
   EXPECT_THAT([&] { tenants.create("acme"); },
@@ -82,6 +91,16 @@ TEST_F(ErasureOnAServer, IsNoDangerForASchemaThatWasThereBefore) {
                             "schema tenant_acme'")));
   EXPECT_FALSE(tenants.find("acme"));
   EXPECT_FALSE(has_schema("tenant_acme"));
+}
+
+TEST_F(ErasureOnAServer, IsAlsoOfARegistryInAFile) {
+  const test::TempDir dir;
+  Tenants others = open_tenants(dir.file("all.db"), {.at = url});
+  others.create("globex");
+  EXPECT_EQ(others.use("globex")->last_sequence(), GlobalSequence{0});
+  run("CREATE DATABASE other");
+  EXPECT_THAT([&] { open_tenants(server.url("other"), {.at = url, .keys = "keys/{tenant}/keys"}); },
+              ThrowsMessage<UsageError>(HasSubstr("must begin with '/'")));
 }
 
 TEST_F(ErasureOnAServer, TakesNoSchemaThatAllShare) {

@@ -129,6 +129,10 @@ TEST_F(TenantsTest, SayTheirNewestReason) {
   EXPECT_THAT([&] { place_order(*held, "1"); },
               ThrowsMessage<StoreSuspended>(
                   AllOf(HasSubstr("tenant 'acme' is dropped since 20"), HasSubstr("left"))));
+  const Timestamp first = tenants.find("acme")->erase_from;
+  EXPECT_GT(tenants.drop("acme", "asked to wait", 48h).erase_from, first);
+  EXPECT_THAT([&] { place_order(*held, "1"); },
+              ThrowsMessage<StoreSuspended>(HasSubstr("asked to wait")));
 }
 
 TEST_F(TenantsTest, AreAdoptedByANewRegistry) {
@@ -141,8 +145,12 @@ TEST_F(TenantsTest, AreAdoptedByANewRegistry) {
     place_order(*tenants.use("acme"), "1");
   }
   Tenants again = second.open();
-  EXPECT_THAT(again.adopt(), ElementsAre("acme", "globex"));
-  EXPECT_THAT(again.adopt(), IsEmpty());
+  EXPECT_THAT(again.adopt_all(), IsEmpty()) << "the first registry may be alive";
+  EXPECT_THAT(
+      [&] { again.adopt("acme"); },
+      ThrowsMessage<UsageError>(AllOf(HasSubstr("of the registry "), HasSubstr("--take-over"))));
+  EXPECT_THAT(again.adopt_all(true), ElementsAre("acme", "globex"));
+  EXPECT_THAT(again.adopt_all(true), IsEmpty());
   EXPECT_EQ(again.use("acme")->last_sequence(), GlobalSequence{1});
 }
 
@@ -251,14 +259,19 @@ TEST_F(TenantsTest, StayRefusedIfTheRegistryForgetsIt) {
   test::TenantPlace second;
   second.at = test::is_on_postgres() ? place.at : place.dir.file("data/{tenant}.db");
   Tenants again = second.open();
-  EXPECT_THAT(again.adopt(), ElementsAre("acme"));
+  EXPECT_THAT(again.adopt_all(true), ElementsAre("acme"));
   EXPECT_EQ(again.find("acme")->state, TenantState::suspended);
   EXPECT_THROW(place_order(*again.use("acme"), "1"), StoreSuspended);
   again.resume("acme");
   place_order(*again.use("acme"), "1");
-  // It belongs to the second registry now.
+  // It belongs to the second registry now, until the first one takes it back.
   Tenants first = place.open();
-  EXPECT_THROW(first.use("acme"), UsageError);
+  EXPECT_THAT([&] { first.use("acme"); }, ThrowsMessage<UsageError>(HasSubstr("--take-over")));
+  EXPECT_THROW(first.adopt("acme"), UsageError);
+  EXPECT_EQ(first.adopt("acme", true).state, TenantState::suspended);
+  EXPECT_THROW(place_order(*first.use("acme"), "2"), StoreSuspended);
+  first.resume("acme");
+  place_order(*first.use("acme"), "2");
 }
 
 TEST_F(TenantsTest, AreFurnishedBeforeTheirFirstUse) {
@@ -287,8 +300,64 @@ TEST_F(TenantsOfAFile, AreNotMadeTwice) {
   fs::remove(place.registry);
   Tenants tenants = place.open();
   EXPECT_THROW(tenants.create("acme"), UsageError) << "it is another registry's";
-  EXPECT_THAT(tenants.adopt(), ElementsAre("acme"));
+  EXPECT_THAT(tenants.adopt_all(true), ElementsAre("acme"));
   place_order(*tenants.use("acme"), "1");
+}
+
+TEST_F(TenantsOfAFile, LeaveAnothersStoreAsItIs) {
+  const std::string file = place.dir.file("data/acme.db");
+  fs::create_directory(place.dir.file("data"));
+  place_order(*std::make_unique<Store>(sqlite::open(file)), "1");
+  Tenants tenants = place.open();
+  EXPECT_THAT([&] { tenants.create("acme"); },
+              ThrowsMessage<UsageError>(HasSubstr("has events already; register it by 'adopt'")));
+  place_order(*std::make_unique<Store>(sqlite::open(file)), "2");
+  open_tenants(place.dir.file("data/globex.db"), {.at = "elsewhere/{tenant}/all.db"}).create("x");
+  EXPECT_THROW(tenants.create("globex"), UsageError);
+  EXPECT_THAT([&] { tenants.adopt("globex", true); },
+              ThrowsMessage<UsageError>(HasSubstr("is a registry of tenants")));
+  tenants.adopt("acme");
+  fs::copy_file(file, place.dir.file("data/initech.db"));
+  EXPECT_THAT([&] { tenants.adopt("initech"); },
+              ThrowsMessage<UsageError>(HasSubstr("is that of tenant 'acme'")));
+}
+
+TEST_F(TenantsOfAFile, TakeNoKeysOfOthers) {
+  const TenantsOptions options{.keys = place.dir.file("keys/{tenant}/keys")};
+  place.open(options).create("acme");
+  test::TenantPlace second;
+  Tenants others = second.open(options);
+  const auto foreign = ThrowsMessage<UsageError>(HasSubstr("move it away"));
+  EXPECT_THAT([&] { others.create("acme"); }, foreign) << "nobody has a key there yet";
+  EXPECT_FALSE(fs::exists(second.dir.file("data/acme.db")));
+  fs::create_directory(second.dir.file("data"));
+  { sqlite::open(second.dir.file("data/acme.db")); }
+  EXPECT_THAT([&] { others.adopt("acme"); }, foreign);
+  place.open().use("acme");
+}
+
+TEST_F(TenantsOfAFile, AreAdoptedWithTheirKeys) {
+  const TenantsOptions options{.keys = "keys/{tenant}/keys"};
+  place.open(options).create("acme");
+  test::TenantPlace second;
+  fs::copy(place.dir.file("data"), second.dir.file("data"));
+  Tenants moved = second.open(options);
+  EXPECT_THAT([&] { moved.adopt("acme", true); },
+              ThrowsMessage<UsageError>(HasSubstr(second.dir.file("keys/acme/keys"))));
+  EXPECT_FALSE(fs::exists(second.dir.file("keys")));
+  fs::copy(place.dir.file("keys"), second.dir.file("keys"), fs::copy_options::recursive);
+  moved.adopt("acme", true);
+  place_order(*moved.use("acme"), "1");
+}
+
+TEST_F(TenantsOfAFile, HaveKeysApartFromTheirStores) {
+  for (const char* const keys :
+       {"data/{tenant}.db", "data/{tenant}.db-wal", "data/{tenant}.db/keys"}) {
+    EXPECT_THAT([&] { place.open({.keys = keys}); },
+                ThrowsMessage<UsageError>(HasSubstr("keep them in two folders")))
+        << keys;
+  }
+  place.open({.keys = "data/{tenant}.keys"}).create("acme");
 }
 
 }  // namespace

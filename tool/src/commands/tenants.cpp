@@ -180,7 +180,8 @@ int drop(Invocation& call) {
   return print_tenant(call, tenant,
                       "Appends of '" + tenant.name + "' are refused now. From " +
                           to_string(tenant.erase_from) + " on it can be erased: '" + call.app.name +
-                          " tenants erase " + tenant.name + "'; 'tenants resume' takes it back.");
+                          " tenants erase " + tenant.name + " --confirm " + tenant.name +
+                          "'; 'tenants resume' takes it back.");
 }
 
 int erase(Invocation& call) {
@@ -224,11 +225,12 @@ int adopt(Invocation& call) {
   TenantsOptions options{.create = false};
   options.files.log = &log;
   Tenants tenants = open_registry(call, options);
+  const bool takes_over = call.arguments.has("--take-over");
   std::vector<std::string> adopted;
   if (call.arguments.operands().empty()) {
-    adopted = tenants.adopt();
+    adopted = tenants.adopt_all(takes_over);
   } else {
-    adopted.push_back(tenants.adopt(name_of(call)).name);
+    adopted.push_back(tenants.adopt(name_of(call), takes_over).name);
   }
   for (const std::string& name : adopted) {
     print_tenant(call, *tenants.find(name), "'" + name + "' is registered.");
@@ -345,8 +347,9 @@ std::vector<Command> commands_of_registries() {
                 "registry. With "
                 "one: the store at its place, as after an import.",
        .operands = {{"NAME", "the tenant", false}},
-       .examples = {{"after a loss", "tenants adopt --tenants tenants.db"},
-                    {"one that moved here", "tenants adopt acme --tenants tenants.db"}},
+       .options = {{"--take-over", "", "also from another registry, which can't use them then"}},
+       .examples = {{"after a loss", "tenants adopt --take-over --tenants tenants.db"},
+                    {"one that was imported here", "tenants adopt acme --tenants tenants.db"}},
        .run = adopt},
       {.path = "tenants each",
        .summary = "Run a command for each tenant",

@@ -32,6 +32,8 @@ struct MasterKey {
 
   Change wrap = {};
   Change unwrap = {};
+  /// The file that it is in; empty if it is in none.
+  std::string file = {};
 };
 
 /// A file of 32 random bytes that only this user may read. It is read each time it is needed;

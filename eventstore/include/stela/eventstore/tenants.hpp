@@ -174,22 +174,25 @@ class STELA_EVENTSTORE_EXPORT Tenants {
   Tenant suspend(std::string_view name, std::string_view reason);
   /// Takes back `suspend`, and `drop`.
   Tenant resume(std::string_view name);
-  /// As `suspend`, until `erase`, which is possible after `grace`.
+  /// As `suspend`, until `erase`, which is possible after `grace`. Repeat it to change that.
   Tenant drop(std::string_view name, std::string_view reason, std::chrono::seconds grace);
   /// Destroys the store and the keys of a dropped tenant: its events are gone. Calls of processes
   /// that have them open fail. Repeat it if it was interrupted. UsageError before `erase_from`.
-  /// Nothing is destroyed, and StoreFailed or SchemaMismatch thrown, if what stands at its places
+  /// Nothing is destroyed, and an Error thrown, if what stands at its places
   /// is another's, can't be read, has more than one name, or is missing, as on a disk that isn't
-  /// mounted; unless `is_lost`, which takes what is missing as gone for good.
+  /// mounted; unless `is_lost`, which takes what is missing as gone for good. What all tenants
+  /// share stays.
   Tenant erase(std::string_view name, bool is_lost = false);
   /// Registers stores that stand where this registry's stores stand and bear a tenant's name, but
-  /// aren't registered: after the loss of a registry. They belong to this registry from now on, and
-  /// stay suspended if they were. Returns their names.
-  std::vector<std::string> adopt();
+  /// aren't registered: after the loss of a registry. They stay suspended if they were. Those that
+  /// another registry knows are left out and logged, unless this one takes them over. Returns their
+  /// names.
+  std::vector<std::string> adopt_all(bool takes_over = false);
   /// Registers the store at this tenant's place, also if it bears no name, as after an import.
-  /// Without a key store it gets one. UsageError if it bears another name, or the name was used
-  /// before.
-  Tenant adopt(std::string_view name);
+  /// Its key store must be at its place; it gets one if it never had one. UsageError if it bears
+  /// another name, is another registry's and isn't taken over, or the name was used before; but a
+  /// registered tenant whose store another registry has taken over is taken back.
+  Tenant adopt(std::string_view name, bool takes_over = false);
 
   std::optional<Tenant> find(std::string_view name);
   /// All tenants by name, also erased ones.
