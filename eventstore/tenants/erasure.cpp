@@ -108,12 +108,14 @@ bool has_own_master(Registry& registry, const Registered& known, const std::stri
 void check_keys(Registry& registry, const Registered& known, bool may_be_missing) {
   const std::string place = registry.keys()->place_of(known.tenant.name);
   const std::string master = place + ".master";
-  if (has_own_master(registry, known, place) && fs::is_symlink(fs::symlink_status(master))) {
+  std::error_code error;
+  const bool is_own = has_own_master(registry, known, place);
+  if (is_own && fs::is_symlink(fs::symlink_status(master, error))) {
     throw StoreFailed{"'" + master +
                       "' is a link, and others may use what it leads to: put the file itself "
                       "there, or remove the link, and repeat it"};
   }
-  if (has_own_master(registry, known, place)) check_has_one_name(master);
+  if (is_own) check_has_one_name(master);
   const std::string name = "the key store, '" + place + "',";
   if (!check_is_there(known, is_at(place), name, may_be_missing)) return;
   check_has_one_name(place);

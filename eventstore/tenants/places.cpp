@@ -68,6 +68,13 @@ std::vector<std::string> names_at(const Pattern& stores) {
   return names;
 }
 
+bool has_store(const Pattern& stores, std::string_view tenant) {
+  std::error_code error;
+  if (!stores.is_on_server()) return fs::exists(stores.place_of(tenant), error);
+  const auto names = names_on_server(stores.text());
+  return std::binary_search(names.begin(), names.end(), tenant);
+}
+
 #ifndef STELA_HAS_POSTGRES
 std::vector<std::string> names_on_server(const std::string& conninfo) {
   throw UsageError{postgres::describe(conninfo)};  // which says that this build has no such engine

@@ -23,6 +23,7 @@ inline std::string schema_of(std::string_view tenant) {
 /// A name that may be a tenant's, by the place where something stands.
 std::vector<std::string> names_at(const Pattern& stores);
 std::vector<std::string> names_on_server(const std::string& conninfo);
+bool has_store(const Pattern& stores, std::string_view tenant);
 
 /// What changes whenever a store is written to. All zero: there is none, or it can't be told.
 using Stamp = std::array<std::int64_t, 3>;

@@ -9,7 +9,6 @@
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -96,10 +95,9 @@ std::string_view Suspension::name() const noexcept {
 /// their place isn't the store's, or the store's aren't there.
 void check_keys_of(Registry& registry, const std::string& tenant, std::string_view mark) {
   const std::string place = registry.keys()->place_of(tenant);
-  const auto names = names_at(registry.stores());
   std::optional<Uuid> own;
   bool is_being_made = false;
-  if (std::find(names.begin(), names.end(), tenant) != names.end()) {
+  if (has_store(registry.stores(), tenant)) {
     Store store = open_to_read(registry, tenant);
     own = key_store_of(store);
     is_being_made = read_marks(store).mark == mark;
