@@ -10,6 +10,8 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <initializer_list>
 
@@ -45,10 +47,16 @@ bool is_at(const std::string& path) {
       "; nothing is erased"};
 }
 
-/// Links are followed.
-void check_has_one_name(const std::string& path) {
+/// Links are followed. StoreFailed if it can't be removed, or would stay under another name.
+void check_is_plain(const std::string& path) {
   std::error_code error;
-  const std::uintmax_t names = fs::hard_link_count(behind_links(path), error);
+  const std::string real = behind_links(path);
+  for (const std::string& file : {path, real}) {
+    const std::string folder = fs::path{file}.parent_path().string();
+    if (::access(folder.c_str(), W_OK) == 0 || errno == ENOENT) continue;
+    throw StoreFailed{"'" + file + "' can't be removed by this user: " + std::strerror(errno)};
+  }
+  const std::uintmax_t names = fs::hard_link_count(real, error);
   if (error || names == 1) return;
   throw StoreFailed{"'" + path + "' has " + std::to_string(names) +
                     " names (hard links), and would stay under the others; remove those, and "
@@ -81,6 +89,10 @@ void check_store(Registry& registry, const Registered& known, bool may_be_missin
   if (is_on_server) {
     const Schemas schemas = check_schemas(place, known.tenant.name);
     is_there = schemas.has_store;
+    if (!schemas.may_drop) {
+      throw StoreFailed{"this role doesn't own the schemas of tenant '" + known.tenant.name +
+                        "', and can't drop them: erase it as their owner"};
+    }
     name = "schema '" + schema_of(known.tenant.name) + "'";
     check_is_there(known, schemas.has_own_sql || !is_there, "the schema for own SQL, _app,",
                    may_be_missing);
@@ -88,13 +100,19 @@ void check_store(Registry& registry, const Registered& known, bool may_be_missin
     is_there = is_at(place);
   }
   if (!check_is_there(known, is_there, "the store, " + name + ",", may_be_missing)) return;
-  if (!is_on_server) check_has_one_name(place);
+  if (!is_on_server) check_is_plain(place);
+  std::string suspension;
   const bool is_its_own = reads_as_its_own(name, [&] {
     Store store = open_to_read(registry, known.tenant.name);
-    return store.id() == known.tenant.store &&
-           read_marks(store).mark == mark_of(registry, known.tenant.name);
+    suspension = read_marks(store).suspension;
+    return is_store_of(known.tenant, store);
   });
   if (!is_its_own) refuse_foreign(known, name + " is another store, or another registry's");
+  if (known.tenant.state == TenantState::dropped && suspension != why_suspended(known.tenant)) {
+    throw UsageError{"the store of tenant '" + known.tenant.name +
+                     "' doesn't know that it is dropped: it was resumed since, if the registry is "
+                     "from an older backup; drop it again if it is to be erased"};
+  }
 }
 
 /// Whether the master key beside the key store is this tenant's alone.
@@ -115,10 +133,10 @@ void check_keys(Registry& registry, const Registered& known, bool may_be_missing
                       "' is a link, and others may use what it leads to: put the file itself "
                       "there, or remove the link, and repeat it"};
   }
-  if (is_own) check_has_one_name(master);
+  if (is_own) check_is_plain(master);
   const std::string name = "the key store, '" + place + "',";
   if (!check_is_there(known, is_at(place), name, may_be_missing)) return;
-  check_has_one_name(place);
+  check_is_plain(place);
   const bool is_its_own =
       reads_as_its_own("'" + place + "'", [&] { return keys::read_id(place) == known.keys.id; });
   if (!is_its_own) refuse_foreign(known, "'" + place + "' is another key store");

@@ -42,6 +42,7 @@ std::unique_ptr<Activity> watch_server(const std::string& conninfo);
 struct Schemas {
   bool has_store = false;
   bool has_own_sql = false;
+  bool may_drop = false;
 };
 /// Which of a tenant's schemas exist. SchemaMismatch if the first has something in it and isn't a
 /// store, or if the one for own SQL isn't noted as this tenant's and has something in it.

@@ -6,6 +6,7 @@
 #include "ledger/participants.hpp"
 #include "tenants/places.hpp"
 
+#include <stela/eventstore/detail/erasures.hpp>
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
 
@@ -57,6 +58,10 @@ Store open_store_of(Registry& registry, std::string_view tenant, Access access, 
   return sqlite::open(place, prepare(all.files));
 }
 
+constexpr std::string_view of_registry = ", of the registry ";
+
+}  // namespace
+
 std::string why_suspended(const Tenant& tenant) {
   std::string why = "tenant '" + tenant.name + "' is ";
   why += to_string(tenant.state);
@@ -64,16 +69,12 @@ std::string why_suspended(const Tenant& tenant) {
   return tenant.reason.empty() ? why : why + ": " + tenant.reason;
 }
 
-constexpr std::string_view of_registry = ", of the registry ";
-
-}  // namespace
-
 Store open_to_read(Registry& registry, std::string_view tenant) {
   return open_store_of(registry, tenant, Access::read, nullptr);
 }
 
-std::string mark_of(Registry& registry, const std::string& tenant) {
-  return tenant + std::string{of_registry} + registry.store().id().to_string();
+std::string mark_of(const Uuid& registry, const std::string& tenant) {
+  return tenant + std::string{of_registry} + registry.to_string();
 }
 
 Marked read_marks(Store& store) {
@@ -91,55 +92,123 @@ std::string_view Suspension::name() const noexcept {
   return ledger::suspension;
 }
 
-/// Before keys are opened or made for a store that isn't registered: UsageError if what stands at
-/// their place isn't the store's, or the store's aren't there.
-void check_keys_of(Registry& registry, const std::string& tenant, std::string_view mark) {
-  const std::string place = registry.keys()->place_of(tenant);
-  std::optional<Uuid> own;
+namespace {
+
+/// What is known of a store that isn't registered.
+struct Standing {
+  bool is_there = false;
+  /// This registry has begun to make it.
   bool is_being_made = false;
-  if (has_store(registry.stores(), tenant)) {
+  /// The key store that it was opened with.
+  std::optional<Uuid> keys = {};
+  bool has_sealed = false;
+};
+
+/// Also in imported events, which a key store elsewhere sealed.
+bool has_sealed_events(Store& store) {
+  if (has_personal_fields(store)) return true;
+  for (const StoredEvent& event : store.read_all()) {
+    if (event.payload.find("~s1.") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+Standing standing_of(Registry& registry, const std::string& tenant, Opening opening) {
+  Standing standing{.is_there = has_store(registry.stores(), tenant)};
+  if (!standing.is_there) return standing;
+  try {
     Store store = open_to_read(registry, tenant);
-    own = key_store_of(store);
-    is_being_made = read_marks(store).mark == mark;
+    standing.is_being_made = read_marks(store).mark == mark_of(registry.store().id(), tenant);
+    standing.keys = key_store_of(store);
+    standing.has_sealed = !standing.keys && registry.keys() && has_sealed_events(store);
+  } catch (const Error& e) {
+    if (opening != Opening::new_store || e.is_retryable()) throw;
+    // Its making was interrupted, or it is no store: making it tells.
+    standing.is_being_made = true;
   }
+  return standing;
+}
+
+/// Before anything is made for a store that isn't registered. UsageError if its key store isn't at
+/// its place, or another one may be.
+void check_keys_of(Registry& registry, const std::string& tenant, const Standing& store) {
+  if (!registry.keys()) {
+    if (!store.keys) return;
+    throw UsageError{"the store of tenant '" + tenant + "' has the key store " +
+                     store.keys->to_string() +
+                     ", and this registry has no place for key stores: make it with one "
+                     "(--keys-at)"};
+  }
+  const std::string place = registry.keys()->place_of(tenant);
   const bool is_there = std::filesystem::exists(place);
-  if (own && (!is_there || keys::read_id(place) != *own)) {
-    throw UsageError{"the store of tenant '" + tenant + "' has the key store " + own->to_string() +
-                     ": put that at '" + place + "', with its master key and its erasures"};
+  const bool is_wrong =
+      store.keys ? !is_there || keys::read_id(place) != *store.keys : store.has_sealed && !is_there;
+  if (is_wrong) {
+    throw UsageError{"the store of tenant '" + tenant + "' has " +
+                     (store.keys ? "the key store " + store.keys->to_string() : "sealed fields") +
+                     ": put its key store at '" + place +
+                     "', with its master key and its erasures"};
   }
-  if (own || !is_there || is_being_made) return;
+  if (store.keys || store.has_sealed || store.is_being_made || !is_there) return;
   throw UsageError{"the key store at '" + place + "' isn't known to be that of tenant '" + tenant +
                    "': move it away"};
 }
 
-OpenStore::OpenStore(Registry& registry, const Registered& known, Opening opening)
-    : name_{known.tenant.name}, mark_{mark_of(registry, name_)} {
-  const Tenant& tenant = known.tenant;
-  const bool is_new = opening == Opening::new_store;
-  if (registry.keys() && opening != Opening::existing) {
-    check_keys_of(registry, name_, mark_.detail());
-    // The store first: a key store without one is nobody's.
-    if (is_new) begin(registry);
+/// UsageError unless the tenant's store is this registry's.
+void attach_own(Store& store, Mark& own, const std::string& tenant) try {
+  store.database().attach_mark(own);
+} catch (const UsageError& e) {
+  throw UsageError{std::string{e.what()} + "; 'tenants adopt " + tenant +
+                   " --take-over' makes it this registry's"};
+}
+
+void check_is_registered(const Store& store, const Tenant& tenant) {
+  if (store.id() == tenant.store) return;
+  throw SchemaMismatch{"the store of tenant '" + tenant.name + "' has the id " +
+                       store.id().to_string() + ", and the registry knows " +
+                       tenant.store.to_string() +
+                       ": another store stands in its place; put the right one back"};
+}
+
+void settle_store(Store& store, const Tenant& tenant) {
+  if (tenant.state == TenantState::active) return;
+  const Suspension suspension{why_suspended(tenant)};
+  if (read_marks(store).suspension != suspension.detail()) {
+    store.database().require_mark(suspension);
   }
+}
+
+}  // namespace
+
+OpenStore::OpenStore(Registry& registry, const Registered& known, Opening opening)
+    : name_{known.tenant.name}, mark_{mark_of(registry.store().id(), name_)} {
+  const bool is_new = opening == Opening::new_store;
+  if (opening != Opening::existing) prepare(registry, opening);
   keys_ = open_keys_of(registry, name_, opening != Opening::existing);
   if (keys_) settle_keys(registry.options(), known.keys, opening);
   store_.emplace(open_store_of(registry, name_, is_new ? Access::create : Access::write,
                                keys_ ? &*keys_ : nullptr));
-  if (opening == Opening::existing && store_->id() != tenant.store) {
-    throw SchemaMismatch{"the store of tenant '" + name_ + "' has the id " +
-                         store_->id().to_string() + ", and the registry knows " +
-                         tenant.store.to_string() +
-                         ": another store stands in its place; put the right one back"};
-  }
-  if (is_new) check_is_empty(registry, *store_);
+  if (opening == Opening::existing) check_is_registered(*store_, known.tenant);
   if (opening >= Opening::adopted) adopt(known, opening == Opening::taken_over);
-  try {
-    store_->database().attach_mark(mark_);
-  } catch (const UsageError& e) {
-    throw UsageError{std::string{e.what()} + "; 'tenants adopt " + name_ +
-                     " --take-over' makes it this registry's"};
+  attach_own(*store_, mark_, name_);
+  if (opening == Opening::existing) settle_store(*store_, known.tenant);
+}
+
+void OpenStore::prepare(Registry& registry, Opening opening) {
+  const Standing standing = standing_of(registry, name_, opening);
+  const std::string place = registry.stores().place_of(name_);
+  if (opening == Opening::new_store && standing.is_there && !standing.is_being_made) {
+    throw UsageError{"there is a store at '" + place + "' already; register it by 'adopt'"};
   }
-  if (opening == Opening::existing) settle(tenant);
+  check_keys_of(registry, name_, standing);
+  if (opening != Opening::new_store) return;
+  // The store first: a key store without one is nobody's.
+  Store made = open_store_of(registry, name_, Access::create, nullptr);
+  if (made.last_sequence().value() > 0) {
+    throw UsageError{"'" + place + "' has events already; register it by 'adopt'"};
+  }
+  attach_own(made, mark_, name_);
+  made.database().detach_mark(mark_);
 }
 
 void OpenStore::settle_keys(const TenantsOptions& all, const KeyFiles& known, Opening opening) {
@@ -152,19 +221,6 @@ void OpenStore::settle_keys(const TenantsOptions& all, const KeyFiles& known, Op
                          "' is another's: put its own one there"};
   }
   key_files_ = {.id = standing.id, .has_own_master = !all.master.has_value()};
-}
-
-void OpenStore::check_is_empty(Registry& registry, Store& store) const {
-  if (store.last_sequence().value() == 0) return;
-  throw UsageError{"'" + registry.stores().place_of(name_) +
-                   "' has events already; register it by 'adopt'"};
-}
-
-void OpenStore::begin(Registry& registry) {
-  Store made = open_store_of(registry, name_, Access::create, nullptr);
-  check_is_empty(registry, made);
-  made.database().attach_mark(mark_);
-  made.database().detach_mark(mark_);
 }
 
 void OpenStore::adopt(const Registered& known, bool takes_over) {
@@ -200,15 +256,17 @@ void* OpenStore::keep(std::type_index type, FunctionRef<std::shared_ptr<void>(St
   return kept_.back().second.get();
 }
 
-void OpenStore::settle(const Tenant& tenant) {
-  if (tenant.state == TenantState::active) return;
-  const std::string known = read_marks(*store_).suspension;
-  const Suspension suspension{why_suspended(tenant)};
-  if (known != suspension.detail()) store_->database().require_mark(suspension);
-}
-
-void OpenStore::accept() {
-  if (!read_marks(*store_).suspension.empty()) store_->forget_participant(ledger::suspension);
+void settle(Registry& registry, const Registered& known) {
+  const Tenant& tenant = known.tenant;
+  Store store = open_store_of(registry, tenant.name, Access::write, nullptr);
+  check_is_registered(store, tenant);
+  Mark own{mark_of(registry.store().id(), tenant.name)};
+  attach_own(store, own, tenant.name);
+  store.database().detach_mark(own);
+  settle_store(store, tenant);
+  if (tenant.state == TenantState::active && !read_marks(store).suspension.empty()) {
+    store.forget_participant(ledger::suspension);
+  }
 }
 
 // --- the pool

@@ -43,8 +43,8 @@ struct Marked {
   std::string suspension = {};
 };
 Marked read_marks(Store& store);
-/// The mark of this registry's tenant.
-std::string mark_of(Registry& registry, const std::string& tenant);
+/// The mark of a registry's tenant.
+std::string mark_of(const Uuid& registry, const std::string& tenant);
 
 /// Why appends to a store are refused.
 class Suspension final : public Participant {
@@ -69,6 +69,12 @@ enum class Opening : std::uint8_t {
 /// A store at a tenant's place, whether or not it is registered.
 Store open_to_read(Registry& registry, std::string_view tenant);
 
+/// Makes a tenant's store refuse appends, or accept them, as its state says. Needs no keys.
+/// SchemaMismatch if another store stands in its place, UsageError if it is another registry's.
+void settle(Registry& registry, const Registered& known);
+/// What callers of a suspended or dropped tenant are told.
+std::string why_suspended(const Tenant& tenant);
+
 /// A tenant's store, its keys, and what lives with it. Threads: any number at once.
 class OpenStore {
  public:
@@ -85,16 +91,10 @@ class OpenStore {
   void listen(std::function<void(const CommitNotice&)> listener) {
     commits_ = store_->on_commit(std::move(listener));
   }
-  /// Makes the store refuse appends if the tenant's state says so. Only `accept` takes it back: a
-  /// restored registry may not know of it.
-  void settle(const Tenant& tenant);
-  void accept();
 
  private:
-  /// UsageError if it has events.
-  void check_is_empty(Registry& registry, Store& store) const;
-  /// Makes an empty store that bears the tenant's mark.
-  void begin(Registry& registry);
+  /// Checks what stands at the places of a store that isn't registered, and makes a new one.
+  void prepare(Registry& registry, Opening opening);
   /// SchemaMismatch if the key store isn't this tenant's.
   void settle_keys(const TenantsOptions& all, const KeyFiles& known, Opening opening);
   /// Makes it this registry's. UsageError if it is a registry, bears another tenant's name, or is

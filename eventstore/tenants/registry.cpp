@@ -17,6 +17,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
+/// Where the registry is: stores that are schemas of its own database, also in a copy of that.
+constexpr const char* here = "";
+
 /// How old the known state of a tenant may be.
 constexpr std::chrono::milliseconds recent{100};
 
@@ -200,7 +203,7 @@ void Registry::settle_facts(const std::string& location) {
     }
     UnitOfWork unit{store_};
     unit.append(facts_stream(), ExpectedVersion::none(),
-                Made{*options_.at, options_.keys.value_or("")});
+                Made{*options_.at == location ? here : *options_.at, options_.keys.value_or("")});
     try {
       unit.commit();
     } catch (const ConcurrencyConflict&) {
@@ -214,6 +217,7 @@ void Registry::settle_facts(const std::string& location) {
     throw UsageError{"the tenants' " + std::string{what} + " are at '" + actual + "', and '" +
                      *wanted + "' was asked for; leave it out to take what the registry has"};
   };
+  if (facts_->first == here) facts_->first = location;
   check(options_.at, facts_->first, "stores");
   check(options_.keys, facts_->second, "key stores");
   stores_.emplace(facts_->first, folder_);
@@ -227,6 +231,7 @@ void Registry::take(const StoredEvent& event, const E& happened) {
   } else {
     Registered& entry = entries_[std::string{event.stream.key()}];
     entry.tenant.name = event.stream.key();
+    entry.tenant.registry = store_.id();
     entry.tenant.since = event.recorded_at;
     entry.version = event.version;
     apply(entry, happened);

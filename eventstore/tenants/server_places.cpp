@@ -92,7 +92,7 @@ Schemas check_schemas(const std::string& conninfo, std::string_view tenant) {
                          "it: " +
                          std::string{noted.note()}};
   }
-  return {is_there, noted.is_there()};
+  return {is_there, noted.is_there(), noted.may_drop()};
 }
 
 void remove_schemas(const std::string& conninfo, std::string_view tenant) {

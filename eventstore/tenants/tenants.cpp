@@ -137,24 +137,16 @@ Tenant Tenants::create(std::string_view name) {
 Tenant Tenants::change(std::string_view name, FunctionRef<Tenant(const Tenant&)> work) {
   Registered known = registry_->get(name);
   if (known.tenant.state >= TenantState::erasing) refuse_state(known.tenant, "changed");
-  // Nothing changes if another store stands in its place; a missing one may come back.
-  try {
-    pool_->use(known, Opening::existing);
-  } catch (const StoreFailed&) {
-  } catch (const StoreBusy&) {
-  } catch (const NotFound&) {
-  }
   // The registry first: a process that opens the store then settles its state.
-  const Tenant& after = known.tenant = work(known.tenant);
+  known.tenant = work(known.tenant);
   try {
-    const TenantStore store = pool_->use(known, Opening::existing);
-    store.open_->settle(after);
-    if (after.state == TenantState::active) store.open_->accept();
+    tenants::settle(*registry_, known);
   } catch (const Error& e) {
     throw Error{e.code(), std::string{e.what()} +
-                              "; the registry has the change, and the store doesn't: repeat it"};
+                              "; the registry has the change, and the store doesn't: repeat it "
+                              "when the store is well"};
   }
-  return after;
+  return known.tenant;
 }
 
 Tenant Tenants::suspend(std::string_view name, std::string_view reason) {
@@ -168,7 +160,15 @@ Tenant Tenants::suspend(std::string_view name, std::string_view reason) {
 
 Tenant Tenants::resume(std::string_view name) {
   return change(name, [&](const Tenant& tenant) {
-    return tenant.state == TenantState::active ? tenant : registry_->resume(name);
+    if (tenant.state == TenantState::active) return tenant;
+    // Nothing changes if another store stands in its place; a missing one may come back.
+    try {
+      tenants::settle(*registry_, registry_->get(name));
+    } catch (const StoreFailed&) {
+    } catch (const StoreBusy&) {
+    } catch (const NotFound&) {
+    }
+    return registry_->resume(name);
   });
 }
 
@@ -225,12 +225,17 @@ Tenant Tenants::adopt(std::string_view name, bool takes_over) {
   pool_->close(name);
   TenantStore store = pool_->use(wanted, takes_over ? Opening::taken_over : Opening::adopted);
   if (known) {
-    store.open_->settle(known->tenant);
+    tenants::settle(*registry_, *known);
     return known->tenant;
   }
   const Tenant adopted = registry_->create(name, store->id(), store.open_->key_files());
   const std::string suspension = tenants::read_marks(store.store()).suspension;
   return suspension.empty() ? adopted : registry_->suspend(name, "its store says: " + suspension);
+}
+
+bool is_store_of(const Tenant& tenant, Store& store) {
+  return store.id() == tenant.store &&
+         tenants::read_marks(store).mark == tenants::mark_of(tenant.registry, tenant.name);
 }
 
 TenantMembership::TenantMembership(Store& store) : store_{store.anchor()} {

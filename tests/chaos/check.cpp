@@ -14,6 +14,7 @@
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace stela::chaos {
 namespace {
@@ -34,7 +35,10 @@ class Check {
  public:
   Check(const Settings& settings, const std::string& url, const std::vector<Deletion>& deletions)
       : settings_{settings}, url_{url}, broker_{url} {
-    for (const Deletion& each : deletions) deleted_.insert(each.event);
+    for (const Deletion& each : deletions) {
+      deleted_.insert(each.event);
+      deleted_at_.insert({each.broker_stream, each.broker_sequence});
+    }
   }
 
   Findings run() {
@@ -124,6 +128,7 @@ class Check {
         violate("a message isn't what the store has", where);
         continue;
       }
+      if (deleted_at_.contains({stream, message.sequence})) came_back_.insert(sequence);
       const bool is_new = published_.insert(sequence).second;
       if (!is_new) ++findings_.copies;
       if (settings_.fence == Fence::none) {
@@ -227,6 +232,7 @@ class Check {
       for (const GlobalSequence each : compared.examples) missed.push_back(each.value());
       if (compared.examples.empty()) break;
     }
+    missed.insert(missed.end(), came_back_.begin(), came_back_.end());
     for (const std::string& flaw : flaws_of_deletions(outcomes(), gaps(), missed)) {
       violate("a deletion", flaw);
     }
@@ -262,12 +268,13 @@ class Check {
       const auto sequence = static_cast<std::int64_t>(i) + 1;
       const Event& event = events_[i];
       if (!event.publishes) continue;
-      outcomes.push_back({.event = sequence,
-                          .stream = event.stream,
-                          .version = event.version,
-                          .is_deleted = deleted_.contains(sequence),
-                          .is_at_broker = published_.contains(sequence),
-                          .has_effect = handled_.contains(event.id)});
+      outcomes.push_back(
+          {.event = sequence,
+           .stream = event.stream,
+           .version = event.version,
+           .is_deleted = deleted_.contains(sequence),
+           .is_at_broker = published_.contains(sequence) && !came_back_.contains(sequence),
+           .has_effect = handled_.contains(event.id)});
     }
     return outcomes;
   }
@@ -286,6 +293,10 @@ class Check {
   test::JetStream broker_;
   /// By their sequences.
   std::set<std::int64_t> deleted_;
+  std::set<std::pair<std::string, std::uint64_t>> deleted_at_;
+  /// In their old places, where nothing that is sent again gets: a server that was killed forgets
+  /// deletions that it hasn't written.
+  std::set<std::int64_t> came_back_;
   /// By their ids.
   std::set<std::string> handled_;
   Findings findings_;

@@ -100,6 +100,22 @@ TEST_F(ErasureOfAFile, TakesTheKeysAndTheirFolder) {
   globex_works();
 }
 
+TEST_F(ErasureOfAFile, IsRefusedIfItWasResumedSinceTheRegistrysBackup) {
+  const std::string registry = place.dir.file("tenants.db");
+  const std::string backup = place.dir.file("backup");
+  {
+    Store store = sqlite::open(registry, {.read_only = true});
+    sqlite::backup(store, backup);
+  }
+  open().resume("acme");
+  for (const char* const ending : {"", "-wal", "-shm"}) fs::remove(registry + ending);
+  fs::copy_file(backup, registry);
+  fs::remove(backup);
+  refuses<UsageError>("was resumed since, if the registry is from an older backup; drop it again");
+  open().drop("acme", "left indeed", 0s);
+  EXPECT_TRUE(is_erased());
+}
+
 TEST_F(ErasureOfAFile, FollowsALinkToItsStore) {
   const std::string real = place.dir.file("real.db");
   fs::rename(store("acme"), real);

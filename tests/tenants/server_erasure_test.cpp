@@ -93,6 +93,26 @@ TEST_F(ErasureOnAServer, IsNoDangerForASchemaThatWasThereBefore) {
   EXPECT_FALSE(has_schema("tenant_acme"));
 }
 
+TEST_F(ErasureOnAServer, IsRefusedToWhoDoesntOwnTheSchemas) {
+  make_and_drop();
+  run("CREATE ROLE app LOGIN; GRANT pg_read_all_data, pg_write_all_data TO app");
+  Tenants others = open_tenants(server.url("postgres", "app"));
+  EXPECT_THAT([&] { others.erase("acme"); },
+              ThrowsMessage<StoreFailed>(HasSubstr("erase it as their owner")));
+  EXPECT_EQ(tenants.find("acme")->state, TenantState::dropped);
+}
+
+TEST_F(ErasureOnAServer, IsOfACopyAlone) {
+  make_and_drop();
+  { const Tenants closed = std::move(tenants); }
+  run("CREATE DATABASE copy");
+  server.dump("postgres", server.folder() + "/dump");
+  server.replace_by_dump("copy", server.folder() + "/dump");
+  open_tenants(server.url("copy")).erase("acme");
+  EXPECT_TRUE(has_schema("tenant_acme")) << "that of the original";
+  EXPECT_EQ(open_tenants(url).find("acme")->state, TenantState::dropped);
+}
+
 TEST_F(ErasureOnAServer, IsAlsoOfARegistryInAFile) {
   const test::TempDir dir;
   Tenants others = open_tenants(dir.file("all.db"), {.at = url});

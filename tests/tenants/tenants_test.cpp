@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,6 +29,16 @@ using ::testing::ThrowsMessage;
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+
+struct Moved {
+  static constexpr EventType event_type{"guest.moved", 1, local};
+  Personal<std::string> address;
+  static constexpr auto subject = stream_is_subject;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(address));
+  }
+};
 
 class TenantsTest : public ::testing::Test {
  protected:
@@ -310,8 +322,10 @@ TEST_F(TenantsOfAFile, LeaveAnothersStoreAsItIs) {
   place_order(*std::make_unique<Store>(sqlite::open(file)), "1");
   Tenants tenants = place.open();
   EXPECT_THAT([&] { tenants.create("acme"); },
-              ThrowsMessage<UsageError>(HasSubstr("has events already; register it by 'adopt'")));
+              ThrowsMessage<UsageError>(HasSubstr("already; register it by 'adopt'")));
   place_order(*std::make_unique<Store>(sqlite::open(file)), "2");
+  { sqlite::open(place.dir.file("data/empty.db")); }
+  EXPECT_THROW(tenants.create("empty"), UsageError) << "it may have tables of its own";
   open_tenants(place.dir.file("data/globex.db"), {.at = "elsewhere/{tenant}/all.db"}).create("x");
   EXPECT_THROW(tenants.create("globex"), UsageError);
   EXPECT_THAT([&] { tenants.adopt("globex", true); },
@@ -341,6 +355,11 @@ TEST_F(TenantsOfAFile, AreAdoptedWithTheirKeys) {
   place.open(options).create("acme");
   test::TenantPlace second;
   fs::copy(place.dir.file("data"), second.dir.file("data"));
+  fs::copy(place.dir.file("data"), second.dir.file("keyless"));
+  Tenants keyless = open_tenants(second.dir.file("keyless.all"), {.at = "keyless/{tenant}.db"});
+  EXPECT_THAT([&] { keyless.adopt("acme", true); },
+              ThrowsMessage<UsageError>(HasSubstr("make it with one (--keys-at)")))
+      << "its keys would outlive it";
   Tenants moved = second.open(options);
   EXPECT_THAT([&] { moved.adopt("acme", true); },
               ThrowsMessage<UsageError>(HasSubstr(second.dir.file("keys/acme/keys"))));
@@ -348,6 +367,55 @@ TEST_F(TenantsOfAFile, AreAdoptedWithTheirKeys) {
   fs::copy(place.dir.file("keys"), second.dir.file("keys"), fs::copy_options::recursive);
   moved.adopt("acme", true);
   place_order(*moved.use("acme"), "1");
+}
+
+TEST_F(TenantsOfAFile, AreAdoptedAfterAnImportWithTheirKeys) {
+  const TenantsOptions options{.keys = "keys/{tenant}/keys"};
+  std::stringstream exported;
+  {
+    Tenants tenants = place.open(options);
+    tenants.create("acme");
+    TenantStore acme = tenants.use("acme");
+    UnitOfWork unit{*acme};
+    unit.append(StreamId::of("guest", "1"), ExpectedVersion::none(), Moved{{"Elm St 1"}});
+    unit.commit();
+    export_store(*acme, exported);
+  }
+  test::TenantPlace second;
+  fs::create_directory(second.dir.file("data"));
+  Store imported = sqlite::open(second.dir.file("data/acme.db"));
+  import_store(imported, exported);
+  Tenants moved = second.open(options);
+  EXPECT_THAT([&] { moved.adopt("acme"); },
+              ThrowsMessage<UsageError>(HasSubstr("has sealed fields: put its key store at")));
+  fs::copy(place.dir.file("keys"), second.dir.file("keys"), fs::copy_options::recursive);
+  moved.adopt("acme");
+  EXPECT_EQ(moved.use("acme")->last_sequence(), GlobalSequence{1});
+}
+
+TEST_F(TenantsOfAFile, AreMadeAgainWhereThatWasInterrupted) {
+  fs::create_directory(place.dir.file("data"));
+  { const std::ofstream made{place.dir.file("data/acme.db")}; }
+  Tenants tenants = place.open({.keys = "keys/{tenant}/keys"});
+  tenants.create("acme");
+  place_order(*tenants.use("acme"), "1");
+}
+
+TEST_F(TenantsOfAFile, AreDroppedAlsoWhenTheyAreDamaged) {
+  Tenants tenants = place.open();
+  tenants.create("acme");
+  const std::string file = tenants.place_of("acme");
+  { const Tenants closed = std::move(tenants); }
+  fs::rename(file, place.dir.file("well"));
+  std::ofstream{file} << "damaged";
+  Tenants again = place.open();
+  EXPECT_THAT(
+      [&] { again.drop("acme", "left", 0s); },
+      ThrowsMessage<Error>(HasSubstr("the registry has the change, and the store doesn't")));
+  EXPECT_EQ(again.find("acme")->state, TenantState::dropped);
+  EXPECT_THAT([&] { again.erase("acme"); }, ThrowsMessage<Error>(HasSubstr("move it away")));
+  fs::remove(file);
+  EXPECT_EQ(again.erase("acme", true).state, TenantState::erased);
 }
 
 TEST_F(TenantsOfAFile, HaveKeysApartFromTheirStores) {

@@ -141,6 +141,19 @@ TEST_F(ToolTenants, MoveToAnotherRegistry) {
   EXPECT_THAT(run_well({"streams", "list", "--tenant", "acme"}, there), HasSubstr("order-1"));
 }
 
+TEST_F(ToolTenants, AreNoLongerUsedByARegistryThatLostThem) {
+  const RunOptions others{.environment = {{"STELA_TENANTS", dir_.file("others.db")}}};
+  run_well({"tenants", "init", "--at", "data/{tenant}.db"}, others);
+  EXPECT_THAT(run({"tenants", "adopt"}, others).err,
+              AllOf(HasSubstr("--take-over"), HasSubstr("Nothing to adopt.")));
+  run_well({"tenants", "adopt", "--take-over"}, others);
+  const Ran refused = append("acme");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("another registry has taken it over"));
+  well({"tenants", "adopt", "acme", "--take-over"});
+  EXPECT_EQ(append("acme").code, 0);
+}
+
 TEST_F(ToolTenants, AreMigratedAndRunThrough) {
   EXPECT_THAT(well({"tenants", "migrate"}), HasSubstr("2 tenants up to date, 0 failed."));
   const std::string each = well({"tenants", "each", "--", "verify"});

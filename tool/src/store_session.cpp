@@ -82,9 +82,12 @@ StoreSession::StoreSession(Invocation& invocation, const Options& options)
       place_{invocation.place()},
       store_{open(invocation, place_, options, log_)} {
   const auto& tenant = invocation.tenant();
-  if (!tenant || store_.id() == tenant->store) return;
+  if (!tenant || is_store_of(*tenant, store_)) return;
   throw Exit{failed, "another store stands in the place of tenant '" + tenant->name + "', '" +
-                         place_.shown() + "'; put the right one back, or 'tenants adopt'"};
+                         place_.shown() +
+                         "', or another registry has taken it over: put the right "
+                         "one back, or 'tenants adopt " +
+                         tenant->name + " --take-over'"};
 }
 
 const std::string& StoreSession::name() const {

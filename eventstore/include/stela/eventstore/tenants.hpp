@@ -45,8 +45,9 @@ STELA_EVENTSTORE_EXPORT std::string_view to_string(TenantState state) noexcept;
 struct Tenant {
   std::string name = {};
   TenantState state = TenantState::active;
-  /// The id of its store.
+  /// The ids of its store, and of the registry that knows it.
   Uuid store = {};
+  Uuid registry = {};
   Timestamp created_at = {};
   /// Since when it is in this state, and why.
   Timestamp since = {};
@@ -218,6 +219,9 @@ class STELA_EVENTSTORE_EXPORT Tenants {
   std::unique_ptr<tenants::Registry> registry_;
   std::unique_ptr<tenants::StorePool> pool_;
 };
+
+/// Whether this is the tenant's store, and no other registry has taken it over.
+STELA_EVENTSTORE_EXPORT bool is_store_of(const Tenant& tenant, Store& store);
 
 /// Lets a program append to a tenant's store that it opened by itself, as a tool does. Does nothing
 /// for a store that is no tenant's. The store must outlive it. Threads: one at a time.

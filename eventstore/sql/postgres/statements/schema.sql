@@ -72,13 +72,16 @@ SELECT set_config('role', :role, true);
 -- name: sql_schema
 -- doing: looking for the schema of the user's SQL
 -- takes: schema text, store text
--- gives: is_there bool, may_make bool, me text, is_of_store bool, note text
+-- gives: is_there bool, may_make bool, me text, is_of_store bool, note text, may_drop bool
 WITH given AS (SELECT to_regnamespace(quote_ident(:schema)) AS there,
                       'SQL beside the Stela store in schema ' || :store AS note)
 SELECT there IS NOT NULL AS is_there,
        has_database_privilege(current_database(), 'CREATE') AS may_make, current_user::text AS me,
        coalesce(obj_description(there, 'pg_namespace') = note, false) AS is_of_store,
-       format('COMMENT ON SCHEMA %I IS %L', :schema, note) AS note
+       format('COMMENT ON SCHEMA %I IS %L', :schema, note) AS note,
+       NOT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace AS n
+                   WHERE n.nspname IN (:schema, :store)
+                     AND NOT pg_has_role(n.nspowner, 'USAGE')) AS may_drop
 FROM given;
 
 -- name: set_facts
