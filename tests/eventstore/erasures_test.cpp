@@ -242,7 +242,8 @@ TEST_F(ChangedErasures, MayBeGarbage) {
 }
 
 TEST_F(Erasures, AreNotWrittenIntoAnotherFile) {
-  write_secret(place.path() + ".master", std::string(32, 'm'));  // random bytes may end a line
+  test::write_secret(place.path() + ".master",
+                     std::string(32, 'm'));  // random bytes may end a line
   Keys keys = place.open({.erasures = place.path() + ".master"});
   const KeyId id = keys.key_of(margaret)->id;
   EXPECT_THAT(keys.erasure_problems(), ElementsAre(HasSubstr("isn't a file of erasures")));
