@@ -10,6 +10,7 @@
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
 
+#include <charconv>
 #include <filesystem>
 #include <utility>
 
@@ -59,6 +60,7 @@ Store open_store_of(Registry& registry, std::string_view tenant, Access access, 
 }
 
 constexpr std::string_view of_registry = ", of the registry ";
+constexpr std::string_view last_change = ", change ";
 
 }  // namespace
 
@@ -80,12 +82,26 @@ std::string mark_of(const Uuid& registry, const std::string& tenant) {
 Marked read_marks(Store& store) {
   Marked marked;
   for (const auto& required : StoreOperations{store}.required_participants()) {
-    if (required.name == "tenant") marked.mark = required.detail;
+    if (required.name == "tenant") {
+      const std::size_t end = required.detail.find(last_change);
+      marked.mark = required.detail.substr(0, end);
+      if (end != std::string::npos) {
+        const std::string_view change =
+            std::string_view{required.detail}.substr(end + last_change.size());
+        std::from_chars(change.data(), change.data() + change.size(), marked.change);
+      }
+    }
     if (required.name == "tenants") marked.is_registry = true;
     if (required.name == ledger::suspension) marked.suspension = required.detail;
   }
   marked.tenant = marked.mark.substr(0, marked.mark.find(of_registry));
   return marked;
+}
+
+bool Mark::accepts(std::string_view recorded) const noexcept {
+  if (!recorded.starts_with(detail_)) return false;
+  recorded.remove_prefix(detail_.size());
+  return recorded.empty() || recorded.starts_with(last_change);
 }
 
 std::string_view Suspension::name() const noexcept {
@@ -170,12 +186,18 @@ void check_is_registered(const Store& store, const Tenant& tenant) {
                        ": another store stands in its place; put the right one back"};
 }
 
-void settle_store(Store& store, const Tenant& tenant) {
-  if (tenant.state == TenantState::active) return;
-  const Suspension suspension{why_suspended(tenant)};
-  if (read_marks(store).suspension != suspension.detail()) {
+/// What the store knows already stays, also if the registry, from an older backup, doesn't.
+void settle_store(Store& store, const Registered& known, const Marked& marked) {
+  const std::int64_t change = known.version.value();
+  if (change <= marked.change) return;
+  const Suspension suspension{why_suspended(known.tenant)};
+  if (known.tenant.state != TenantState::active) {
     store.database().require_mark(suspension);
+  } else if (!marked.suspension.empty()) {
+    store.forget_participant(ledger::suspension);
   }
+  store.database().require_mark(
+      Mark{marked.mark + std::string{last_change} + std::to_string(change)});
 }
 
 }  // namespace
@@ -191,7 +213,7 @@ OpenStore::OpenStore(Registry& registry, const Registered& known, Opening openin
   if (opening == Opening::existing) check_is_registered(*store_, known.tenant);
   if (opening >= Opening::adopted) adopt(known, opening == Opening::taken_over);
   attach_own(*store_, mark_, name_);
-  if (opening == Opening::existing) settle_store(*store_, known.tenant);
+  if (opening == Opening::existing) settle_store(*store_, known, read_marks(*store_));
 }
 
 void OpenStore::prepare(Registry& registry, Opening opening) {
@@ -256,17 +278,20 @@ void* OpenStore::keep(std::type_index type, FunctionRef<std::shared_ptr<void>(St
   return kept_.back().second.get();
 }
 
-void settle(Registry& registry, const Registered& known) {
-  const Tenant& tenant = known.tenant;
+Store open_own(Registry& registry, const Tenant& tenant) {
   Store store = open_store_of(registry, tenant.name, Access::write, nullptr);
   check_is_registered(store, tenant);
-  Mark own{mark_of(registry.store().id(), tenant.name)};
+  Mark own{mark_of(tenant.registry, tenant.name)};
   attach_own(store, own, tenant.name);
   store.database().detach_mark(own);
-  settle_store(store, tenant);
-  if (tenant.state == TenantState::active && !read_marks(store).suspension.empty()) {
-    store.forget_participant(ledger::suspension);
-  }
+  return store;
+}
+
+void settle(Registry& registry, const Registered& known) {
+  Store store = open_own(registry, known.tenant);
+  Marked marked = read_marks(store);
+  marked.change = 0;
+  settle_store(store, known, marked);
 }
 
 // --- the pool

@@ -22,12 +22,13 @@
 namespace stela::tenants {
 
 /// Marks a store as a registry's tenant: appends without it, or by another tenant's name, are
-/// refused.
+/// refused. The recorded detail may also have the registry's last change that the store knows.
 class Mark final : public Participant {
  public:
   explicit Mark(std::string detail) : detail_{std::move(detail)} {}
   std::string_view name() const noexcept override { return "tenant"; }
   std::string_view detail() const noexcept override { return detail_; }
+  bool accepts(std::string_view recorded) const noexcept override;
 
  private:
   const std::string detail_;
@@ -37,6 +38,8 @@ class Mark final : public Participant {
 struct Marked {
   /// The mark's detail; empty if it is no tenant's.
   std::string mark = {};
+  /// The version of the tenant's stream in the registry.
+  std::int64_t change = 1;
   std::string tenant = {};
   bool is_registry = false;
   /// Why it refuses appends; empty if it doesn't.
@@ -69,8 +72,11 @@ enum class Opening : std::uint8_t {
 /// A store at a tenant's place, whether or not it is registered.
 Store open_to_read(Registry& registry, std::string_view tenant);
 
-/// Makes a tenant's store refuse appends, or accept them, as its state says. Needs no keys.
-/// SchemaMismatch if another store stands in its place, UsageError if it is another registry's.
+/// The tenant's store without its keys. SchemaMismatch if another store stands in its place,
+/// UsageError if it is another registry's.
+Store open_own(Registry& registry, const Tenant& tenant);
+/// Makes a tenant's store refuse appends, or accept them, as its state says, even if the store
+/// knows of a later change: the registry may be from an older backup. Throws as `open_own`.
 void settle(Registry& registry, const Registered& known);
 /// What callers of a suspended or dropped tenant are told.
 std::string why_suspended(const Tenant& tenant);

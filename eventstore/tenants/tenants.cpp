@@ -135,18 +135,18 @@ Tenant Tenants::create(std::string_view name) {
 }
 
 Tenant Tenants::change(std::string_view name, FunctionRef<Tenant(const Tenant&)> work) {
-  Registered known = registry_->get(name);
+  const Registered known = registry_->get(name);
   if (known.tenant.state >= TenantState::erasing) refuse_state(known.tenant, "changed");
   // The registry first: a process that opens the store then settles its state.
-  known.tenant = work(known.tenant);
+  const Tenant changed = work(known.tenant);
   try {
-    tenants::settle(*registry_, known);
+    tenants::settle(*registry_, registry_->get(name));
   } catch (const Error& e) {
     throw Error{e.code(), std::string{e.what()} +
                               "; the registry has the change, and the store doesn't: repeat it "
                               "when the store is well"};
   }
-  return known.tenant;
+  return changed;
 }
 
 Tenant Tenants::suspend(std::string_view name, std::string_view reason) {
@@ -163,7 +163,7 @@ Tenant Tenants::resume(std::string_view name) {
     if (tenant.state == TenantState::active) return tenant;
     // Nothing changes if another store stands in its place; a missing one may come back.
     try {
-      tenants::settle(*registry_, registry_->get(name));
+      tenants::open_own(*registry_, registry_->get(name).tenant);
     } catch (const StoreFailed&) {
     } catch (const StoreBusy&) {
     } catch (const NotFound&) {

@@ -112,6 +112,8 @@ TEST_F(ErasureOfAFile, IsRefusedIfItWasResumedSinceTheRegistrysBackup) {
   fs::copy_file(backup, registry);
   fs::remove(backup);
   refuses<UsageError>("was resumed since, if the registry is from an older backup; drop it again");
+  place_order(*open().use("acme"), "2");
+  refuses<UsageError>("drop it again");
   open().drop("acme", "left indeed", 0s);
   EXPECT_TRUE(is_erased());
 }

@@ -72,7 +72,9 @@ TenantReport look_at(Tenants& tenants, const Tenant& tenant, const App& app) try
   TenantReport report{.tenant = tenant};
   TenantStore open = tenants.use(tenant.name);
   report.events = open->last_sequence().value();
+  bool is_refused = false;
   for (const auto& required : StoreOperations{open.store()}.required_participants()) {
+    is_refused = is_refused || required.name == "suspended";
     if (required.name == "suspended" && tenant.state == TenantState::active) {
       report.error = "its store refuses appends, " + required.detail + "; 'tenants resume'";
     }
@@ -87,6 +89,11 @@ TenantReport look_at(Tenants& tenants, const Tenant& tenant, const App& app) try
       if (one.stopped) report.error = "stopped: " + one.stopped_detail;
       if (one.backing_since) report.error = "backs off: " + one.last_error;
     }
+  }
+  if (!is_refused && tenant.state != TenantState::active) {
+    report.error =
+        "its store accepts appends: it was resumed, and the registry is from an older "
+        "backup; 'tenants resume' it here, too, or suspend or drop it again";
   }
   for (const ProjectorStatus& one : ProjectionOperations{open.store()}.status()) {
     report.behind = std::max(report.behind, one.lag_events);
@@ -233,7 +240,9 @@ int adopt(Invocation& call) {
     adopted.push_back(tenants.adopt(name_of(call), takes_over).name);
   }
   for (const std::string& name : adopted) {
-    print_tenant(call, *tenants.find(name), "'" + name + "' is registered.");
+    const Tenant tenant = *tenants.find(name);
+    print_tenant(call, tenant,
+                 "'" + name + "' is registered, and " + std::string{to_string(tenant.state)} + '.');
   }
   if (adopted.empty()) call.out.note("Nothing to adopt.");
   return done;
