@@ -56,9 +56,14 @@ class KeyDatabase {
 /// Opens a location, in the forms that `open` of a store takes. Creates the tables if necessary.
 /// SchemaMismatch if it isn't a key store.
 std::unique_ptr<KeyDatabase> open_database(const std::string& location, const KeyOptions& options);
-/// The id of the key store at a path; null if none has been made in that file yet. Needs no master
-/// key. Otherwise as `open_database`.
-Uuid read_id(const std::string& path);
+/// Which key store stands at a path, and what it serves. Null id: none has been made in that file
+/// yet. Needs no master key. Otherwise as `open_database`.
+struct Identity {
+  Uuid id = {};
+  std::string serves = {};
+};
+Identity read_identity(const std::string& path);
+void set_serves(const std::string& path, const std::string& serves);
 std::unique_ptr<KeyDatabase> open_on_server(const std::string& conninfo, const KeyOptions& options);
 
 }  // namespace stela::keys

@@ -132,10 +132,18 @@ bool KeyStore::settle(const MasterKey& master) {
   return true;
 }
 
-Uuid read_id(const std::string& path) {
+Identity read_identity(const std::string& path) {
   const auto database = open_database(path, {.create = false, .read_only = true});
-  auto row = database->connection().rows(sql::key_store{});
-  return row.step() ? Uuid{code_of(row.id())} : Uuid{};
+  auto row = database->connection().rows(sql::position{.seen = 0});
+  if (!row.step()) return {};
+  return {Uuid{code_of(row.id())}, std::string{row.serves().value_or("")}};
+}
+
+void set_serves(const std::string& path, const std::string& serves) {
+  const auto database = open_database(path, {.create = false});
+  database->write(KeyDatabase::Kind::adds, [&](Connection& connection) {
+    connection.run(sql::set_serves{.serves = serves});
+  });
 }
 
 void KeyStore::make(const MasterKey& master) {

@@ -21,6 +21,7 @@ KeyStanding KeyStore::standing() {
     if (position.step()) {
       now.version = position.version();
       now.highest = position.highest();
+      now.serves = position.serves().value_or("");
     }
     auto kek = connection.rows(sql::newest_kek{});
     if (kek.step()) {

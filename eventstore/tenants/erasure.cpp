@@ -137,9 +137,20 @@ void check_keys(Registry& registry, const Registered& known, bool may_be_missing
   const std::string name = "the key store, '" + place + "',";
   if (!check_is_there(known, is_at(place), name, may_be_missing)) return;
   check_is_plain(place);
-  const bool is_its_own =
-      reads_as_its_own("'" + place + "'", [&] { return keys::read_id(place) == known.keys.id; });
+  keys::Identity actual;
+  const bool is_its_own = reads_as_its_own("'" + place + "'", [&] {
+    actual = keys::read_identity(place);
+    return actual.id == known.keys.id;
+  });
   if (!is_its_own) refuse_foreign(known, "'" + place + "' is another key store");
+  const std::string own = registry.served_as(known.tenant.name);
+  if (known.tenant.state != TenantState::dropped || actual.serves.empty() || actual.serves == own) {
+    return;
+  }
+  throw UsageError{"'" + place + "' is that of " + actual.serves + ", not of " + own +
+                   ": a copy of a registry doesn't destroy the original's keys; if it was moved, "
+                   "'tenants adopt " +
+                   known.tenant.name + " --take-over' makes them this one's"};
 }
 
 void remove_file(const std::string& file) {

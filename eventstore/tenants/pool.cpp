@@ -146,8 +146,9 @@ Standing standing_of(Registry& registry, const std::string& tenant, Opening open
 }
 
 /// Before anything is made for a store that isn't registered. UsageError if its key store isn't at
-/// its place, or another one may be.
-void check_keys_of(Registry& registry, const std::string& tenant, const Standing& store) {
+/// its place, or another one may be, or another tenant's.
+void check_keys_of(Registry& registry, const std::string& tenant, const Standing& store,
+                   Opening opening) {
   if (!registry.keys()) {
     if (!store.keys) return;
     throw UsageError{"the store of tenant '" + tenant + "' has the key store " +
@@ -157,15 +158,22 @@ void check_keys_of(Registry& registry, const std::string& tenant, const Standing
   }
   const std::string place = registry.keys()->place_of(tenant);
   const bool is_there = std::filesystem::exists(place);
+  const keys::Identity actual = is_there ? keys::read_identity(place) : keys::Identity{};
   const bool is_wrong =
-      store.keys ? !is_there || keys::read_id(place) != *store.keys : store.has_sealed && !is_there;
+      store.keys ? !is_there || actual.id != *store.keys : store.has_sealed && !is_there;
   if (is_wrong) {
     throw UsageError{"the store of tenant '" + tenant + "' has " +
                      (store.keys ? "the key store " + store.keys->to_string() : "sealed fields") +
                      ": put its key store at '" + place +
                      "', with its master key and its erasures"};
   }
-  if (store.keys || store.has_sealed || store.is_being_made || !is_there) return;
+  const bool is_others = !actual.serves.empty() && actual.serves != registry.served_as(tenant);
+  if (is_others && opening == Opening::adopted) {
+    throw UsageError{"the key store at '" + place + "' is that of " + actual.serves +
+                     "; if that is lost, or the tenant has moved here, take it over (--take-over)"};
+  }
+  const bool is_known = store.keys || store.has_sealed || (store.is_being_made && !is_others);
+  if (is_known || !is_there) return;
   throw UsageError{"the key store at '" + place + "' isn't known to be that of tenant '" + tenant +
                    "': move it away"};
 }
@@ -207,7 +215,7 @@ OpenStore::OpenStore(Registry& registry, const Registered& known, Opening openin
   const bool is_new = opening == Opening::new_store;
   if (opening != Opening::existing) prepare(registry, opening);
   keys_ = open_keys_of(registry, name_, opening != Opening::existing);
-  if (keys_) settle_keys(registry.options(), known.keys, opening);
+  if (keys_) settle_keys(registry, known.keys, opening);
   store_.emplace(open_store_of(registry, name_, is_new ? Access::create : Access::write,
                                keys_ ? &*keys_ : nullptr));
   if (opening == Opening::existing) check_is_registered(*store_, known.tenant);
@@ -222,7 +230,10 @@ void OpenStore::prepare(Registry& registry, Opening opening) {
   if (opening == Opening::new_store && standing.is_there && !standing.is_being_made) {
     throw UsageError{"there is a store at '" + place + "' already; register it by 'adopt'"};
   }
-  check_keys_of(registry, name_, standing);
+  if (opening != Opening::new_store && !standing.is_there) {
+    throw NotFound{"there is no store at '" + place + "' that could be adopted"};
+  }
+  check_keys_of(registry, name_, standing, opening);
   if (opening != Opening::new_store) return;
   // The store first: a key store without one is nobody's.
   Store made = open_store_of(registry, name_, Access::create, nullptr);
@@ -233,16 +244,23 @@ void OpenStore::prepare(Registry& registry, Opening opening) {
   made.database().detach_mark(mark_);
 }
 
-void OpenStore::settle_keys(const TenantsOptions& all, const KeyFiles& known, Opening opening) {
+void OpenStore::settle_keys(Registry& registry, const KeyFiles& known, Opening opening) {
   const KeyStanding standing = keys_->standing();
-  const bool is_foreign = opening == Opening::existing
-                              ? standing.id != known.id
-                              : opening == Opening::new_store && standing.highest > 0;
-  if (is_foreign) {
-    throw SchemaMismatch{"the key store at the place of tenant '" + name_ +
-                         "' is another's: put its own one there"};
+  const std::string of = "the key store at the place of tenant '" + name_ + "' is ";
+  if (opening == Opening::existing) {
+    if (standing.id != known.id) throw SchemaMismatch{of + "another's: put its own one there"};
+    // A moved registry is the same one.
+    if (!standing.serves.empty() && !standing.serves.starts_with(mark_.detail())) {
+      throw UsageError{of + "that of " + standing.serves + "; 'tenants adopt " + name_ +
+                       " --take-over' makes it this registry's"};
+    }
+  } else {
+    if (opening == Opening::new_store && standing.highest > 0) {
+      throw SchemaMismatch{of + "another's: move it away"};
+    }
+    keys::set_serves(registry.keys()->place_of(name_), registry.served_as(name_));
   }
-  key_files_ = {.id = standing.id, .has_own_master = !all.master.has_value()};
+  key_files_ = {.id = standing.id, .has_own_master = !registry.options().master.has_value()};
 }
 
 void OpenStore::adopt(const Registered& known, bool takes_over) {

@@ -101,8 +101,9 @@ class OpenStore {
  private:
   /// Checks what stands at the places of a store that isn't registered, and makes a new one.
   void prepare(Registry& registry, Opening opening);
-  /// SchemaMismatch if the key store isn't this tenant's.
-  void settle_keys(const TenantsOptions& all, const KeyFiles& known, Opening opening);
+  /// Makes the key store of a store that isn't registered this tenant's. SchemaMismatch or
+  /// UsageError if it is another's.
+  void settle_keys(Registry& registry, const KeyFiles& known, Opening opening);
   /// Makes it this registry's. UsageError if it is a registry, bears another tenant's name, or is
   /// another registry's.
   void adopt(const Registered& known, bool takes_over);

@@ -172,6 +172,9 @@ Registry::Registry(const std::string& location, const TenantsOptions& options)
       folder_{is_on_server(location)
                   ? std::filesystem::current_path()
                   : std::filesystem::weakly_canonical(path_of(location)).parent_path()},
+      where_{is_on_server(location)
+                 ? postgres::describe(location)
+                 : std::filesystem::weakly_canonical(path_of(location)).string()},
       store_{open_registry(location, options)} {
   read(Freshness::now);
   const bool only_reads =
@@ -222,6 +225,10 @@ void Registry::settle_facts(const std::string& location) {
   check(options_.keys, facts_->second, "key stores");
   stores_.emplace(facts_->first, folder_);
   if (!facts_->second.empty()) keys_.emplace(facts_->second, folder_);
+}
+
+std::string Registry::served_as(std::string_view tenant) const {
+  return std::string{tenant} + ", of the registry " + store_.id().to_string() + " at " + where_;
 }
 
 template <class E>

@@ -42,6 +42,8 @@ class STELA_EVENTSTORE_EXPORT Registry {
   const std::optional<Pattern>& keys() const noexcept { return keys_; }
   const TenantsOptions& options() const noexcept { return options_; }
   Store& store() noexcept { return store_; }
+  /// What a tenant's key store serves, also told from a copy of the registry.
+  std::string served_as(std::string_view tenant) const;
   int most_open() const noexcept {
     return options_.most_open.value_or(stores_->is_on_server() ? 20 : 200);
   }
@@ -80,6 +82,8 @@ class STELA_EVENTSTORE_EXPORT Registry {
 
   const TenantsOptions options_;
   const std::string folder_;
+  /// A path or a database, for people.
+  const std::string where_;
   OwnMark mark_;
   Store store_;
   std::optional<Pattern> stores_;

@@ -179,6 +179,25 @@ TEST_F(ErasureOfAFile, LeavesAnothersKeys) {
   globex_works();
 }
 
+TEST_F(ErasureOfAFile, OfACopyLeavesTheOriginalsKeys) {
+  test::TenantPlace original;
+  const TenantsOptions absolute{.keys = original.dir.file("keys/{tenant}/keys")};
+  {
+    Tenants tenants = original.open(absolute);
+    tenants.create("acme");
+    tenants.drop("acme", "left", 0s);
+  }
+  test::TenantPlace copy;
+  fs::copy(original.dir.path(), copy.dir.path(), fs::copy_options::recursive);
+  EXPECT_THAT([&] { copy.open().erase("acme"); },
+              ThrowsMessage<UsageError>(HasSubstr("doesn't destroy the original's keys")));
+  // A moved registry uses its keys, and erases them once it says so.
+  copy.open().use("acme");
+  copy.open().adopt("acme", true);
+  EXPECT_THROW(original.open().erase("acme"), UsageError);
+  EXPECT_EQ(copy.open().erase("acme").state, TenantState::erased);
+}
+
 TEST_F(ErasureOfAFile, LeavesAMasterKeyThatAllShare) {
   test::TenantPlace second;
   fs::create_directories(second.dir.file("keys/acme"));

@@ -345,8 +345,12 @@ TEST_F(TenantsOfAFile, TakeNoKeysOfOthers) {
   EXPECT_THAT([&] { others.create("acme"); }, foreign) << "nobody has a key there yet";
   EXPECT_FALSE(fs::exists(second.dir.file("data/acme.db")));
   fs::create_directory(second.dir.file("data"));
+  EXPECT_THAT([&] { others.adopt("acme"); }, ThrowsMessage<NotFound>(HasSubstr("no store at")));
   { sqlite::open(second.dir.file("data/acme.db")); }
-  EXPECT_THAT([&] { others.adopt("acme"); }, foreign);
+  EXPECT_THAT([&] { others.adopt("acme"); },
+              ThrowsMessage<UsageError>(
+                  AllOf(HasSubstr("is that of acme, of the registry"), HasSubstr("--take-over"))));
+  EXPECT_THAT([&] { others.adopt("acme", true); }, foreign);
   place.open().use("acme");
 }
 
@@ -389,7 +393,8 @@ TEST_F(TenantsOfAFile, AreAdoptedAfterAnImportWithTheirKeys) {
   EXPECT_THAT([&] { moved.adopt("acme"); },
               ThrowsMessage<UsageError>(HasSubstr("has sealed fields: put its key store at")));
   fs::copy(place.dir.file("keys"), second.dir.file("keys"), fs::copy_options::recursive);
-  moved.adopt("acme");
+  EXPECT_THAT([&] { moved.adopt("acme"); }, ThrowsMessage<UsageError>(HasSubstr("--take-over")));
+  moved.adopt("acme", true);
   EXPECT_EQ(moved.use("acme")->last_sequence(), GlobalSequence{1});
 }
 

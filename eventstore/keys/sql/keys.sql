@@ -14,11 +14,15 @@ VALUES (1, :id, :root, :kek, 1, 0, :made_at);
 -- name: position
 -- The newest key, and the key that now has the number of the newest one seen before.
 -- takes: seen int
--- gives: id blob, version int, highest int, newest blob?, seen_id blob?
-SELECT id, version, (SELECT coalesce(max(number), 0) FROM subject_keys) AS highest,
+-- gives: id blob, version int, serves text?, highest int, newest blob?, seen_id blob?
+SELECT id, version, serves, (SELECT coalesce(max(number), 0) FROM subject_keys) AS highest,
        (SELECT k.id FROM subject_keys AS k ORDER BY k.number DESC LIMIT 1) AS newest,
        (SELECT k.id FROM subject_keys AS k WHERE k.number = :seen) AS seen_id
 FROM key_store WHERE one = 1;
+
+-- name: set_serves
+-- takes: serves text
+UPDATE key_store SET serves = :serves WHERE one = 1;
 
 -- name: note_erasures
 -- takes: erasures int

@@ -75,6 +75,8 @@ struct DestroyedKey {
 /// The state of a key store, which an event store compares.
 struct KeyStanding {
   Uuid id;
+  /// The tenant whose it is, its registry, and where that is; empty: no tenant's.
+  std::string serves = {};
   /// The number of the newest key; 0 if there is none.
   std::int64_t highest = 0;
   /// Changes when keys are destroyed.

@@ -1,0 +1,2 @@
+-- The tenant whose key store it is, with its registry and where that is; NULL: no tenant's.
+ALTER TABLE key_store ADD COLUMN serves TEXT;
