@@ -123,34 +123,46 @@ bool has_own_master(Registry& registry, const Registered& known, const std::stri
   return !shared || shared->file.empty() || !fs::equivalent(shared->file, keys + ".master", error);
 }
 
-void check_keys(Registry& registry, const Registered& known, bool may_be_missing) {
-  const std::string place = registry.keys()->place_of(known.tenant.name);
-  const std::string master = place + ".master";
+/// StoreFailed if the master key isn't a file of its own.
+void check_master(const std::string& master) {
   std::error_code error;
-  const bool is_own = has_own_master(registry, known, place);
-  if (is_own && fs::is_symlink(fs::symlink_status(master, error))) {
+  if (fs::is_symlink(fs::symlink_status(master, error))) {
     throw StoreFailed{"'" + master +
                       "' is a link, and others may use what it leads to: put the file itself "
                       "there, or remove the link, and repeat it"};
   }
-  if (is_own) check_is_plain(master);
-  const std::string name = "the key store, '" + place + "',";
-  if (!check_is_there(known, is_at(place), name, may_be_missing)) return;
-  check_is_plain(place);
+  check_is_plain(master);
+}
+
+Destroys check_keys(Registry& registry, const Registered& known, bool may_be_missing) {
+  const std::string place = registry.keys()->place_of(known.tenant.name);
+  const bool is_there = is_at(place);
   keys::Identity actual;
-  const bool is_its_own = reads_as_its_own("'" + place + "'", [&] {
+  const bool is_its_own = !is_there || reads_as_its_own("'" + place + "'", [&] {
     actual = keys::read_identity(place);
     return actual.id == known.keys.id;
   });
   if (!is_its_own) refuse_foreign(known, "'" + place + "' is another key store");
-  const std::string own = registry.served_as(known.tenant.name);
-  if (known.tenant.state != TenantState::dropped || actual.serves.empty() || actual.serves == own) {
-    return;
+  const std::string mark = mark_of(known.tenant.registry, known.tenant.name);
+  if (!actual.serves.empty() && !actual.serves.starts_with(mark)) {
+    registry.options().files.log->write(
+        {.level = LogLevel::warning,
+         .name = "tenants.keys_stay",
+         .message = "'" + place + "' stays: it is that of " + actual.serves});
+    return Destroys::store;
   }
-  throw UsageError{"'" + place + "' is that of " + actual.serves + ", not of " + own +
-                   ": a copy of a registry doesn't destroy the original's keys; if it was moved, "
-                   "'tenants adopt " +
-                   known.tenant.name + " --take-over' makes them this one's"};
+  const std::string own = registry.served_as(known.tenant.name);
+  const bool is_begun = known.tenant.state != TenantState::dropped;
+  if (!is_begun && !actual.serves.empty() && actual.serves != own) {
+    throw UsageError{"'" + place + "' is that of " + actual.serves + ", not of " + own +
+                     ": a copy of a registry doesn't destroy the original's keys; if the registry "
+                     "itself was moved, 'tenants adopt " +
+                     known.tenant.name + " --take-over' says so"};
+  }
+  if (has_own_master(registry, known, place)) check_master(place + ".master");
+  check_is_there(known, is_there, "the key store, '" + place + "',", may_be_missing);
+  check_is_plain(place);
+  return Destroys::store_and_keys;
 }
 
 void remove_file(const std::string& file) {
@@ -183,14 +195,13 @@ void remove_files(const Pattern& pattern, const std::string& path,
 
 }  // namespace
 
-void check_is_its_own(Registry& registry, const Registered& known, bool may_be_missing) {
+Destroys check_is_its_own(Registry& registry, const Registered& known, bool may_be_missing) {
   check_store(registry, known, may_be_missing);
-  if (known.keys.id.is_nil()) return;
-  check_keys(registry, known, may_be_missing);
+  return known.keys.id.is_nil() ? Destroys::store : check_keys(registry, known, may_be_missing);
 }
 
-void destroy(Registry& registry, const Registered& known) {
-  if (!known.keys.id.is_nil()) {
+void destroy(Registry& registry, const Registered& known, Destroys what) {
+  if (what == Destroys::store_and_keys) {
     const std::string keys = registry.keys()->place_of(known.tenant.name);
     if (has_own_master(registry, known, keys)) remove_file(keys + ".master");
     const std::string erasures = keys + ".erasures";

@@ -5,12 +5,15 @@
 
 namespace stela::tenants {
 
-/// Throws as `Tenants::erase` does if what stands at the tenant's places isn't its own. Nothing may
-/// stand there if `may_be_missing`.
-void check_is_its_own(Registry& registry, const Registered& known, bool may_be_missing);
+enum class Destroys : bool { store, store_and_keys };
 
-/// Destroys what `check_is_its_own` accepted: first its keys, because without them nobody reads
-/// what backups have of its people. StoreFailed if that fails; repeat it then.
-void destroy(Registry& registry, const Registered& known);
+/// What is the tenant's own: not its keys if they have moved to another registry. Throws as
+/// `Tenants::erase` does if something else stands at its places. Nothing may stand there if
+/// `may_be_missing`.
+Destroys check_is_its_own(Registry& registry, const Registered& known, bool may_be_missing);
+
+/// First its keys, because without them nobody reads what backups have of its people. StoreFailed
+/// if that fails; repeat it then.
+void destroy(Registry& registry, const Registered& known, Destroys what);
 
 }  // namespace stela::tenants

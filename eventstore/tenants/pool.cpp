@@ -157,8 +157,10 @@ void check_keys_of(Registry& registry, const std::string& tenant, const Standing
                      "(--keys-at)"};
   }
   const std::string place = registry.keys()->place_of(tenant);
-  const bool is_there = std::filesystem::exists(place);
-  const keys::Identity actual = is_there ? keys::read_identity(place) : keys::Identity{};
+  const bool is_made = std::filesystem::exists(place) && std::filesystem::file_size(place) > 0;
+  const keys::Identity actual = is_made ? keys::read_identity(place) : keys::Identity{};
+  // Its making may have been interrupted.
+  const bool is_there = !actual.id.is_nil();
   const bool is_wrong =
       store.keys ? !is_there || actual.id != *store.keys : store.has_sealed && !is_there;
   if (is_wrong) {
@@ -182,8 +184,8 @@ void check_keys_of(Registry& registry, const std::string& tenant, const Standing
 void attach_own(Store& store, Mark& own, const std::string& tenant) try {
   store.database().attach_mark(own);
 } catch (const UsageError& e) {
-  throw UsageError{std::string{e.what()} + "; 'tenants adopt " + tenant +
-                   " --take-over' makes it this registry's"};
+  throw UsageError{std::string{e.what()} + "; unless it has moved there, 'tenants adopt " + tenant +
+                   " --take-over' takes it back"};
 }
 
 void check_is_registered(const Store& store, const Tenant& tenant) {
@@ -251,8 +253,9 @@ void OpenStore::settle_keys(Registry& registry, const KeyFiles& known, Opening o
     if (standing.id != known.id) throw SchemaMismatch{of + "another's: put its own one there"};
     // A moved registry is the same one.
     if (!standing.serves.empty() && !standing.serves.starts_with(mark_.detail())) {
-      throw UsageError{of + "that of " + standing.serves + "; 'tenants adopt " + name_ +
-                       " --take-over' makes it this registry's"};
+      throw UsageError{of + "that of " + standing.serves +
+                       "; unless it has moved there, 'tenants adopt " + name_ +
+                       " --take-over' takes it back"};
     }
   } else {
     if (opening == Opening::new_store && standing.highest > 0) {

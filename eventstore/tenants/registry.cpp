@@ -121,6 +121,11 @@ std::string path_of(const std::string& location) {
   return location.starts_with(prefix) ? location.substr(prefix.size()) : location;
 }
 
+/// Several roles may use one registry.
+std::string without_role(const std::string& server) {
+  return server.substr(server.find('@') + 1);
+}
+
 Store open_registry(const std::string& location, const TenantsOptions& options) {
   if (is_on_server(location)) {
     postgres::Options of_server = options.servers;
@@ -173,7 +178,7 @@ Registry::Registry(const std::string& location, const TenantsOptions& options)
                   ? std::filesystem::current_path()
                   : std::filesystem::weakly_canonical(path_of(location)).parent_path()},
       where_{is_on_server(location)
-                 ? postgres::describe(location)
+                 ? without_role(postgres::describe(location))
                  : std::filesystem::weakly_canonical(path_of(location)).string()},
       store_{open_registry(location, options)} {
   read(Freshness::now);
@@ -249,6 +254,11 @@ void Registry::read(Freshness freshness) {
   const auto now = steady_clock::now();
   if (freshness == Freshness::recent && now < read_at_ + recent) return;
   const GlobalSequence last = store_.last_sequence();
+  if (last < position_) {
+    // It was restored from a backup.
+    entries_.clear();
+    position_ = {};
+  }
   if (last > position_) {
     EventDecoder<Events> decoder{store_.conventions().reading()};
     for (const StoredEvent& event :

@@ -191,9 +191,9 @@ Tenant Tenants::erase(std::string_view name, bool is_lost) {
                      to_string(tenant.erase_from)};
   }
   pool_->close(name);
-  tenants::check_is_its_own(*registry_, known, is_lost || is_begun);
+  const auto own = tenants::check_is_its_own(*registry_, known, is_lost || is_begun);
   if (!is_begun) registry_->begin_erasing(name);
-  tenants::destroy(*registry_, known);
+  tenants::destroy(*registry_, known, own);
   return tenant.state == TenantState::erased ? tenant : registry_->end_erasing(name);
 }
 

@@ -179,6 +179,18 @@ TEST_F(ErasureOfAFile, LeavesAnothersKeys) {
   globex_works();
 }
 
+TEST_F(ErasureOfAFile, LeavesKeysThatHaveMovedToAnotherRegistry) {
+  test::TenantPlace second;
+  fs::create_directory(second.dir.file("data"));
+  fs::copy_file(store("acme"), second.dir.file("data/acme.db"));
+  Tenants others = second.open({.keys = place.dir.file("keys/{tenant}/keys")});
+  others.adopt("acme", true);
+  EXPECT_EQ(open().erase("acme").state, TenantState::erased);
+  EXPECT_FALSE(fs::exists(store("acme")));
+  others.resume("acme");
+  place_order(*others.use("acme"), "2");
+}
+
 TEST_F(ErasureOfAFile, OfACopyLeavesTheOriginalsKeys) {
   test::TenantPlace original;
   const TenantsOptions absolute{.keys = original.dir.file("keys/{tenant}/keys")};

@@ -213,6 +213,17 @@ TEST_F(TenantsTest, KeepTheFactsOfTheRegistry) {
 
 class TenantsOfAFile : public TenantsTest {};
 
+TEST_F(TenantsOfAFile, AreThoseOfARegistryThatWasRestored) {
+  Tenants tenants = place.open();
+  tenants.create("acme");
+  tenants.create("globex");
+  ASSERT_THAT(names(tenants), ElementsAre("acme", "globex"));
+  test::RawSqlite raw{place.registry};
+  raw.drop_triggers();
+  raw.run("DELETE FROM events WHERE sequence = (SELECT max(sequence) FROM events)");
+  EXPECT_THAT(names(tenants), ElementsAre("acme"));
+}
+
 TEST_F(TenantsOfAFile, NeedAPlaceWithTheirName) {
   EXPECT_THAT([&] { open_tenants(place.registry); },
               ThrowsMessage<UsageError>(HasSubstr("must be told where their stores are")));
@@ -401,6 +412,8 @@ TEST_F(TenantsOfAFile, AreAdoptedAfterAnImportWithTheirKeys) {
 TEST_F(TenantsOfAFile, AreMadeAgainWhereThatWasInterrupted) {
   fs::create_directory(place.dir.file("data"));
   { const std::ofstream made{place.dir.file("data/acme.db")}; }
+  fs::create_directories(place.dir.file("keys/acme"));
+  { const std::ofstream made{place.dir.file("keys/acme/keys")}; }
   Tenants tenants = place.open({.keys = "keys/{tenant}/keys"});
   tenants.create("acme");
   place_order(*tenants.use("acme"), "1");

@@ -196,8 +196,11 @@ int erase(Invocation& call) {
   if (call.arguments.required("--confirm") != name) {
     throw Misuse{"--confirm doesn't repeat the name '" + name + "'; nothing was erased"};
   }
+  LogToStderr log{call.settings().text("log") == "json"};
+  TenantsOptions options{.create = false};
+  options.files.log = &log;
   return print_tenant(
-      call, open_registry(call, {.create = false}).erase(name, call.arguments.has("--lost")),
+      call, open_registry(call, options).erase(name, call.arguments.has("--lost")),
       "'" + name + "' is erased. What the broker has of it stays: 'nats stream rm'.");
 }
 
