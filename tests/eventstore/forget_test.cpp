@@ -1,6 +1,7 @@
 // Forgetting a person: the fence, the keys, and what a crash or a backup makes of them.
 #include "support/engine.hpp"
 #include "support/key_place.hpp"
+#include "support/moved.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
@@ -31,16 +32,6 @@ using ::testing::HasSubstr;
 
 struct Guest {
   static constexpr std::string_view category = "guest";
-};
-
-struct Moved {
-  static constexpr EventType event_type{"guest.moved", 1, local};
-  Personal<std::string> address;
-  static constexpr auto subject = stream_is_subject;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(CEREAL_NVP(address));
-  }
 };
 
 struct InvoiceSent {

@@ -1,4 +1,5 @@
 // Personal fields: what is stored of them, who opens them, and what is refused.
+#include "support/moved.hpp"
 #include "support/vector_keys.hpp"
 
 #include <stela/framework.hpp>
@@ -17,6 +18,8 @@
 
 namespace stela {
 namespace {
+
+using test::Moved;
 
 struct Guest {
   static constexpr std::string_view category = "guest";
@@ -68,16 +71,6 @@ struct InvoiceSent {
   template <class Archive>
   void serialize(Archive& archive) {
     archive(CEREAL_NVP(guest), CEREAL_NVP(address));
-  }
-};
-
-struct Moved {
-  static constexpr EventType event_type{"guest.moved", 1, local};
-  Personal<std::string> address;
-  static constexpr auto subject = stream_is_subject;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(CEREAL_NVP(address));
   }
 };
 

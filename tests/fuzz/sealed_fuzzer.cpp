@@ -1,6 +1,7 @@
 // Any bytes as a sealed field, and as an event that has one: it opens as what was sealed, or not at
 // all.
 #include "fuzz/fuzzer.hpp"
+#include "support/moved.hpp"
 #include "support/vector_keys.hpp"
 
 #include <stela/framework.hpp>
@@ -11,18 +12,10 @@
 namespace stela::fuzz {
 namespace {
 
+using test::Moved;
+
 /// The value of the vectors, whose boxes the corpus has.
 constexpr std::string_view sealed = "Elm Street 1";
-
-struct Moved {
-  static constexpr EventType event_type{"guest.moved", 1, local};
-  Personal<std::string> address;
-  static constexpr auto subject = stream_is_subject;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(CEREAL_NVP(address));
-  }
-};
 
 /// The refusals that a reader of bytes must expect.
 template <class F>

@@ -1,5 +1,6 @@
 // Tenants have stores of their own: what one does never reaches another, and the registry's word
 // counts in every process.
+#include "support/moved.hpp"
 #include "support/orders.hpp"
 #include "support/process.hpp"
 #include "tenants/tenant_place.hpp"
@@ -20,6 +21,7 @@
 namespace stela::tenants_test {
 namespace {
 
+using test::Moved;
 using test::Order;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -29,16 +31,6 @@ using ::testing::ThrowsMessage;
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-
-struct Moved {
-  static constexpr EventType event_type{"guest.moved", 1, local};
-  Personal<std::string> address;
-  static constexpr auto subject = stream_is_subject;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(CEREAL_NVP(address));
-  }
-};
 
 class TenantsTest : public ::testing::Test {
  protected:

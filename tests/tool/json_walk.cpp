@@ -2,6 +2,7 @@
 
 #include "decisions/bookings.hpp"
 #include "projections/bookings.hpp"
+#include "support/moved.hpp"
 #include "support/orders.hpp"
 #include "support/temp_dir.hpp"
 #include "tool/program.hpp"
@@ -102,16 +103,6 @@ void consume(Store& store, const std::function<void(const std::string&)>& sql) {
       "'down: no server answers', 1700000000000000, 0 <> 0)");
 }
 
-struct GuestMoved {
-  static constexpr EventType event_type{"guest.moved", 1, local};
-  Personal<std::string> address;
-  static constexpr auto subject = stream_is_subject;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(CEREAL_NVP(address));
-  }
-};
-
 /// Apart from the store, which may be on a server.
 std::string place_of_keys() {
   static const TempDir folder;
@@ -125,7 +116,7 @@ void forget_somebody(const std::string& db) {
   const Outbox outbox{store};
   const auto move = [&](const char* name) {
     UnitOfWork unit{store};
-    unit.append(StreamId::parse(name), ExpectedVersion::any(), GuestMoved{"Elm Street 1"});
+    unit.append(StreamId::parse(name), ExpectedVersion::any(), Moved{"Elm Street 1"});
     unit.commit();
   };
   move("guest-m1");

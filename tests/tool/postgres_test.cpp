@@ -1,4 +1,5 @@
 // The commands on a store in a PostgreSQL server.
+#include "support/moved.hpp"
 #include "support/nats_server.hpp"
 #include "support/postgres_server.hpp"
 #include "support/process.hpp"
@@ -365,16 +366,6 @@ TEST_F(ToolOnPostgres, JsonOfEveryCommandHasOneVocabulary) {
            [&](const std::string& statement) { sql("SET search_path = stela; " + statement); });
   check_json_of_every_command(url());
 }
-
-struct Moved {
-  static constexpr EventType event_type{"guest.moved", 1, local};
-  Personal<std::string> address;
-  static constexpr auto subject = stream_is_subject;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(CEREAL_NVP(address));
-  }
-};
 
 class ToolPrivacyOnPostgres : public ToolOnPostgres {
  protected:
