@@ -1,6 +1,7 @@
 #include "key_database.hpp"
 
 #include "database/sqlite/connection.hpp"
+#include "key_rows.hpp"
 #include "keys_sql.hpp"
 #include "shredding_vfs.hpp"
 #include "sqlite/place.hpp"
@@ -169,6 +170,25 @@ std::unique_ptr<KeyDatabase> open_database(const std::string& location, const Ke
   constexpr std::string_view prefix = "sqlite:";
   return std::make_unique<KeyFile>(
       location.starts_with(prefix) ? location.substr(prefix.size()) : location, options);
+}
+
+Identity read_identity(const std::string& path) {
+  take_back_unfinished(path);
+  {
+    sqlite::Connection file{path, {.flags = SQLITE_OPEN_READONLY, .vfs = shredding_vfs()}};
+    if (file.integer("SELECT count(*) FROM sqlite_schema").value_or(0) == 0) return {};
+  }
+  const auto database = open_database(path, {.create = false, .read_only = true});
+  auto row = database->connection().rows(sql::position{.seen = 0});
+  if (!row.step()) return {};
+  return {Uuid{code_of(row.id())}, std::string{row.serves().value_or("")}};
+}
+
+void set_serves(const std::string& path, const std::string& serves) {
+  const auto database = open_database(path, {.create = false});
+  database->write(KeyDatabase::Kind::adds, [&](Connection& connection) {
+    connection.run(sql::set_serves{.serves = serves});
+  });
 }
 
 #ifndef STELA_HAS_POSTGRES

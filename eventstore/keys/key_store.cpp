@@ -132,20 +132,6 @@ bool KeyStore::settle(const MasterKey& master) {
   return true;
 }
 
-Identity read_identity(const std::string& path) {
-  const auto database = open_database(path, {.create = false, .read_only = true});
-  auto row = database->connection().rows(sql::position{.seen = 0});
-  if (!row.step()) return {};
-  return {Uuid{code_of(row.id())}, std::string{row.serves().value_or("")}};
-}
-
-void set_serves(const std::string& path, const std::string& serves) {
-  const auto database = open_database(path, {.create = false});
-  database->write(KeyDatabase::Kind::adds, [&](Connection& connection) {
-    connection.run(sql::set_serves{.serves = serves});
-  });
-}
-
 void KeyStore::make(const MasterKey& master) {
   const Uuid made{KeyId::make().bytes};
   const std::string_view raw = text_of(made.bytes());

@@ -1,4 +1,5 @@
 #include "event_lines.hpp"
+#include "key_state.hpp"
 #include "operations_sql/catalogue.hpp"
 #include "operations_sql/transfer.hpp"
 #include "store_core.hpp"
@@ -110,6 +111,7 @@ void write_states(Store& store, std::ostream& out, std::string& text, GlobalSequ
     const auto write_id = [&](std::string_view row) { write("append_ids", row); };
     while (save_append_ids(connection, after, write_id)) {
     }
+    KeyState{}.save(connection, write);
     for (StateTransfer* const state : options.states) state->save(connection, write);
   });
   std::string end;

@@ -1,6 +1,7 @@
 #include "database/event_import.hpp"
 #include "event_ids.hpp"
 #include "event_lines.hpp"
+#include "key_state.hpp"
 #include "operations_sql/catalogue.hpp"
 #include "operations_sql/transfer.hpp"
 #include "schema_requirement.hpp"
@@ -100,7 +101,9 @@ class Importer {
         options_{options},
         rows_{store_core(store).make_import()},
         last_{store.last_sequence()},
-        known_until_{last_} {}
+        known_until_{last_} {
+    states_.insert(states_.end(), options.states.begin(), options.states.end());
+  }
 
   ImportResult run(bool whole);
 
@@ -130,6 +133,8 @@ class Importer {
   Store& store_;
   Lines lines_;
   const TransferOptions& options_;
+  KeyState keys_;
+  std::vector<StateTransfer*> states_{&keys_};
   Embedding embedding_;
   ExportHeader header_;
   ImportResult result_;
@@ -385,22 +390,22 @@ void Importer::load_append_ids() {
 
 void Importer::load_states() {
   if (state_.table == end_of_states) return;
-  for (StateTransfer* const state : options_.states) state->prepare(store_.database());
+  for (StateTransfer* const state : states_) state->prepare(store_.database());
   store_.database().write([&](Connection& connection) {
     store_.database().forget_caches();
     load_rows(connection);
     check_end();
-    for (StateTransfer* const state : options_.states) state->finish(connection);
+    for (StateTransfer* const state : states_) state->finish(connection);
   });
 }
 
 void Importer::load_rows(Connection& connection) {
   while (state_.table != end_of_states) {
     const std::string table = state_.table;
-    const auto found =
-        std::find_if(options_.states.begin(), options_.states.end(),
-                     [&](const StateTransfer* one) { return table.starts_with(one->prefix()); });
-    if (found == options_.states.end()) throw BadLine{"'" + table + "' can't be imported here"};
+    const auto found = std::find_if(states_.begin(), states_.end(), [&](const StateTransfer* one) {
+      return table.starts_with(one->prefix());
+    });
+    if (found == states_.end()) throw BadLine{"'" + table + "' can't be imported here"};
     std::string rows;
     std::size_t count = 0;
     for (; state_.table == table && count < import_batch_events; state_ = next_state(), ++count) {

@@ -110,8 +110,9 @@ void check_store(Registry& registry, const Registered& known, bool may_be_missin
   if (!is_its_own) refuse_foreign(known, name + " is another store, or another registry's");
   if (known.tenant.state == TenantState::dropped && suspension != why_suspended(known.tenant)) {
     throw UsageError{"the store of tenant '" + known.tenant.name +
-                     "' doesn't know that it is dropped: it was resumed since, if the registry is "
-                     "from an older backup; drop it again if it is to be erased"};
+                     "' doesn't know that it is dropped: that didn't reach it, or it was resumed "
+                     "since and the registry is from an older backup; drop it again if it is to be "
+                     "erased"};
   }
 }
 

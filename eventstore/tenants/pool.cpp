@@ -6,7 +6,6 @@
 #include "ledger/participants.hpp"
 #include "tenants/places.hpp"
 
-#include <stela/eventstore/detail/erasures.hpp>
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
 
@@ -117,26 +116,19 @@ struct Standing {
   bool is_being_made = false;
   /// The key store that it was opened with.
   std::optional<Uuid> keys = {};
-  bool has_sealed = false;
+  /// It has no events, and isn't marked as a tenant's.
+  bool is_blank = false;
 };
-
-/// Also in imported events, which a key store elsewhere sealed.
-bool has_sealed_events(Store& store) {
-  if (has_personal_fields(store)) return true;
-  for (const StoredEvent& event : store.read_all()) {
-    if (event.payload.find("~s1.") != std::string_view::npos) return true;
-  }
-  return false;
-}
 
 Standing standing_of(Registry& registry, const std::string& tenant, Opening opening) {
   Standing standing{.is_there = has_store(registry.stores(), tenant)};
   if (!standing.is_there) return standing;
   try {
     Store store = open_to_read(registry, tenant);
-    standing.is_being_made = read_marks(store).mark == mark_of(registry.store().id(), tenant);
+    const std::string known = read_marks(store).mark;
+    standing.is_being_made = known == mark_of(registry.store().id(), tenant);
     standing.keys = key_store_of(store);
-    standing.has_sealed = !standing.keys && registry.keys() && has_sealed_events(store);
+    standing.is_blank = known.empty() && store.last_sequence().value() == 0;
   } catch (const Error& e) {
     if (opening != Opening::new_store || e.is_retryable()) throw;
     // Its making was interrupted, or it is no store: making it tells.
@@ -157,27 +149,24 @@ void check_keys_of(Registry& registry, const std::string& tenant, const Standing
                      "(--keys-at)"};
   }
   const std::string place = registry.keys()->place_of(tenant);
-  const bool is_made = std::filesystem::exists(place) && std::filesystem::file_size(place) > 0;
-  const keys::Identity actual = is_made ? keys::read_identity(place) : keys::Identity{};
+  const keys::Identity actual =
+      std::filesystem::exists(place) ? keys::read_identity(place) : keys::Identity{};
   // Its making may have been interrupted.
   const bool is_there = !actual.id.is_nil();
-  const bool is_wrong =
-      store.keys ? !is_there || actual.id != *store.keys : store.has_sealed && !is_there;
-  if (is_wrong) {
-    throw UsageError{"the store of tenant '" + tenant + "' has " +
-                     (store.keys ? "the key store " + store.keys->to_string() : "sealed fields") +
-                     ": put its key store at '" + place +
+  if (store.keys && actual.id != *store.keys) {
+    throw UsageError{"the store of tenant '" + tenant + "' has the key store " +
+                     store.keys->to_string() + ": put that at '" + place +
                      "', with its master key and its erasures"};
   }
   const bool is_others = !actual.serves.empty() && actual.serves != registry.served_as(tenant);
-  if (is_others && opening == Opening::adopted) {
+  if (is_others && store.keys && opening == Opening::adopted) {
     throw UsageError{"the key store at '" + place + "' is that of " + actual.serves +
                      "; if that is lost, or the tenant has moved here, take it over (--take-over)"};
   }
-  const bool is_known = store.keys || store.has_sealed || (store.is_being_made && !is_others);
-  if (is_known || !is_there) return;
-  throw UsageError{"the key store at '" + place + "' isn't known to be that of tenant '" + tenant +
-                   "': move it away"};
+  if (store.keys || !is_there || (store.is_being_made && !is_others)) return;
+  throw UsageError{"the key store at '" + place + "' is that of " +
+                   (is_others ? actual.serves : "an unknown store") + ", not of tenant '" + tenant +
+                   "'; keep the tenants' key stores of each registry in a place of their own"};
 }
 
 /// UsageError unless the tenant's store is this registry's.
@@ -223,6 +212,9 @@ OpenStore::OpenStore(Registry& registry, const Registered& known, Opening openin
   if (opening == Opening::existing) check_is_registered(*store_, known.tenant);
   if (opening >= Opening::adopted) adopt(known, opening == Opening::taken_over);
   attach_own(*store_, mark_, name_);
+  if (keys_ && opening != Opening::existing) {
+    keys::set_serves(registry.keys()->place_of(name_), registry.served_as(name_));
+  }
   if (opening == Opening::existing) settle_store(*store_, known, read_marks(*store_));
 }
 
@@ -234,6 +226,10 @@ void OpenStore::prepare(Registry& registry, Opening opening) {
   }
   if (opening != Opening::new_store && !standing.is_there) {
     throw NotFound{"there is no store at '" + place + "' that could be adopted"};
+  }
+  if (opening != Opening::new_store && standing.is_blank) {
+    throw UsageError{"the store at '" + place +
+                     "' has no events: import them first, or leave it to 'create' to make one"};
   }
   check_keys_of(registry, name_, standing, opening);
   if (opening != Opening::new_store) return;
@@ -261,7 +257,6 @@ void OpenStore::settle_keys(Registry& registry, const KeyFiles& known, Opening o
     if (opening == Opening::new_store && standing.highest > 0) {
       throw SchemaMismatch{of + "another's: move it away"};
     }
-    keys::set_serves(registry.keys()->place_of(name_), registry.served_as(name_));
   }
   key_files_ = {.id = standing.id, .has_own_master = !registry.options().master.has_value()};
 }

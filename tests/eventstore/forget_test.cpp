@@ -393,6 +393,33 @@ TEST_F(Forget, RefusesAKeyStoreThatIsTooOld) {
   EXPECT_THROW(open(keys), KeysBehind);
 }
 
+TEST_F(Forget, RefusesOtherKeysAlsoAfterAnImport) {
+  std::stringstream exported;
+  {
+    Keys keys = open();
+    Store store = open(keys);
+    record(store, margaret, Moved{"Elm St 1"});
+    back_up();
+    record(store, ann, Moved{"Oak St 2"});
+    export_store(store, exported);
+  }
+  Store imported = open_at(dir.file("second.db"));
+  import_store(imported, exported);
+  EXPECT_THROW(append_untyped(imported, "guest.moved"), UsageError);
+  const auto with = [&](Keys& keys) { open_at(dir.file("second.db"), {.keys = &keys}); };
+  Keys others = KeyPlace{dir.file("other.keys.db")}.open();
+  EXPECT_THROW(with(others), KeysBehind);
+  {
+    Keys keys = open();
+    with(keys);
+    std::stringstream again{exported.str()};
+    EXPECT_EQ(import_store(imported, again).imported, 0);
+  }
+  restore();
+  Keys early = open();
+  EXPECT_THROW(with(early), KeysBehind);
+}
+
 TEST_F(Forget, ReadsWithoutKeysWhatIsNotPersonal) {
   {
     Keys keys = open();

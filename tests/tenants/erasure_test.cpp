@@ -111,7 +111,8 @@ TEST_F(ErasureOfAFile, IsRefusedIfItWasResumedSinceTheRegistrysBackup) {
   for (const char* const ending : {"", "-wal", "-shm"}) fs::remove(registry + ending);
   fs::copy_file(backup, registry);
   fs::remove(backup);
-  refuses<UsageError>("was resumed since, if the registry is from an older backup; drop it again");
+  refuses<UsageError>(
+      "or it was resumed since and the registry is from an older backup; drop it again");
   place_order(*open().use("acme"), "2");
   refuses<UsageError>("drop it again");
   open().drop("acme", "left indeed", 0s);

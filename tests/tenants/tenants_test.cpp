@@ -344,15 +344,14 @@ TEST_F(TenantsOfAFile, TakeNoKeysOfOthers) {
   place.open(options).create("acme");
   test::TenantPlace second;
   Tenants others = second.open(options);
-  const auto foreign = ThrowsMessage<UsageError>(HasSubstr("move it away"));
+  const auto foreign = ThrowsMessage<UsageError>(
+      AllOf(HasSubstr("is that of acme, of the registry"), HasSubstr("a place of their own")));
   EXPECT_THAT([&] { others.create("acme"); }, foreign) << "nobody has a key there yet";
   EXPECT_FALSE(fs::exists(second.dir.file("data/acme.db")));
   fs::create_directory(second.dir.file("data"));
   EXPECT_THAT([&] { others.adopt("acme"); }, ThrowsMessage<NotFound>(HasSubstr("no store at")));
-  { sqlite::open(second.dir.file("data/acme.db")); }
-  EXPECT_THAT([&] { others.adopt("acme"); },
-              ThrowsMessage<UsageError>(
-                  AllOf(HasSubstr("is that of acme, of the registry"), HasSubstr("--take-over"))));
+  place_order(*std::make_unique<Store>(sqlite::open(second.dir.file("data/acme.db"))), "1");
+  EXPECT_THAT([&] { others.adopt("acme"); }, foreign);
   EXPECT_THAT([&] { others.adopt("acme", true); }, foreign);
   place.open().use("acme");
 }
@@ -376,29 +375,46 @@ TEST_F(TenantsOfAFile, AreAdoptedWithTheirKeys) {
   place_order(*moved.use("acme"), "1");
 }
 
-TEST_F(TenantsOfAFile, AreAdoptedAfterAnImportWithTheirKeys) {
+TEST_F(TenantsOfAFile, AreAdoptedAfterAnImportWithTheirKeysAlone) {
   const TenantsOptions options{.keys = "keys/{tenant}/keys"};
+  const auto move_in = [](Tenants& tenants, const char* guest) {
+    TenantStore acme = tenants.use("acme");
+    UnitOfWork unit{*acme};
+    unit.append(StreamId::of("guest", guest), ExpectedVersion::none(), Moved{{"Elm St 1"}});
+    unit.commit();
+  };
+  const auto copy_keys = [&](const char* from, const test::TenantPlace& to) {
+    fs::remove_all(to.dir.file("keys/acme"));
+    fs::copy(place.dir.file("keys") + '/' + from, to.dir.file("keys/acme"));
+  };
   std::stringstream exported;
   {
     Tenants tenants = place.open(options);
-    tenants.create("acme");
-    TenantStore acme = tenants.use("acme");
-    UnitOfWork unit{*acme};
-    unit.append(StreamId::of("guest", "1"), ExpectedVersion::none(), Moved{{"Elm St 1"}});
-    unit.commit();
-    export_store(*acme, exported);
+    for (const char* const name : {"acme", "globex"}) tenants.create(name);
+    move_in(tenants, "1");
+    fs::copy(place.dir.file("keys/acme"), place.dir.file("keys/early"));
+    move_in(tenants, "2");
+    export_store(*tenants.use("acme"), exported);
   }
   test::TenantPlace second;
   fs::create_directory(second.dir.file("data"));
   Store imported = sqlite::open(second.dir.file("data/acme.db"));
-  import_store(imported, exported);
   Tenants moved = second.open(options);
   EXPECT_THAT([&] { moved.adopt("acme"); },
-              ThrowsMessage<UsageError>(HasSubstr("has sealed fields: put its key store at")));
-  fs::copy(place.dir.file("keys"), second.dir.file("keys"), fs::copy_options::recursive);
+              ThrowsMessage<UsageError>(HasSubstr("import them first")));
+  import_store(imported, exported);
+  const auto lacks_keys = ThrowsMessage<UsageError>(HasSubstr(": put that at '"));
+  EXPECT_THAT([&] { moved.adopt("acme", true); }, lacks_keys);
+  fs::create_directory(second.dir.file("keys"));
+  copy_keys("globex", second);
+  EXPECT_THAT([&] { moved.adopt("acme", true); }, lacks_keys);
+  copy_keys("early", second);
+  EXPECT_THROW(moved.adopt("acme", true), KeysBehind);
+  EXPECT_FALSE(moved.find("acme"));
+  copy_keys("acme", second);
   EXPECT_THAT([&] { moved.adopt("acme"); }, ThrowsMessage<UsageError>(HasSubstr("--take-over")));
   moved.adopt("acme", true);
-  EXPECT_EQ(moved.use("acme")->last_sequence(), GlobalSequence{1});
+  move_in(moved, "3");
 }
 
 TEST_F(TenantsOfAFile, AreMadeAgainWhereThatWasInterrupted) {
