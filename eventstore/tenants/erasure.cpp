@@ -3,8 +3,8 @@
 #include "database/partial_file.hpp"
 #include "keys/erasures.hpp"
 #include "keys/key_database.hpp"
+#include "tenants/open_store.hpp"
 #include "tenants/places.hpp"
-#include "tenants/pool.hpp"
 
 #include <stela/framework/error.hpp>
 
