@@ -101,14 +101,20 @@ void check_store(Registry& registry, const Registered& known, bool may_be_missin
   }
   if (!check_is_there(known, is_there, "the store, " + name + ",", may_be_missing)) return;
   if (!is_on_server) check_is_plain(place);
-  std::string suspension;
-  const bool is_its_own = reads_as_its_own(name, [&] {
+  Marked marked;
+  const bool is_the_store = reads_as_its_own(name, [&] {
     Store store = open_to_read(registry, known.tenant.name);
-    suspension = read_marks(store).suspension;
-    return is_store_of(known.tenant, store);
+    marked = read_marks(store);
+    return store.id() == known.tenant.store;
   });
-  if (!is_its_own) refuse_foreign(known, name + " is another store, or another registry's");
-  if (known.tenant.state == TenantState::dropped && suspension != why_suspended(known.tenant)) {
+  if (!is_the_store) refuse_foreign(known, name + " is another store");
+  if (marked.mark != mark_of(known.tenant.registry, known.tenant.name)) {
+    throw SchemaMismatch{
+        name + " is that of " + (marked.mark.empty() ? "no registry" : marked.mark) +
+        ", and is left as it is: tenant '" + known.tenant.name + "' stays dropped here"};
+  }
+  if (known.tenant.state == TenantState::dropped &&
+      marked.suspension != why_suspended(known.tenant)) {
     throw UsageError{"the store of tenant '" + known.tenant.name +
                      "' doesn't know that it is dropped: that didn't reach it, or it was resumed "
                      "since and the registry is from an older backup; drop it again if it is to be "

@@ -50,6 +50,7 @@ Store open_store_of(Registry& registry, std::string_view tenant, Access access, 
   if (registry.stores().is_on_server()) {
     postgres::Options options = prepare(all.servers);
     options.schema = schema_of(tenant);
+    options.sql_schema = sql_schema_of(tenant);
     return postgres::open(place, options);
   }
   if (access == Access::create) make_folder_of(place);
@@ -227,7 +228,8 @@ void OpenStore::prepare(Registry& registry, Opening opening) {
   }
   if (opening != Opening::new_store && standing.is_blank) {
     throw UsageError{"the store at '" + place +
-                     "' has no events: import them first, or leave it to 'create' to make one"};
+                     "' has no events: import them first; if there are none, remove it, and "
+                     "'create' makes it anew"};
   }
   check_keys_of(registry, name_, standing, opening);
   if (opening != Opening::new_store) return;

@@ -88,6 +88,9 @@ Schemas check_schemas(const std::string& conninfo, std::string_view) {
 void remove_schemas(const std::string& conninfo, std::string_view) {
   throw UsageError{postgres::describe(conninfo)};
 }
+std::string name_of_server(Store&) {
+  return {};
+}
 #endif
 
 }  // namespace stela::tenants

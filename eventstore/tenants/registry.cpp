@@ -1,6 +1,7 @@
 #include "tenants/registry.hpp"
 
 #include "database/database.hpp"
+#include "tenants/places.hpp"
 
 #include <stela/framework/context.hpp>
 #include <stela/framework/detail/not_found.hpp>
@@ -174,16 +175,14 @@ void check_keys_apart(const Pattern& stores, const Pattern& keys, bool is_regist
 
 Registry::Registry(const std::string& location, const TenantsOptions& options)
     : options_{options},
-      folder_{is_on_server(location)
-                  ? std::filesystem::current_path()
-                  : std::filesystem::weakly_canonical(path_of(location)).parent_path()},
-      where_{is_on_server(location)
-                 ? without_role(postgres::describe(location))
-                 : std::filesystem::weakly_canonical(path_of(location)).string()},
+      is_on_server_{is_on_server(location)},
+      folder_{is_on_server_ ? std::filesystem::current_path()
+                            : std::filesystem::weakly_canonical(path_of(location)).parent_path()},
+      where_{is_on_server_ ? without_role(postgres::describe(location))
+                           : std::filesystem::weakly_canonical(path_of(location)).string()},
       store_{open_registry(location, options)} {
   read(Freshness::now);
-  const bool only_reads =
-      is_on_server(location) ? options.servers.read_only : options.files.read_only;
+  const bool only_reads = is_on_server_ ? options.servers.read_only : options.files.read_only;
   if (!only_reads) store_.database().attach_mark(mark_);
   settle_facts(location);
 }
@@ -202,9 +201,9 @@ void Registry::settle_facts(const std::string& location) {
     // Checked before they are recorded.
     const Pattern stores{*options_.at, folder_};
     if (!options_.keys.value_or("").empty()) {
-      check_keys_apart(stores, {*options_.keys, folder_}, is_on_server(location));
+      check_keys_apart(stores, {*options_.keys, folder_}, is_on_server_);
     }
-    const bool is_a_file = !stores.is_on_server() && !is_on_server(location);
+    const bool is_a_file = !stores.is_on_server() && !is_on_server_;
     if (is_a_file && !stores.name_in(sqlite::path(store_)).empty()) {
       throw UsageError{"the registry '" + location +
                        "' would be a tenant's store itself; keep the stores in another folder"};
@@ -232,8 +231,9 @@ void Registry::settle_facts(const std::string& location) {
   if (!facts_->second.empty()) keys_.emplace(facts_->second, folder_);
 }
 
-std::string Registry::served_as(std::string_view tenant) const {
-  return std::string{tenant} + ", of the registry " + store_.id().to_string() + " at " + where_;
+std::string Registry::served_as(std::string_view tenant) {
+  const std::string at = is_on_server_ ? where_ + ", server " + name_of_server(store_) : where_;
+  return std::string{tenant} + ", of the registry " + store_.id().to_string() + " at " + at;
 }
 
 template <class E>

@@ -43,7 +43,7 @@ class STELA_EVENTSTORE_EXPORT Registry {
   const TenantsOptions& options() const noexcept { return options_; }
   Store& store() noexcept { return store_; }
   /// What a tenant's key store serves, also told from a copy of the registry.
-  std::string served_as(std::string_view tenant) const;
+  std::string served_as(std::string_view tenant);
   int most_open() const noexcept {
     return options_.most_open.value_or(stores_->is_on_server() ? 20 : 200);
   }
@@ -81,6 +81,7 @@ class STELA_EVENTSTORE_EXPORT Registry {
   Tenant append(std::string_view name, const E& event);
 
   const TenantsOptions options_;
+  const bool is_on_server_;
   const std::string folder_;
   /// A path or a database, for people.
   const std::string where_;

@@ -1,4 +1,5 @@
 // Tenants' schemas of a PostgreSQL database.
+#include "database/database.hpp"
 #include "database/postgres/connection.hpp"
 #include "database/postgres/sql_text.hpp"
 #include "postgres/server_session.hpp"
@@ -29,6 +30,19 @@ std::vector<std::string> names_at(postgres::Connection& connection) {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+struct ReadModel {
+  std::string schema;
+  bool may_drop = false;
+};
+
+std::vector<ReadModel> read_models_of(postgres::Connection& connection, std::string_view tenant) {
+  std::vector<ReadModel> found;
+  const std::string store = schema_of(tenant);
+  auto schemas = connection.rows(postgres::sql::read_models{.store = store});
+  while (schemas.step()) found.push_back({std::string{schemas.name()}, schemas.may_drop()});
+  return found;
 }
 
 class ServerActivity final : public Activity {
@@ -83,7 +97,7 @@ Schemas check_schemas(const std::string& conninfo, std::string_view tenant) {
     throw SchemaMismatch{"the schema '" + schema + "' isn't a store, and has the " + object +
                          "; it is left as it is: move it away"};
   }
-  const std::string own = schema + "_app";
+  const std::string own = sql_schema_of(tenant);
   const auto noted = connection->row(postgres::sql::sql_schema{.schema = own, .store = schema});
   if (const std::string object = object_in(own); !noted.is_of_store() && !object.empty()) {
     throw SchemaMismatch{"the schema '" + own + "' isn't noted as that of tenant '" +
@@ -92,12 +106,28 @@ Schemas check_schemas(const std::string& conninfo, std::string_view tenant) {
                          "it: " +
                          std::string{noted.note()}};
   }
-  return {is_there, noted.is_there(), noted.may_drop()};
+  const auto models = read_models_of(*connection, tenant);
+  const bool may_drop_all =
+      std::all_of(models.begin(), models.end(), [](const ReadModel& one) { return one.may_drop; });
+  return {is_there, noted.is_there(), noted.may_drop() && may_drop_all};
 }
 
 void remove_schemas(const std::string& conninfo, std::string_view tenant) {
-  connect(conninfo)->execute("DROP SCHEMA IF EXISTS " + postgres::quoted(schema_of(tenant)) + ", " +
-                             postgres::quoted(schema_of(tenant) + "_app") + " CASCADE");
+  const auto connection = connect(conninfo);
+  std::string all =
+      postgres::quoted(schema_of(tenant)) + ", " + postgres::quoted(sql_schema_of(tenant));
+  for (const ReadModel& one : read_models_of(*connection, tenant)) {
+    all += ", " + postgres::quoted(one.schema);
+  }
+  connection->execute("DROP SCHEMA IF EXISTS " + all + " CASCADE");
+}
+
+std::string name_of_server(Store& store) {
+  std::string name;
+  store.database().read([&](database::Connection& connection) {
+    name = postgres::connection_of(connection).row(postgres::sql::system_identifier{}).name();
+  });
+  return name;
 }
 
 }  // namespace stela::tenants

@@ -23,9 +23,12 @@ using tenants::StorePool;
 
 namespace {
 
+using namespace std::chrono_literals;
+
 /// What a store and its relay or runner may have open at once, and what the rest of a process has.
 constexpr rlim_t files_of_a_store = 16;
 constexpr rlim_t files_of_a_process = 64;
+constexpr auto longest_grace = 24h * 36'525;
 
 /// Raises the limit of open files as far as it may be raised.
 void allow_open_stores(int most_open) {
@@ -94,7 +97,7 @@ Tenants open_tenants(const std::string& location, const TenantsOptions& options)
 }
 
 Tenants::Tenants(const std::string& location, const TenantsOptions& options) {
-  if (!options.servers.sql_schema.value_or("").empty()) {
+  if (options.servers.sql_schema) {
     throw UsageError{
         "servers.sql_schema would be the same for all tenants, and each has its own, "
         "tenant_NAME_app; leave it out"};
@@ -173,8 +176,9 @@ Tenant Tenants::resume(std::string_view name) {
 }
 
 Tenant Tenants::drop(std::string_view name, std::string_view reason, std::chrono::seconds grace) {
-  if (reason.empty() || grace.count() < 0)
-    throw UsageError{"a reason is needed, and a grace of 0 or more"};
+  if (reason.empty() || grace < 0s || grace > longest_grace) {
+    throw UsageError{"a reason is needed, and a grace of 0 to 36525 days"};
+  }
   return change(name, [&](const Tenant&) {
     const Timestamp now = registry_->store().conventions().clock->now();
     return registry_->drop(name, reason, now + grace);

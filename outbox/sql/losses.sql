@@ -77,7 +77,9 @@ WHERE s.name = :name AND e.version = :version;
 SELECT type FROM tag_types ORDER BY type;
 
 -- name: other_participants
--- Participants of appends besides the outbox. Rows of migrations aren't participants.
--- gives: name text
-SELECT name FROM stela_participants WHERE name <> 'outbox' AND name NOT LIKE 'schema:%'
+-- Participants of appends besides the outbox, and besides a tenant's mark, which needs to be told
+-- nothing. Rows of migrations aren't participants.
+-- gives: name text, detail text
+SELECT name, detail FROM stela_participants
+WHERE name NOT IN ('outbox', 'tenant') AND name NOT LIKE 'schema:%'
 ORDER BY name;

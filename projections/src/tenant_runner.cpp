@@ -108,6 +108,8 @@ class TenantRunner::Work final : public tenants::Work {
       return seen.look_again_in(tenants::look_elsewhere);
     }
     if (one.failing.value() > 0 && one.next_attempt_at > now) {
+      seen.note_trouble("'" + one.name + "' fails at event " + std::to_string(one.failing.value()) +
+                        ", and is tried again: " + one.error);
       return seen.look_again_in(one.next_attempt_at - now);
     }
     seen.has_work = true;

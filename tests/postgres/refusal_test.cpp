@@ -106,7 +106,8 @@ TEST(PostgresRefusal, RepeatsNoConnectionStringThatIsMalformed) {
                       Not(HasSubstr("wr0ng"))))
         << conninfo;
   }
-  EXPECT_EQ(describe("postgresql://app:wr0ng@db1,db2:6/shop?sslmode=require"), "app@db1,db2/shop");
+  EXPECT_EQ(describe("postgresql://app:wr0ng@db1,db2:6/shop?sslmode=require"),
+            "app@db1,db2:6/shop");
 }
 
 TEST(PostgresRefusal, UsesTheReachableHost) {

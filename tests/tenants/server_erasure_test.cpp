@@ -1,19 +1,27 @@
 // Schemas of a tenant, and of others beside them.
 #include "support/key_place.hpp"
 #include "support/postgres_server.hpp"
+#include "support/temp_dir.hpp"
+#include "tenants/customers.hpp"
 
+#include <stela/projections/tenant_runner.hpp>
 #include <stela/tenants.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace stela::tenants_test {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using ::testing::ThrowsMessage;
 
 using namespace std::chrono_literals;
@@ -40,6 +48,70 @@ TEST_F(ErasureOnAServer, TakesBothSchemas) {
   tenants.erase("acme");
   EXPECT_FALSE(has_schema("tenant_acme"));
   EXPECT_FALSE(has_schema("tenant_acme_app"));
+}
+
+/// Its schema's name is shortened for a tenant with the longest name.
+struct LongNamed : test::Customers {
+  static constexpr ProjectorType projector_type{"customers_by_their_names", 1};
+};
+
+TEST_F(ErasureOnAServer, TakesReadModels) {
+  const std::string longest(39, 'x');
+  const std::vector<std::string> names{"acme", longest, longest.substr(1)};
+  const auto schemas_like = [&](const std::string& pattern) {
+    return test::run_at(url,
+                        "SELECT nspname FROM pg_namespace WHERE nspname LIKE '" + pattern + "'");
+  };
+  {
+    TenantRunner runner{tenants, [](Projections& all) { all.add(LongNamed{}); }};
+    for (const std::string& name : names) {
+      tenants.create(name);
+      test::place_order(*tenants.use(name), "1", "jane");
+    }
+    runner.run_once();
+    EXPECT_THAT(runner.standing().troubles, IsEmpty());
+  }
+  EXPECT_THAT(schemas_like("tenant_" + longest + "~%"), SizeIs(1));
+  for (const char* const name : {"acme", longest.c_str()}) {
+    tenants.drop(name, "left", 0s);
+    tenants.erase(name);
+  }
+  EXPECT_THAT(schemas_like("tenant_acme%"), IsEmpty());
+  EXPECT_THAT(schemas_like("tenant_" + longest + "%"), IsEmpty());
+  EXPECT_THAT(schemas_like("tenant_%"), SizeIs(3)) << "the third one's";
+}
+
+TEST_F(ErasureOnAServer, OfACloneLeavesTheOriginalsKeys) {
+  const test::TempDir dir;
+  const std::string keys = dir.file("keys/{tenant}/keys");
+  run("CREATE DATABASE shop");
+  {
+    Tenants original = open_tenants(server.url("shop"), {.at = server.url("shop"), .keys = keys});
+    original.create("acme");
+    original.drop("acme", "left", 0s);
+  }
+  server.dump("shop", server.folder() + "/dump");
+  const std::string own = test::run_at(url, "SELECT system_identifier FROM pg_control_system()")[0];
+  test::PostgresServer second;
+  test::run_at(second.url(), "CREATE DATABASE shop");
+  second.replace_by_dump("shop", server.folder() + "/dump");
+  EXPECT_THAT([&] { open_tenants(second.url("shop")).erase("acme"); },
+              ThrowsMessage<UsageError>(AllOf(HasSubstr("doesn't destroy the original's keys"),
+                                              HasSubstr("server " + own))));
+  EXPECT_EQ(open_tenants(server.url("shop")).erase("acme").state, TenantState::erased);
+  EXPECT_FALSE(std::filesystem::exists(dir.file("keys/acme")));
+}
+
+TEST_F(ErasureOnAServer, IsNotOfASchemaThatIsShared) {
+  for (const char* const schema : {"reports", ""}) {
+    EXPECT_THAT([&] { open_tenants(url, {.servers = {.sql_schema = schema}}); },
+                ThrowsMessage<UsageError>(HasSubstr("servers.sql_schema")));
+  }
+  postgres::open(url, {.schema = "tenant_acme", .sql_schema = "reports"});
+  test::place_order(*std::make_unique<Store>(postgres::open(url, {.schema = "tenant_acme"})), "1",
+                    "jane");
+  EXPECT_THAT([&] { tenants.adopt("acme"); }, ThrowsMessage<UsageError>(HasSubstr("is 'reports'")));
+  EXPECT_FALSE(tenants.find("acme"));
 }
 
 TEST_F(ErasureOnAServer, LeavesASchemaThatIsNoStore) {
@@ -121,11 +193,6 @@ TEST_F(ErasureOnAServer, IsAlsoOfARegistryInAFile) {
   run("CREATE DATABASE other");
   EXPECT_THAT([&] { open_tenants(server.url("other"), {.at = url, .keys = "keys/{tenant}/keys"}); },
               ThrowsMessage<UsageError>(HasSubstr("must begin with '/'")));
-}
-
-TEST_F(ErasureOnAServer, TakesNoSchemaThatAllShare) {
-  EXPECT_THAT([&] { open_tenants(url, {.servers = {.sql_schema = "reports"}}); },
-              ThrowsMessage<UsageError>(HasSubstr("servers.sql_schema")));
 }
 
 }  // namespace

@@ -139,6 +139,43 @@ TEST_F(ToolTenants, MoveToAnotherRegistry) {
   EXPECT_THAT(run({"tenants", "adopt"}, there).err, HasSubstr("Nothing to adopt"));
   run_well({"tenants", "adopt", "acme"}, there);
   EXPECT_THAT(run_well({"streams", "list", "--tenant", "acme"}, there), HasSubstr("order-1"));
+  // An import that was cut off before is completed.
+  EXPECT_EQ(append("acme").code, 0);
+  const std::string all = dir_.file("all.export");
+  well({"export", all, "--whole", "--tenant", "acme"});
+  run_well({"import", all, "--tenant", "acme"}, there);
+  EXPECT_THAT(lines_of(run_well({"events", "list", "--tenant", "acme", "--json"}, there)),
+              SizeIs(2));
+  EXPECT_THAT(tenant({"import", all, "--tenant", "globex"}).err, HasSubstr("requires 'tenant'"));
+}
+
+TEST_F(ToolTenants, GetBackWhatOnlyTheBrokerHas) {
+  const NatsServer broker;
+  const auto at_broker = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(),
+                     {"--nats", broker.url(), "--stream", "SHOP", "--tenant", "acme"});
+    return arguments;
+  };
+  const auto publish = [&] {
+    EXPECT_EQ(append("acme").code, 0);
+    well(at_broker({"outbox", "work", "--ensure-stream", "--until-empty"}));
+  };
+  const std::string file = dir_.file("data/acme.db");
+  well({"outbox", "enable", "--tenant", "acme"});
+  publish();
+  well({"backup", dir_.file("backup"), "--tenant", "acme"});
+  publish();
+  for (const char* const ending : {"", "-wal", "-shm"}) std::filesystem::remove(file + ending);
+  std::filesystem::copy(dir_.file("backup"), file);
+  const auto reconcile = at_broker({"outbox", "reconcile", "--from-broker", "--yes"});
+  well({"tenants", "suspend", "acme", "--reason", "unpaid"});
+  EXPECT_THAT(tenant(reconcile).err, HasSubstr("is suspended"));
+  well({"tenants", "resume", "acme"});
+  well(reconcile);
+  EXPECT_THAT(lines_of(well({"events", "list", "--tenant", "acme", "--json"})), SizeIs(2));
+  publish();
+  EXPECT_THAT(well(at_broker({"outbox", "reconcile", "--against-broker", "--dry-run"})),
+              HasSubstr("3 published events compared with 3 messages"));
 }
 
 TEST_F(ToolTenants, AreNoLongerUsedByARegistryThatLostThem) {

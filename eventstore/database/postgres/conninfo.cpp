@@ -79,8 +79,15 @@ std::string describe(const std::string& conninfo) {
     return value.empty() ? std::string{other} : value;
   };
   const std::string user = value_of(words, "user");
-  return (user.empty() ? "" : user + '@') + or_else("host", or_else("hostaddr", "localhost")) +
-         '/' + or_else("dbname", user);
+  const auto ports = split(value_of(words, "port"));
+  std::string hosts;
+  std::size_t i = 0;
+  for (const std::string& host : split(or_else("host", or_else("hostaddr", "localhost")))) {
+    const std::string port = ports.size() == 1 ? ports[0] : i < ports.size() ? ports[i] : "";
+    hosts += (i++ > 0 ? "," : "") + host;
+    if (!port.empty() && port != "5432") hosts += ':' + port;
+  }
+  return (user.empty() ? "" : user + '@') + hosts + '/' + or_else("dbname", user);
 }
 
 std::vector<Host> hosts_of(const std::string& conninfo) {

@@ -171,6 +171,9 @@ ParsedEvent parsed(const StoredEvent& event) {
 void refuse_participants(Connection& connection) {
   auto others = connection.rows(sql::other_participants{});
   if (!others.step()) return;
+  if (others.name() == "suspended") {
+    throw StoreSuspended{std::string{others.detail()} + "; nothing was written"};
+  }
   throw UsageError{
       "this database requires '" + std::string{others.name()} +
       "' to take part in every append, and an import tells it nothing; if it is an "

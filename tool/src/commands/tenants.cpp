@@ -201,7 +201,9 @@ int erase(Invocation& call) {
   options.files.log = &log;
   return print_tenant(
       call, open_registry(call, options).erase(name, call.arguments.has("--lost")),
-      "'" + name + "' is erased. What the broker has of it stays: 'nats stream rm'.");
+      "'" + name +
+          "' is erased. What the broker has of it stays: remove its stream ('nats stream rm'), or "
+          "where tenants share one, its subject ('nats stream purge --subject').");
 }
 
 int migrate_all(Invocation& call) {

@@ -81,8 +81,8 @@ struct Options {
 /// has no engine for PostgreSQL.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& conninfo, const Options& options = {});
 
-/// "app@db1,db2/shop": a connection string without its password, for messages. UsageError, which
-/// repeats none of it, if it isn't a connection string.
+/// "app@db1,db2:5433/shop": a connection string without its password, for messages. UsageError,
+/// which repeats none of it, if it isn't a connection string.
 STELA_EVENTSTORE_EXPORT std::string describe(const std::string& conninfo);
 
 }  // namespace stela::postgres

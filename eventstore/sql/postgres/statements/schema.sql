@@ -84,6 +84,21 @@ SELECT there IS NOT NULL AS is_there,
                      AND NOT pg_has_role(n.nspowner, 'USAGE')) AS may_drop
 FROM given;
 
+-- name: read_models
+-- The schemas of the read models that belong to the store in a schema, which projections name.
+-- doing: looking for read models
+-- takes: store text
+-- gives: name text, may_drop bool
+SELECT n.nspname::text AS name, pg_has_role(n.nspowner, 'USAGE') AS may_drop
+FROM pg_catalog.pg_namespace AS n
+WHERE starts_with(n.nspname::text, :store || '/') OR starts_with(n.nspname::text, :store || '~');
+
+-- name: system_identifier
+-- A dump that was restored elsewhere has another one.
+-- doing: looking at the server
+-- gives: name text
+SELECT system_identifier::text AS name FROM pg_control_system();
+
 -- name: set_facts
 -- Sets the facts that aren't set.
 -- doing: setting the facts of the store
