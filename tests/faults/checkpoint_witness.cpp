@@ -49,6 +49,11 @@ Verdict CheckpointWitness::before(const FileCall& call) noexcept {
                          : call.file == FileKind::database ? checkpointing_.load()
                                                            : true;
     if (!is_seen) ++testimony_.unseen;
+    if (call.file == FileKind::wal && writing_ && !has_written_.exchange(true)) {
+      mark(write_mark, true);
+      ++testimony_.writes;
+      if (is_marked_by_others(checkpoint_mark)) ++testimony_.overlaps;
+    }
   }
   if (call.operation != FileOperation::shm_lock || !call.releases()) return Verdict::proceed;
   if (call.is_exclusive(checkpoint_slot)) {
@@ -56,7 +61,7 @@ Verdict CheckpointWitness::before(const FileCall& call) noexcept {
     mark(checkpoint_mark, false);
   } else if (call.is_exclusive(write_slot) && writing_) {
     writing_ = false;
-    mark(write_mark, false);
+    if (has_written_.exchange(false)) mark(write_mark, false);
   }
   return Verdict::proceed;
 }
@@ -70,10 +75,7 @@ void CheckpointWitness::after(const FileCall& call, int code) noexcept {
     if (is_marked_by_others(write_mark)) ++testimony_.overlaps;
   } else if (call.is_exclusive(write_slot) && !checkpointing_) {
     // A checkpoint that takes this lock, too, keeps writers out, and isn't one.
-    mark(write_mark, true);
     writing_ = true;
-    ++testimony_.writes;
-    if (is_marked_by_others(checkpoint_mark)) ++testimony_.overlaps;
   }
 }
 
