@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "${1:-$(dirname "$0")/../..}"
 declare -A bounds=([framework]=12750 [eventstore]=38085 [outbox]=20700 [projections]=10700 [tool]=28340
-  [samples]=2110 [tests]=108320 [headers]=99)
+  [samples]=2110 [tests]=108330 [headers]=99)
 status=0
 
 # show NAME NUMBER

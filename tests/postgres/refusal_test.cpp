@@ -46,7 +46,8 @@ TEST(PostgresRefusal, NamesTheProblemOfAConnection) {
 
   EXPECT_THAT(message_of<StoreFailed>([&] { connect(place + "user=kept password=wr0ng"); }),
               AllOf(HasSubstr("password authentication failed"), HasSubstr("PGPASSWORD"),
-                    HasSubstr("kept@127.0.0.1/postgres"), Not(HasSubstr("wr0ng"))));
+                    HasSubstr("kept@127.0.0.1:" + std::to_string(server.port()) + "/postgres"),
+                    Not(HasSubstr("wr0ng"))));
   EXPECT_THAT(message_of<StoreFailed>([&] { connect(place + "user=kept"); }),
               HasSubstr("no password supplied"));
   EXPECT_THAT(

@@ -112,15 +112,16 @@ TEST_F(ToolOnPostgres, DiagnosesOverTwoConnections) {
 }
 
 TEST_F(ToolOnPostgres, MakesAStoreOnlyWhenItIsAskedTo) {
+  const std::string place = "app@127.0.0.1:" + std::to_string(server_.port()) + "/shop";
   const Ran before = stela({"streams", "list"});
   EXPECT_EQ(before.code, 3);
-  EXPECT_THAT(before.err, AllOf(HasSubstr("there is no store in app@127.0.0.1/shop"),
-                                HasSubstr("migrate --db URL")));
+  EXPECT_THAT(before.err,
+              AllOf(HasSubstr("there is no store in " + place), HasSubstr("migrate --db URL")));
   EXPECT_EQ(sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'stela'"), "0");
 
   EXPECT_THAT(well({"migrate", "--json"}),
-              AllOf(HasSubstr(R"("path":"app@127.0.0.1/shop")"), HasSubstr(R"("made":true)")));
-  EXPECT_THAT(well({"migrate"}), HasSubstr("app@127.0.0.1/shop is up to date"));
+              AllOf(HasSubstr(R"("path":")" + place + '"'), HasSubstr(R"("made":true)")));
+  EXPECT_THAT(well({"migrate"}), HasSubstr(place + " is up to date"));
   EXPECT_EQ(well({"streams", "list", "--json"}), "");
 }
 

@@ -107,9 +107,8 @@ Settings make_outbox(Connection& connection, database::Database& database,
   if (has_history && !options.enable) {
     throw UsageError{
         "this database has publishable events from before it had an outbox; say what becomes of "
-        "them: Enable::backfill ('stela outbox enable --backfill') publishes them, "
-        "Enable::from_now "
-        "(--from-now) doesn't"};
+        "them: Enable::backfill (--backfill) publishes them, Enable::from_now (--from-now) "
+        "doesn't"};
   }
   connection.run(
       sql::insert_settings{.fence = to_string(settings.fence), .leasing = settings.leasing});
