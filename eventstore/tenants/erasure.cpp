@@ -90,8 +90,10 @@ void check_store(Registry& registry, const Registered& known, bool may_be_missin
     const Schemas schemas = check_schemas(place, known.tenant.name);
     is_there = schemas.has_store;
     if (!schemas.may_drop) {
-      throw StoreFailed{"this role doesn't own the schemas of tenant '" + known.tenant.name +
-                        "', and can't drop them: erase it as their owner"};
+      throw StoreFailed{
+          "this role doesn't own the schemas of tenant '" + known.tenant.name +
+          "', and can't drop them: erase it as their owner, or as a member of all their owners "
+          "if read models have another one"};
     }
     name = "schema '" + schema_of(known.tenant.name) + "'";
     check_is_there(known, schemas.has_own_sql || !is_there, "the schema for own SQL, _app,",

@@ -167,11 +167,16 @@ TEST_F(ToolTenants, GetBackWhatOnlyTheBrokerHas) {
   publish();
   for (const char* const ending : {"", "-wal", "-shm"}) std::filesystem::remove(file + ending);
   std::filesystem::copy(dir_.file("backup"), file);
+  const Ran noticed =
+      tenant({"outbox", "work", "--once", "--nats", broker.url(), "--stream", "SHOP"});
+  EXPECT_EQ(noticed.code, 1) << "though nothing is pending";
+  EXPECT_THAT(noticed.out + noticed.err, HasSubstr("the broker has event 2"));
   const auto reconcile = at_broker({"outbox", "reconcile", "--from-broker", "--yes"});
   well({"tenants", "suspend", "acme", "--reason", "unpaid"});
   EXPECT_THAT(tenant(reconcile).err, HasSubstr("is suspended"));
   well({"tenants", "resume", "acme"});
   well(reconcile);
+  well({"outbox", "partitions", "adopt", "all", "--yes", "--tenant", "acme"});
   EXPECT_THAT(lines_of(well({"events", "list", "--tenant", "acme", "--json"})), SizeIs(2));
   publish();
   EXPECT_THAT(well(at_broker({"outbox", "reconcile", "--against-broker", "--dry-run"})),

@@ -23,7 +23,6 @@ const std::string& registry_in(const Settings& settings) {
 }  // namespace
 
 Tenant settle_tenant(Settings& settings, const Arguments& arguments) {
-  if (arguments.has(db_option.name)) throw Misuse{"--db and --tenant both name a database"};
   const std::string& name = settings.text("tenant");
   TenantsOptions options{.create = false, .most_open = 1};
   options.files.read_only = options.servers.read_only = true;
@@ -38,10 +37,15 @@ Tenant settle_tenant(Settings& settings, const Arguments& arguments) {
                               to_string(tenant->since) + ")"};
   }
   const std::string origin = "--tenant " + name;
-  settings.set("db", tenants.place_of(name), origin);
-  if (const auto schema = tenants.schema_of(name); !schema.empty()) {
-    settings.set("store.schema", schema, origin);
+  const std::string schema = tenants.schema_of(name);
+  if (!arguments.has(db_option.name)) {
+    settings.set("db", tenants.place_of(name), origin);
+  } else if (schema.empty() || !is_on_server(settings.text("db"))) {
+    throw Misuse{
+        "--db and --tenant both name a database; beside --tenant, --db only says as which role a "
+        "server is used: --db URL"};
   }
+  if (!schema.empty()) settings.set("store.schema", schema, origin);
   if (const auto keys = tenants.keys_of(name); !keys.empty() && !settings.is_set("keys.store")) {
     settings.set("keys.store", keys, origin);
   }

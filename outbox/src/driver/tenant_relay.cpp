@@ -6,6 +6,8 @@
 #include "tenants/shifts.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 #include <utility>
 
 namespace stela {
@@ -42,6 +44,8 @@ class TenantRelay::Work final : public tenants::Work {
   Look look(TenantStore& tenant) override {
     const OutboxStatus status =
         OutboxOperations{tenant.store(), {.partitioner = outbox_.partitioner}}.status();
+    // What has published before is compared with the broker once: it may have been restored.
+    const bool is_compared = was_served(tenant.name());
     Look seen;
     for (const PartitionStatus& partition : status.partitions) {
       const std::string name = "partition " + partition.id.label();
@@ -52,9 +56,10 @@ class TenantRelay::Work final : public tenants::Work {
       if (partition.backing_since) {
         seen.note_trouble(name + " backs off: " + partition.last_error);
       }
-      if (partition.pending + partition.redeliveries == 0) continue;
       const bool is_elsewhere = !partition.owner.empty() && partition.owner != relay_.worker &&
                                 partition.lease_left.count() > 0;
+      const bool is_idle = partition.pending + partition.redeliveries == 0;
+      if (is_idle && (is_compared || is_elsewhere || partition.broker_sequence == 0)) continue;
       const auto pause = partition.next_attempt_at ? *partition.next_attempt_at - status.at
                                                    : std::chrono::microseconds{0};
       if (!is_elsewhere && pause.count() <= 0) {
@@ -88,15 +93,27 @@ class TenantRelay::Work final : public tenants::Work {
       if (is_over(!is_busy)) turn.request_stop();
     });
     relay.run(turn.get_token());
+    if (obstacle.empty()) {
+      const std::lock_guard lock{mutex_};
+      served_.insert(tenant.name());
+    }
     return obstacle;
   }
 
  private:
   friend class TenantRelay;
 
+  bool was_served(const std::string& tenant) {
+    const std::lock_guard lock{mutex_};
+    return served_.contains(tenant);
+  }
+
   const MakePublisher make_publisher_;
   const OutboxOptions outbox_;
   const RelayOptions relay_;
+  std::mutex mutex_;
+  /// Guarded by mutex_: by this process.
+  std::set<std::string> served_;
   std::function<void(const std::string&, const RelayTick&)> listener_;
 
  public:

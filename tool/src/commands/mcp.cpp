@@ -15,7 +15,9 @@ int mcp(Invocation& call) {
   std::string place = call.settings().text("db");
   if (place.empty()) place = call.app.database;
   const ConsoleCommands commands{call.app, call.commands, call.arguments};
-  const ServedStore store{.name = "store", .place = place};
+  const auto& tenant = call.tenant();
+  const ServedStore store{
+      .name = "store", .place = place, .tenant = tenant ? tenant->name : std::string{}};
   const Mcp answers{commands,
                     store,
                     {.program = call.app.name, .gives_payloads = call.arguments.has("--payloads")}};

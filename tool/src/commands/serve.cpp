@@ -83,19 +83,23 @@ void let_act(Invocation& call, std::vector<ServedStore>& stores) {
   for (const std::string& text : call.arguments.all("--operate-as")) {
     const ServedStore acting = store_of(text);
     const bool is_named = acting.place != text;
-    const auto found = std::find_if(stores.begin(), stores.end(), [&](const ServedStore& store) {
-      return store.name == acting.name || (!is_named && stores.size() == 1);
-    });
-    if (found == stores.end()) {
-      throw Misuse{"--operate-as: no database is called '" + acting.name + "': say NAME=URL"};
-    }
     if (!is_on_server(acting.place)) {
       throw Misuse{"--operate-as names a role on a server; for files say --allow-actions"};
     }
-    if (id_of(call, found->place) != id_of(call, acting.place)) {
-      throw Misuse{"--operate-as leads to another database than '" + found->name + "'"};
+    bool is_found = false;
+    for (ServedStore& store : stores) {
+      const bool is_any = !is_named && (stores.size() == 1 || !store.tenant.empty());
+      if (!is_any && store.name != acting.name) continue;
+      // Each action on a tenant looks whether the store is the tenant's.
+      if (store.tenant.empty() && id_of(call, store.place) != id_of(call, acting.place)) {
+        throw Misuse{"--operate-as leads to another database than '" + store.name + "'"};
+      }
+      store.acting_place = acting.place;
+      is_found = true;
     }
-    found->acting_place = acting.place;
+    if (!is_found) {
+      throw Misuse{"--operate-as: no database is called '" + acting.name + "': say NAME=URL"};
+    }
   }
   const bool may_nowhere = std::all_of(stores.begin(), stores.end(), [](const ServedStore& store) {
     return store.acting_place.empty();
@@ -113,9 +117,8 @@ std::vector<ServedStore> stores_of_tenants(Invocation& call) {
   std::vector<ServedStore> stores;
   for (const Tenant& tenant : tenants.list()) {
     if (tenant.state >= TenantState::erasing) continue;
-    ServedStore store{.name = tenant.name,
-                      .place = tenants.place_of(tenant.name),
-                      .schema = tenants.schema_of(tenant.name)};
+    ServedStore store{
+        .name = tenant.name, .place = tenants.place_of(tenant.name), .tenant = tenant.name};
     if (DatabasePlace{store.place, call.settings()}.may_exist()) {
       stores.push_back(std::move(store));
     } else {
@@ -132,6 +135,12 @@ std::vector<ServedStore> stores_of_tenants(Invocation& call) {
 
 std::vector<ServedStore> stores_of(Invocation& call) {
   if (serves_all_tenants(call)) return stores_of_tenants(call);
+  if (const auto& tenant = call.tenant()) {
+    std::vector<ServedStore> only{
+        {.name = tenant->name, .place = call.settings().text("db"), .tenant = tenant->name}};
+    let_act(call, only);
+    return only;
+  }
   std::vector<std::string> places = call.arguments.all(db_option.name);
   if (places.empty()) places.push_back(call.settings().text("db"));
   if (places.front().empty()) places.front() = call.app.database;

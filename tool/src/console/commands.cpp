@@ -24,7 +24,7 @@ const Option* find_option(std::span<const Option> options, std::string_view name
 /// the broker's stream for one command, and an event's stream for another.
 void add_common(const Arguments& common, const Command& command, Arguments& arguments) {
   common.for_each([&](std::string_view name, const std::string& value) {
-    if (name == db_option.name) return;
+    if (name == db_option.name || name == "--tenant") return;
     const Option* option = find_option(common_options(), name);
     if (option != nullptr) return arguments.add(option->name, value);
     option = find_option(command.options, name);
@@ -33,8 +33,10 @@ void add_common(const Arguments& common, const Command& command, Arguments& argu
 }
 
 void add_store(const ServedStore& store, Arguments& arguments) {
-  arguments.add(db_option.name, store.place);
-  if (!store.schema.empty()) arguments.add("--set", "store.schema=" + store.schema);
+  if (!store.tenant.empty()) arguments.add("--tenant", store.tenant);
+  if (store.tenant.empty() || is_on_server(store.place)) {
+    arguments.add(db_option.name, store.place);
+  }
 }
 
 void add_options(const CommandCall& call, const Command& command, Arguments& arguments) {

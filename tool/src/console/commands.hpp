@@ -19,8 +19,8 @@ namespace stela::tool {
 struct ServedStore {
   std::string name;
   std::string place;
-  /// For a tenant's store on a server.
-  std::string schema = {};
+  /// For a tenant's store. A place on a server says then which role is used.
+  std::string tenant = {};
   /// The place for commands that change something. Empty: none may.
   std::string acting_place = {};
   /// For a store made from an export: its file, and the time of its last event, which serves as the

@@ -172,7 +172,7 @@ HttpResponse Jobs::start(const ServedStore& store, const HttpRequest& request, c
     if (searches && !asker.grants.has(Grant::payloads)) return not_granted(Grant::payloads);
     wanted.call.command = action->command;
     const ServedStore acting{
-        .name = store.name, .place = store.acting_place, .schema = store.schema};
+        .name = store.name, .place = store.acting_place, .tenant = store.tenant};
     const Arguments arguments = commands_.arguments(acting, wanted.call);
     const std::lock_guard lock{mutex_};
     if (!make_room(store.name)) {

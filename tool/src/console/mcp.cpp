@@ -217,10 +217,12 @@ std::string Mcp::preview(const CommandCall& call) const {
     kept.error = e.what();
   }
   if (!kept.error.empty()) return content(kept.error, true);
+  const std::string where = store_.tenant.empty()
+                                ? " --db " + in_shell(without_passwords(store_.place))
+                                : " --tenant " + store_.tenant;
   std::string text;
   json::ObjectWriter{text}
-      .add("command", options_.program + ' ' + commands_.line(call) + " --db " +
-                          in_shell(without_passwords(store_.place)))
+      .add("command", options_.program + ' ' + commands_.line(call) + where)
       .close();
   text.pop_back();
   return content(text + ",\"would\":" + kept.list() + '}', false);
