@@ -11,8 +11,9 @@
 namespace stela::postgres {
 namespace {
 
-/// How long a flush may take to end once it no longer waits for a standby.
-constexpr std::chrono::milliseconds longest_end{1000};
+/// How long a flush may take to end once it no longer waits for a standby: it may look once more, a
+/// second after it saw none.
+constexpr std::chrono::milliseconds longest_end{2000};
 
 /// Marks the flush as ended, whether it succeeded or not.
 class Turn {
