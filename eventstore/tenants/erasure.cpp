@@ -92,8 +92,7 @@ void check_store(Registry& registry, const Registered& known, bool may_be_missin
     if (!schemas.may_drop) {
       throw StoreFailed{
           "this role doesn't own the schemas of tenant '" + known.tenant.name +
-          "', and can't drop them: erase it as their owner, or as a member of all their owners "
-          "if read models have another one"};
+          "', and can't drop them: erase it as their owner, or as a member of all their owners"};
     }
     name = "schema '" + schema_of(known.tenant.name) + "'";
     check_is_there(known, schemas.has_own_sql || !is_there, "the schema for own SQL, _app,",
@@ -111,9 +110,10 @@ void check_store(Registry& registry, const Registered& known, bool may_be_missin
   });
   if (!is_the_store) refuse_foreign(known, name + " is another store");
   if (marked.mark != mark_of(known.tenant.registry, known.tenant.name)) {
-    throw SchemaMismatch{
-        name + " is that of " + (marked.mark.empty() ? "no registry" : marked.mark) +
-        ", and is left as it is: tenant '" + known.tenant.name + "' stays dropped here"};
+    throw SchemaMismatch{name + " is that of " +
+                         (marked.mark.empty() ? "no registry" : marked.mark) +
+                         ", and is left as it is; unless it has moved there, 'tenants adopt " +
+                         known.tenant.name + " --take-over' takes it back"};
   }
   if (known.tenant.state == TenantState::dropped &&
       marked.suspension != why_suspended(known.tenant)) {

@@ -52,7 +52,10 @@ Verdict CheckpointWitness::before(const FileCall& call) noexcept {
     if (call.file == FileKind::wal && writing_ && !has_written_.exchange(true)) {
       mark(write_mark, true);
       ++testimony_.writes;
-      if (is_marked_by_others(checkpoint_mark)) ++testimony_.overlaps;
+      const bool has_one_begun = testimony_.checkpoints != checkpoints_before_;
+      if (is_beside_ || has_one_begun || is_marked_by_others(checkpoint_mark)) {
+        ++testimony_.overlaps;
+      }
     }
   }
   if (call.operation != FileOperation::shm_lock || !call.releases()) return Verdict::proceed;
@@ -75,6 +78,8 @@ void CheckpointWitness::after(const FileCall& call, int code) noexcept {
     if (is_marked_by_others(write_mark)) ++testimony_.overlaps;
   } else if (call.is_exclusive(write_slot) && !checkpointing_) {
     // A checkpoint that takes this lock, too, keeps writers out, and isn't one.
+    checkpoints_before_ = testimony_.checkpoints.load();
+    is_beside_ = is_marked_by_others(checkpoint_mark);
     writing_ = true;
   }
 }

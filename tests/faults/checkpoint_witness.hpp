@@ -21,9 +21,10 @@ struct Testimony {
 
 /// Watches one process. From the first write to the log under SQLite's lock for that to its release
 /// the process holds a lock on one byte of a file of the test's own, for a checkpoint on another
-/// byte; whoever takes the one then looks for a holder of the other. The kernel releases both with
-/// the process. Who takes SQLite's lock and writes nothing only looks at the log's index, as one
-/// does who opens the database while another process commits.
+/// byte; whoever takes the one then looks for a holder of the other. A writer counts what began
+/// since it took the lock. The kernel releases both with the process. Who takes SQLite's lock and
+/// writes nothing only looks at the log's index, as one does who opens the database while another
+/// process commits.
 ///
 /// Make it before the database is opened: a process that is killed closes its files in the order of
 /// their numbers, and its marks must go before SQLite's locks do.
@@ -46,6 +47,9 @@ class CheckpointWitness final : public FileWatcher {
   int file_;
   std::atomic<bool> writing_{false};
   std::atomic<bool> has_written_{false};
+  /// When the lock was taken: how many checkpoints had begun, and whether one was running.
+  std::atomic<std::int64_t> checkpoints_before_{0};
+  std::atomic<bool> is_beside_{false};
   std::atomic<bool> checkpointing_{false};
 };
 

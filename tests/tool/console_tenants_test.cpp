@@ -21,7 +21,6 @@ class ConsoleOfTenants : public test::ServedConsole {
  protected:
   virtual std::string registry() { return folder_.file("tenants.db"); }
   virtual std::string at() { return "data/{tenant}.db"; }
-  virtual std::vector<std::string> way_to_act() { return {"--allow-actions"}; }
 
   void SetUp() override {
     test::write_private(people_file_, "ann view,payloads,operate,admin " + sha256("ann's") + "\n");
@@ -87,7 +86,7 @@ class ConsoleOfTenants : public test::ServedConsole {
 };
 
 TEST_F(ConsoleOfTenants, ActsOnTheOneThatIsAskedFor) {
-  serve(way_to_act());
+  serve({"--allow-actions"});
   acts_on_b_alone();
   well({"tenants", "drop", "b", "--reason", "left", "--grace", "0s"});
   well({"tenants", "erase", "b", "--confirm", "b"});
@@ -95,9 +94,7 @@ TEST_F(ConsoleOfTenants, ActsOnTheOneThatIsAskedFor) {
 }
 
 TEST_F(ConsoleOfTenants, IsAlsoServedForOne) {
-  auto words = way_to_act();
-  words.insert(words.end(), {"--tenant", "b"});
-  serve(words);
+  serve({"--allow-actions", "--tenant", "b"});
   acts_on_b_alone();
   EXPECT_THAT(
       test::run({"streams", "list", "--tenant", "b", "--db", folder_.file("x.db")}, here()).err,
@@ -118,16 +115,12 @@ class ConsoleOfTenantsOnPostgres : public ConsoleOfTenants {
  protected:
   std::string registry() override { return server_.url(); }
   std::string at() override { return server_.url(); }
-  std::vector<std::string> way_to_act() override { return {"--operate-as", server_.url()}; }
 
   test::PostgresServer server_;
 };
 
 TEST_F(ConsoleOfTenantsOnPostgres, ActsOnTheOneThatIsAskedFor) {
-  auto words = way_to_act();
-  // Says nothing of tenants.
-  words.insert(words.end(), {"--set", "store.schema=tenant_a"});
-  serve(words);
+  serve({"--operate-as", server_.url(), "--set", "store.schema=tenant_a"});
   acts_on_b_alone();
 }
 #endif

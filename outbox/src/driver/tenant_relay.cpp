@@ -59,9 +59,10 @@ class TenantRelay::Work final : public tenants::Work {
       const bool is_elsewhere = !partition.owner.empty() && partition.owner != relay_.worker &&
                                 partition.lease_left.count() > 0;
       const bool is_idle = partition.pending + partition.redeliveries == 0;
-      if (is_idle && (is_compared || is_elsewhere || partition.broker_sequence == 0)) continue;
-      const auto pause = partition.next_attempt_at ? *partition.next_attempt_at - status.at
-                                                   : std::chrono::microseconds{0};
+      if (is_idle && (is_compared || partition.broker_sequence == 0)) continue;
+      // Another worker compares it meanwhile, or has died.
+      auto pause = is_idle && is_elsewhere ? partition.lease_left : std::chrono::microseconds{0};
+      if (partition.next_attempt_at) pause = *partition.next_attempt_at - status.at;
       if (!is_elsewhere && pause.count() <= 0) {
         seen.has_work = true;
       } else {
